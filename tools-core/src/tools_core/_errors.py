@@ -1,0 +1,79 @@
+"""Every exception of the contract, in one tree.
+
+BaseException
+├── Halt                      a decision, not an error: the conversation ends after this result
+└── Exception
+    ├── ToolError             an expected failure; its message reaches the model as it stands
+    │   └── InvalidArguments  the arguments do not fit the tool's schema
+    ├── DefinitionError       a tool that cannot work as it is written (TypeError and ValueError)
+    │   └── SchemaError       a JSON Schema that cannot be enforced
+    └── UnknownToolError      no tool of that name (KeyError)
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tools_core._problem import Problem
+
+
+class ToolError(Exception):
+    """Raise for an expected failure; the model reads `message` as it stands.
+
+    `type` is one of the documented error types, or a tool's own.
+    """
+
+    def __init__(self, message: str, type: str = "execution_error") -> None:
+        super().__init__(message)
+        self.message = message
+        self.type = type
+
+
+class InvalidArguments(ToolError):
+    """The arguments do not fit the schema; `problems` has every reason, each with its path."""
+
+    def __init__(self, problems: Sequence[Problem], reason: str = "invalid_arguments") -> None:
+        shown = [str(problem) for problem in problems[:20]]
+        if len(problems) > len(shown):
+            shown.append(f"and {len(problems) - len(shown)} more problems")
+        super().__init__("; ".join(shown), "validation_error")
+        self.problems = tuple(problems)
+        self.reason = reason
+
+
+class DefinitionError(TypeError, ValueError):
+    """A tool that cannot work as it is written; raised where it is defined, never in a run.
+
+    Both a TypeError and a ValueError, because a wrong signature is the one and a wrong name is the other.
+    """
+
+
+class SchemaError(DefinitionError):
+    """A JSON Schema that is malformed, or asks for what this library does not enforce."""
+
+
+class UnknownToolError(KeyError):
+    """No tool has this name; `near` are the names that come closest."""
+
+    def __init__(self, name: str, message: str, near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.near = tuple(near)
+
+    def __str__(self) -> str:  # a KeyError shows the repr of its argument
+        return str(self.args[0])
+
+
+class Halt(BaseException):
+    """Raise or return it to end the conversation after this tool's result.
+
+    It is no `Exception`, so that a tool's own `except Exception` cannot swallow the decision.
+    `output` is the last result; a `Result.error(...)` halts with a failure.
+    """
+
+    def __init__(self, output: Any = None) -> None:
+        super().__init__(output)
+        self.output = output

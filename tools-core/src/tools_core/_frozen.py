@@ -1,0 +1,57 @@
+"""Dicts and lists that refuse to change, yet are dicts and lists to `json` and to every library."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+
+
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+    raise TypeError("this part of a tool is fixed when the tool is defined; change a copy: copy.deepcopy(...)")
+
+
+class FrozenDict(dict[str, "Any"]):
+    """A dict whose content is fixed; `copy.deepcopy` gives an ordinary one."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: object) -> dict[str, Any]:
+        return {key: thaw(value) for key, value in self.items()}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (thaw(self),)
+
+
+class FrozenList(list["Any"]):
+    """A list whose content is fixed; `copy.deepcopy` gives an ordinary one."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = _refuse  # type: ignore[assignment]
+    reverse = sort = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+
+    def __deepcopy__(self, memo: object) -> list[Any]:
+        return [thaw(value) for value in self]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (thaw(self),)
+
+
+def freeze(value: Any) -> Any:
+    """Copy plain JSON data into a form that cannot change."""
+    if isinstance(value, dict):
+        return FrozenDict({key: freeze(item) for key, item in value.items()})
+    if isinstance(value, list | tuple):
+        return FrozenList([freeze(item) for item in value])
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Copy JSON data, frozen or not, into ordinary dicts and lists."""
+    if isinstance(value, dict):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [thaw(item) for item in value]
+    return value
