@@ -1,0 +1,103 @@
+"""Arguments as text: strict, exact, and every refusal says what it is."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import InvalidArguments
+from tools_core._json import TEXT_LIMIT, parse, proven
+
+
+def reason(text):
+    with pytest.raises(InvalidArguments) as caught:
+        parse(text, exactly=True)
+    assert caught.value.type == "validation_error"
+    assert len(str(caught.value)) <= 200
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "{}", b"{}", b"", "\t{ }\r\n"])
+def test_blank_text_and_the_empty_object_mean_no_arguments(text):
+    assert parse(text)[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"a": 1', "invalid_json"),
+        ('{"a": 1} trailing', "invalid_json"),
+        ("{'a': 1}", "invalid_json"),
+        ('{"a": }', "invalid_json"),
+        ('{"a": 01}', "invalid_json"),
+        ('{"a": "line\nbreak"}', "invalid_json"),
+        ("{", "invalid_json"),
+        (b"\xff{}", "invalid_json"),
+        ("null", "not_an_object"),
+        ("[]", "not_an_object"),
+        ("3", "not_an_object"),
+        ('"text"', "not_an_object"),
+        (json.dumps('{"a": 1}'), "not_an_object"),
+        ('{"a": NaN}', "not_finite"),
+        ('{"a": -Infinity}', "not_finite"),
+        ('{"a": 1, "a": 2}', "duplicate_key"),
+        ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "duplicate_key"),
+        ('{"a": 1, "\\u0061": 2}', "duplicate_key"),
+        ('{"a": ' + "9" * 5_000 + "}", "number_too_large"),
+        ('{"a":' * 100_000, "too_deep"),
+        ('{"a":' + "[" * 100_000, "too_deep"),
+        ('{"a": "' + "x" * (TEXT_LIMIT + 1) + '"}', "too_large"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_each_way_to_be_malformed_has_its_own_reason(text, kind):
+    assert reason(text) == kind
+
+
+def test_arguments_encoded_twice_are_named_as_such():
+    with pytest.raises(InvalidArguments, match="encoded twice"):
+        parse(json.dumps(json.dumps({"a": 1})))
+
+
+def test_a_syntax_error_says_where_it_is():
+    with pytest.raises(InvalidArguments, match="at character 5, before \"= 1}\""):
+        parse('{"a" = 1}')
+    with pytest.raises(InvalidArguments, match="cut off"):
+        parse('{"a": [1, 2')
+
+
+keys = st.text(st.sampled_from('ab:"\\ \n{é'), max_size=3)
+objects = st.dictionaries(
+    keys, st.recursive(st.none() | st.integers() | keys, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)), max_size=4
+)
+
+
+def members(value):
+    if isinstance(value, dict):
+        return len(value) + sum(map(members, value.values()))
+    return sum(map(members, value)) if isinstance(value, list) else 0
+
+
+@given(objects, st.sampled_from([None, 1]), st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")]), st.booleans())
+def test_what_is_proven_exact_never_had_a_duplicate_key(value, indent, separators, ascii_only):
+    text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=ascii_only)
+    # The same object once more, with its first member written twice.
+    doubled = text.replace("{", "{" + text.strip()[1:-1] + ",", 1) if value else text
+    for candidate in (text, doubled):
+        parsed_text, parsed = parse(candidate)
+        if proven(parsed_text, members(parsed)):
+            assert parse(candidate, exactly=True)[1] == parsed
+    if value:
+        assert reason(doubled) == "duplicate_key"
+
+
+def test_plain_machine_written_json_is_proven_without_a_second_reading():
+    for text in ('{"a": 1, "b": {"c": [1, 2]}}', '{"url": "http://x/y", "at": "12:30"}', "{}"):
+        parsed_text, value = parse(text)
+        assert proven(parsed_text, members(value))
+
+
+def test_text_that_may_hold_a_lone_surrogate_is_never_proven():
+    assert not proven('{"a": "\\ud800"}', 1)
+    assert not proven('{"a": "\ud800"}', 1)

@@ -1,0 +1,264 @@
+"""`Result`: what callers, models and stores can rely on."""
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import pickle
+import uuid
+from pathlib import PurePosixPath
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import Audio, File, Image, Result
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    when: dt.date
+
+
+class Model(pydantic.BaseModel):
+    id: uuid.UUID
+    price: decimal.Decimal
+
+
+def test_ok_carries_its_output_and_no_error():
+    result = Result.ok({"a": 1}, metadata={"key": "val"})
+    assert result.is_ok and not result.is_error and not result.is_halted
+    assert result.output == {"a": 1}
+    assert result.error_message is None and result.error_type is None
+    assert result.metadata == {"key": "val"}
+
+
+def test_error_carries_message_and_type_and_no_output():
+    result = Result.error("no such city", type="not_found", metadata={"code": 404})
+    assert result.is_error and not result.is_ok
+    assert (result.output, result.error_message, result.error_type) == (None, "no such city", "not_found")
+    assert result.content == str(result) == "no such city"
+
+
+def test_an_error_without_a_type_is_an_execution_error():
+    assert Result.error("boom").error_type == "execution_error"
+
+
+def test_a_halt_is_ok_and_says_so_in_its_metadata():
+    result = Result.halt("done", metadata={"by": "tool"})
+    assert result.is_ok and result.is_halted
+    assert result.metadata == {"by": "tool", "halted": True}
+
+
+def test_a_halt_with_a_failure_stays_a_failure_and_halts():
+    result = Result.halt(Result.error("card refused", type="denied"))
+    assert result.is_error and result.is_halted and result.error_type == "denied"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("plain", "plain"), (None, ""), (42, "42"), (False, "false"), (1.5, "1.5"), ({"name": "Alice", "age": 30}, '{"name":"Alice","age":30}'),
+        ([1, 2, 3], "[1,2,3]"), ("", ""), ({}, "{}"), (dt.date(2026, 11, 20), "2026-11-20"), (Colour.RED, "red"),
+        ({"städte": ["Köln"]}, '{"städte":["Köln"]}'),
+    ],
+)  # fmt: skip
+def test_the_model_reads_text_as_text_and_data_as_compact_json(output, text):
+    assert Result.ok(output).content == str(Result.ok(output)) == text
+
+
+def test_text_and_json_choose_what_the_model_reads():
+    assert Result.text(42).output == "42"
+    assert Result.json("quoted").content == '"quoted"'
+    assert Result.ok({"rows": [1, 2]}, content="2 rows").content == "2 rows"
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC), "2026-01-02T03:04:00+00:00"),
+        (dt.time(3, 4), "03:04:00"),
+        (dt.timedelta(days=1, hours=2, seconds=0.5), "P1DT2H0.5S"),
+        (dt.timedelta(seconds=-90), "-PT1M30S"),
+        (dt.timedelta(), "PT0S"),
+        (uuid.UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (decimal.Decimal("1.10"), "1.10"),
+        (Colour.RED, "red"),
+        (Level.HIGH, 3),
+        (Point(1, dt.date(2026, 1, 2)), {"x": 1, "when": "2026-01-02"}),
+        (Model(id=uuid.UUID(int=5), price="2.50"), {"id": "00000000-0000-0000-0000-000000000005", "price": "2.50"}),
+        ({3, 1, 2}, [1, 2, 3]),
+        (frozenset({"b", "a"}), ["a", "b"]),
+        ((1, (2,)), [1, [2]]),
+        (PurePosixPath("a/b"), "a/b"),
+        (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        (float("-inf"), "-Infinity"),
+        ({1: "a", None: "b", dt.date(2026, 1, 2): "c"}, {"1": "a", "null": "b", "2026-01-02": "c"}),
+        ({1: "a", "1": "b"}, [{"key": 1, "value": "a"}, {"key": "1", "value": "b"}]),
+        (Point, "Point"),
+        (ValueError("no"), "ValueError: no"),
+        (complex(1, 2), "complex"),
+        (object(), "(object)"),
+        (range(3), [0, 1, 2]),
+    ],
+    ids=repr,
+)
+def test_values_become_the_json_that_a_person_would_write(value, plain):
+    out = Result.ok({"v": value}).to_dict()["output"]["v"]
+    if plain == "complex":
+        assert isinstance(out, str) and " at 0x" not in out
+    else:
+        assert out == plain
+    json.dumps(out, allow_nan=False)
+
+
+def test_bytes_are_never_dumped_as_text():
+    result = Result.ok({"blob": b"\x00secret"})
+    assert "secret" not in result.content
+    assert json.loads(result.content)["blob"] == {"type": "file", "mime_type": "application/octet-stream", "size": 7}
+    assert result.to_dict()["output"]["blob"]["data"] == "AHNlY3JldA=="
+
+
+def test_a_value_that_contains_itself_is_said_to_and_does_not_raise():
+    loop = {"name": "loop"}
+    loop["self"] = [loop]
+    assert Result.ok(loop).to_dict()["output"] == {"name": "loop", "self": ["(this value contains itself)"]}
+
+
+def test_the_same_value_twice_is_no_cycle():
+    part = [1]
+    assert Result.ok([part, part]).to_dict()["output"] == [[1], [1]]
+
+
+def test_very_deep_output_is_cut_and_does_not_raise():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert "nested deeper" in Result.ok(deep).to_json()
+
+
+def test_a_value_whose_own_methods_fail_is_named():
+    class Broken:
+        def __str__(self):
+            raise RuntimeError("no text")
+
+    assert Result.ok([Broken()]).to_dict()["output"] == ["(Broken that cannot be shown: RuntimeError)"]
+
+
+def test_lone_surrogates_leave_as_escapes_that_utf_8_can_carry():
+    text = Result.ok({"name": "a\udc80"}).to_json()
+    assert "\\udc80" in text
+    text.encode("utf-8")
+
+
+def test_images_reach_the_model_as_blocks_beside_text():
+    image = Image(PNG)
+    assert image.mime_type == "image/png"
+    assert Result.ok(["a chart", image]).content == ("a chart", image)
+    assert Result.ok(image).content == (image,)
+
+
+@pytest.mark.parametrize("block", [Image(PNG), Audio(b"x", "audio/wav"), File(b"%PDF-1.7", name="a.pdf")])
+def test_blocks_survive_a_round_trip(block):
+    result = Result.ok(["caption", block])
+    again = Result.from_dict(json.loads(result.to_json()))
+    assert again == result
+    assert again.content == ("caption", block)
+
+
+def test_a_block_of_the_wrong_family_is_refused():
+    with pytest.raises(ValueError, match="image/"):
+        Image(b"abc", "text/plain")
+    with pytest.raises(TypeError, match="takes bytes"):
+        Image("abc")
+
+
+def test_a_block_reads_a_file_and_names_it(tmp_path):
+    (tmp_path / "dot.png").write_bytes(PNG)
+    image = Image.from_path(tmp_path / "dot.png")
+    assert (image.name, image.mime_type, image.data) == ("dot.png", "image/png", PNG)
+
+
+def test_to_dict_has_the_four_keys_and_for_errors_the_type():
+    assert Result.ok(1).to_dict() == {"ok": True, "output": 1, "error": None, "metadata": {}}
+    assert Result.error("x").to_dict() == {"ok": False, "output": None, "error": "x", "metadata": {}, "error_type": "execution_error"}
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates() | st.decimals(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner) | st.sets(st.integers()),
+    max_leaves=20,
+)
+
+
+@given(json_values, st.dictionaries(st.text(), st.integers()))
+def test_from_dict_is_the_exact_inverse_of_to_dict(output, metadata):
+    for result in (Result.ok(output, metadata=metadata), Result.halt(output), Result.json(output)):
+        stored = json.loads(result.to_json())
+        assert Result.from_dict(stored) == result
+        assert Result.from_dict(stored).to_dict() == result.to_dict() == stored
+
+
+@given(st.text(), st.text(min_size=1))
+def test_errors_round_trip_too(message, type):
+    result = Result.error(message, type=type, exception=ValueError("kept here"))
+    again = Result.from_dict(json.loads(result.to_json()))
+    assert again == result
+    assert again.exception is None
+
+
+def test_from_dict_refuses_what_is_no_result():
+    with pytest.raises(ValueError, match="a result has ok"):
+        Result.from_dict({"output": 1})
+    with pytest.raises(ValueError, match="surprise"):
+        Result.from_dict({"ok": True, "surprise": 1})
+
+
+def test_a_result_cannot_be_changed():
+    result = Result.ok([1], metadata={"a": 1})
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        result.output = 2
+    with pytest.raises(AttributeError):
+        del result.output
+    with pytest.raises(TypeError):
+        result.metadata["a"] = 2
+    assert result.with_metadata({"b": 2}).metadata == {"a": 1, "b": 2}
+    assert result.metadata == {"a": 1}
+
+
+def test_results_are_equal_by_what_they_say_not_by_the_exception_kept():
+    assert Result.error("x", exception=ValueError()) == Result.error("x")
+    assert Result.ok((1, 2)) == Result.ok([1, 2])
+    assert Result.ok({"a": 1, "b": 2}) == Result.ok({"b": 2, "a": 1})
+    assert Result.ok(1) != Result.ok(True)
+    assert len({Result.ok([1]), Result.ok([1]), Result.ok([2])}) == 2
+
+
+def test_a_result_says_what_it_is_in_a_debugger():
+    assert repr(Result.ok("x")) == "<Result ok='x'>"
+    assert repr(Result.error("x", type="denied")) == "<Result error='x', type='denied'>"
+    assert "halted" in repr(Result.halt())
+
+
+def test_a_result_is_made_by_its_factories_only():
+    with pytest.raises(TypeError, match=r"Result\.ok"):
+        Result()
+
+
+def test_results_cross_process_boundaries():
+    result = Result.ok({"a": [1]}, metadata={"m": 1})
+    assert pickle.loads(pickle.dumps(result)) == result
