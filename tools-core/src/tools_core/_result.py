@@ -204,6 +204,20 @@ class Result(_Fields):
         return _restore, (self.is_ok, self.output, dict(self.metadata), self._content, self.error_message, self.error_type)
 
 
+def success(output: Any) -> Result:
+    """`Result.ok(output)`, for the path of every call."""
+    made = _Fields(True, output, EMPTY)
+    made.__class__ = Result  # type: ignore[assignment]
+    return made  # type: ignore[return-value]
+
+
+def failure(message: str, type: str) -> Result:
+    """`Result.error(message, type=type)`, for the path of every refused call."""
+    made = _Fields(False, None, EMPTY, None, message, type)
+    made.__class__ = Result  # type: ignore[assignment]
+    return made  # type: ignore[return-value]
+
+
 def _restore(is_ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Result:
     return Result._make(is_ok, output, _frozen(metadata), *rest)
 

@@ -1,0 +1,265 @@
+"""Sync and async, time limits, cancellation, and what travels along."""
+
+import asyncio
+import contextvars
+import threading
+
+import pytest
+
+from tools_core import Context, Halt, Result, Tool, ToolError, tool
+
+user = contextvars.ContextVar("user", default="nobody")
+
+
+@tool
+def sync_where() -> str:
+    """Tell the thread and the user."""
+    return f"{threading.current_thread() is threading.main_thread()} {user.get()}"
+
+
+@tool
+async def async_where() -> str:
+    """Tell the thread and the user."""
+    await asyncio.sleep(0)
+    return f"{threading.current_thread() is threading.main_thread()} {user.get()}"
+
+
+@tool
+async def fail(how: str) -> str:
+    """Fail."""
+    await asyncio.sleep(0)
+    raise {"tool": ToolError("no", type="denied"), "bug": ValueError("bug"), "timeout": TimeoutError("mine"), "halt": Halt("stop")}[how]
+
+
+def in_a_loop(*calls):
+    async def main():
+        return await asyncio.gather(*(call() for call in calls))
+
+    return asyncio.run(main())
+
+
+def test_without_a_limit_a_synchronous_tool_runs_in_this_very_thread():
+    assert sync_where.call().output == "True nobody"
+
+
+def test_a_coroutine_tool_can_be_called_from_synchronous_code():
+    assert async_where.call().output.endswith("nobody")
+
+
+def test_a_coroutine_tool_can_be_called_synchronously_while_a_loop_is_running():
+    async def main():
+        token = user.set("ada")
+        try:
+            return async_where.call().output
+        finally:
+            user.reset(token)
+
+    assert asyncio.run(main()) == "False ada"
+
+
+def test_a_synchronous_tool_leaves_the_event_loop_free_and_keeps_context_variables():
+    user.set("grace")
+    try:
+        assert in_a_loop(sync_where.acall, async_where.acall) == [Result.ok("False grace"), Result.ok("True grace")]
+    finally:
+        user.set("nobody")
+
+
+@pytest.mark.parametrize(("how", "type"), [("tool", "denied"), ("bug", "execution_error"), ("timeout", "execution_error"), ("halt", None)])
+def test_both_drivers_make_the_same_result_of_the_same_outcome(how, type):
+    (awaited,) = in_a_loop(lambda: fail.acall(how=how))
+    assert awaited == fail.call(how=how)
+    assert awaited.error_type == type
+    assert awaited.is_halted == (how == "halt")
+
+
+def test_hundreds_of_synchronous_tools_run_at_once_with_nothing_set():
+    barrier = threading.Barrier(100)
+
+    @tool
+    def meet() -> int:
+        """Return when a hundred are here."""
+        return barrier.wait(timeout=30)
+
+    results = in_a_loop(*[meet.acall] * 100)
+    assert sorted(result.output for result in results) == list(range(100))
+
+
+def test_a_synchronous_tool_that_passes_its_limit_is_left_behind_and_said_to():
+    go_on, told = threading.Event(), threading.Event()
+
+    @tool(timeout=0.05)
+    def hang(context: Context) -> None:
+        """Hang."""
+        go_on.wait(30)
+        assert context.cancelled
+        told.set()
+
+    for result in (hang.call(), in_a_loop(hang.acall)[0]):
+        assert result.error_type == "timeout_error"
+        assert "0.05 s" in result.error_message and "may still be running" in result.error_message
+        assert result.metadata["abandoned"] is True
+    go_on.set()
+    assert told.wait(30)
+
+
+def test_a_coroutine_that_passes_its_limit_is_cancelled():
+    ended = []
+
+    @tool(timeout=0.05)
+    async def hang() -> None:
+        """Hang."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    for result in (hang.call(), in_a_loop(hang.acall)[0]):
+        assert result.error_type == "timeout_error" and "was cancelled" in result.error_message
+        assert "abandoned" not in result.metadata
+    assert ended == ["cancelled", "cancelled"]
+
+
+def test_the_callers_limit_counts_too_and_the_nearer_one_wins():
+    @tool(timeout=60)
+    def remaining(context: Context) -> float:
+        """Tell."""
+        return context.remaining
+
+    assert 0 < remaining.call().output <= 60
+    assert remaining.call(context=Context(timeout=5)).output <= 5
+    assert remaining.call(context=Context(timeout=500)).output <= 60
+
+
+@pytest.mark.parametrize("body", [TimeoutError("socket"), asyncio.TimeoutError("socket")])
+def test_a_tools_own_timeout_error_is_not_ours(body):
+    @tool(timeout=60)
+    def raise_it() -> None:
+        """Raise."""
+        raise body
+
+    @tool(timeout=60)
+    async def raise_async() -> None:
+        """Raise."""
+        raise body
+
+    for made in (raise_it, raise_async):
+        for result in (made.call(), in_a_loop(made.acall)[0]):
+            assert (result.error_type, result.error_message) == ("execution_error", "TimeoutError: socket")
+
+
+def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
+    started, seen = threading.Event(), threading.Event()
+
+    @tool
+    def work(context: Context) -> None:
+        """Work until cancelled."""
+        started.set()
+        while not context.cancelled:
+            threading.Event().wait(0.005)
+        seen.set()
+
+    async def main():
+        task = asyncio.create_task(work.acall())
+        await asyncio.to_thread(started.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert seen.wait(30)
+
+
+def test_cancelling_a_coroutine_tool_passes_through():
+    @tool
+    async def work(context: Context) -> None:
+        """Work."""
+        await asyncio.Event().wait()
+
+    async def main():
+        context = Context()
+        task = asyncio.create_task(work.acall(context=context))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_context_that_is_cancelled_says_so_to_the_calls_below_it():
+    context = Context()
+
+    @tool
+    def ask(context: Context) -> bool:
+        """Ask."""
+        return context.cancelled
+
+    assert ask.call(context=context).output is False
+    context.cancel()
+    assert ask.call(context=context).output is True
+
+
+def test_a_limit_that_is_none_is_refused_by_name():
+    with pytest.raises(ValueError, match="above 0"):
+        Context(timeout=0)
+
+
+def test_system_exit_in_a_worker_thread_passes_through_and_the_thread_lives_on():
+    @tool(timeout=30)
+    def leave() -> None:
+        """Leave."""
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        leave.call()
+    assert tool(lambda: 1, name="one", timeout=30).call().output == 1
+
+
+def test_an_async_generator_is_collected():
+    @tool
+    async def count():
+        """Count."""
+        for n in range(3):
+            yield n
+
+    assert count.call().output == [0, 1, 2]
+    assert in_a_loop(count.acall)[0].output == [0, 1, 2]
+
+
+def test_a_function_that_returns_a_coroutine_is_awaited():
+    made = tool(lambda: async_where.__wrapped__(), name="wrapped")
+    assert made.call().is_ok and isinstance(made.call().output, str)
+    assert isinstance(in_a_loop(made.acall)[0].output, str)
+
+
+def test_worker_threads_survive_a_fork():
+    import os
+
+    if not hasattr(os, "fork"):
+        pytest.skip("this system does not fork")
+    made = tool(lambda: 7, name="seven", timeout=30)
+    assert made.call().output == 7  # a worker is idle now, which the child does not have
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        os.write(writer, str(made.call().output).encode())
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 10) == b"7"
+    assert os.waitpid(pid, 0)[1] == 0
+    os.close(reader)
+
+
+class Legacy(Tool):
+    """A class whose execute is asynchronous."""
+
+    timeout = 30
+
+    async def execute(self, n: int) -> int:
+        await asyncio.sleep(0)
+        return n
+
+
+def test_classes_may_be_asynchronous():
+    assert Legacy().call(n=3).output == 3
+    assert in_a_loop(lambda: Legacy().acall(n=3))[0].output == 3

@@ -1,0 +1,545 @@
+"""`Tool` subclasses: what they are from the moment they are defined."""
+
+from typing import Annotated, Any
+
+import pytest
+
+from tools_core import Context, DefinitionError, Halt, InvalidArguments, Parameter, Result, Tool, ToolCall, ToolError
+
+
+class Greeter(Tool):
+    """Greet a person.
+
+    Args:
+        name: The person's name.
+    """
+
+    def execute(self, name: str, greeting: Annotated[str, "What to say"] = "Hello") -> str:
+        return f"{greeting}, {name}!"
+
+
+def test_a_tool_is_defined_by_its_signature_and_docstring():
+    assert Greeter().definition == {
+        "name": "greeter",
+        "description": "Greet a person.",
+        "input_schema": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The person's name."},
+                "greeting": {"type": "string", "description": "What to say", "default": "Hello"},
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: t.call({"name": "Ada"}),
+        lambda t: t.call('{"name": "Ada"}'),
+        lambda t: t.call(b'{"name": "Ada"}'),
+        lambda t: t.call(name="Ada"),
+        lambda t: t.call({"name": "Ada"}, greeting="Hello"),
+        lambda t: t.call(ToolCall("call_1", "greeter", '{"name": "Ada"}')),
+        lambda t: t.call(ToolCall("call_1", "greeter", {"name": "Ada"})),
+    ],
+    ids=["mapping", "json", "bytes", "keywords", "mapping and keywords", "tool call, text", "tool call, mapping"],
+)
+def test_call_takes_arguments_in_every_form_that_they_come_in(call):
+    assert call(Greeter()).output == "Hello, Ada!"
+
+
+def test_an_argument_that_is_given_twice_is_refused():
+    result = Greeter().call({"name": "Ada"}, name="Bob")
+    assert result.error_type == "validation_error" and "once" in result.error_message
+
+
+@pytest.mark.parametrize("arguments", [5, [], ["name"], object(), 1.5, True])
+def test_arguments_that_are_no_object_are_refused_and_nothing_runs(arguments):
+    result = Greeter().call(arguments)
+    assert result.error_type == "validation_error"
+    assert result.metadata["reason"] == "not_an_object"
+
+
+def test_the_callers_mapping_is_not_changed():
+    class Sum(Tool):
+        """Add numbers."""
+
+        def execute(self, numbers: list[int]) -> int:
+            return sum(numbers)
+
+    given = {"numbers": "[1, 2]"}
+    assert Sum().call(given).output == 3
+    assert given == {"numbers": "[1, 2]"}
+
+
+def test_repairs_are_recorded_and_strict_tools_refuse_instead():
+    class Wait(Tool):
+        """Wait."""
+
+        def execute(self, seconds: int) -> int:
+            return seconds
+
+    class StrictWait(Wait):
+        strict = True
+
+    repaired = Wait().call(seconds="2")
+    assert repaired.output == 2
+    assert repaired.metadata["repaired"] == ['seconds: "2" -> 2']
+    assert StrictWait().call(seconds="2").error_type == "validation_error"
+
+
+@pytest.mark.parametrize("value", ["text", 1, None, 1.5, True, {"a": 1}, [1], b"x", object()], ids=str)
+def test_a_plain_return_value_becomes_the_output(value):
+    class Give(Tool):
+        """Give."""
+
+        def execute(self) -> Any:
+            return value
+
+    result = Give().call()
+    assert result.is_ok and result.output is value
+
+
+def test_a_result_is_passed_on_and_keeps_its_metadata():
+    class Give(Tool):
+        """Give."""
+
+        def execute(self, n: int = 0) -> Result:
+            return Result.error("none left", type="sold_out", metadata={"left": n})
+
+    assert Give().call() == Result.error("none left", type="sold_out", metadata={"left": 0})
+    assert Give().call(n="3").metadata == {"left": 3, "repaired": ['n: "3" -> 3']}
+
+
+def test_a_generator_is_collected_and_its_exception_is_a_result():
+    class Count(Tool):
+        """Count."""
+
+        def execute(self, to: int) -> Any:
+            yield from range(to)
+            if to > 3:
+                raise ToolError("too far")
+
+    assert Count().call(to=2).output == [0, 1]
+    assert Count().call(to=4).error_message == "too far"
+
+
+def test_a_tool_error_reaches_the_model_verbatim():
+    class Find(Tool):
+        """Find."""
+
+        def execute(self) -> None:
+            raise ToolError("no such city", type="not_found")
+
+    result = Find().call()
+    assert (result.error_message, result.error_type) == ("no such city", "not_found")
+    assert isinstance(result.exception, ToolError)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (KeyError("k"), "KeyError: 'k'"),
+        (RuntimeError(), "RuntimeError"),
+        (NotImplementedError("later"), "NotImplementedError: later"),
+        (TimeoutError("socket"), "TimeoutError: socket"),
+        (StopIteration(3), "StopIteration: 3"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (ExceptionGroup("two", [ValueError("a"), OSError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_any_exception_becomes_an_execution_error_that_keeps_the_exception(error, message):
+    class Fail(Tool):
+        """Fail."""
+
+        def execute(self) -> None:
+            raise error
+
+    result = Fail().call()
+    assert (result.error_message, result.error_type) == (message, "execution_error")
+    assert result.exception is error
+    assert "Traceback" not in result.to_json()
+
+
+def test_endless_recursion_becomes_a_result():
+    class Deep(Tool):
+        """Recurse."""
+
+        def execute(self) -> None:
+            self.execute()
+
+    assert Deep().call().error_message.startswith("RecursionError")
+
+
+def test_an_exception_whose_text_fails_is_named_by_its_class():
+    class Mute(Exception):
+        def __str__(self):
+            raise ValueError
+
+    class Fail(Tool):
+        """Fail."""
+
+        def execute(self) -> None:
+            raise Mute
+
+    assert Fail().call().error_message == "Mute"
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_the_process_passes_through(stop):
+    class End(Tool):
+        """End."""
+
+        def execute(self) -> None:
+            raise stop
+
+    with pytest.raises(stop):
+        End().call()
+
+
+def test_halt_ends_the_conversation_raised_or_returned_and_no_except_clause_swallows_it():
+    class Stop(Tool):
+        """Stop."""
+
+        def execute(self, how: str) -> Any:
+            if how == "return":
+                return Halt("done")
+            try:
+                raise Halt("done")
+            except Exception:
+                return "swallowed"
+
+    for how in ("return", "raise"):
+        result = Stop().call(how=how)
+        assert result.is_ok and result.is_halted and result.output == "done"
+
+
+def test_halt_needs_no_content_and_can_carry_a_failure():
+    class Stop(Tool):
+        """Stop."""
+
+        def execute(self, fail: bool = False) -> None:
+            raise Halt(Result.error("card refused", type="denied")) if fail else Halt
+
+    assert Stop().call() == Result.halt()
+    failed = Stop().call(fail=True)
+    assert failed.is_error and failed.is_halted and failed.error_type == "denied"
+
+
+def test_invoke_returns_the_plain_value_and_raises():
+    assert Greeter().invoke({"name": "Ada"}) == "Hello, Ada!"
+    with pytest.raises(InvalidArguments, match="name is required") as caught:
+        Greeter().invoke({})
+    assert caught.value.problems[0].path == "name"
+
+
+def test_all_problems_are_reported_at_once():
+    class Order(Tool):
+        """Order."""
+
+        def execute(self, item: str, count: int, size: Annotated[str, "S, M or L"] = "M") -> None: ...
+
+    message = Order().call({"count": "many", "sise": "L"}).error_message
+    assert "item is required" in message
+    assert 'count must be an integer, got "many"' in message
+    assert 'did you mean "size"?' in message
+
+
+# --- refused where they are defined ------------------------------------------------------------------------------
+
+
+def test_a_class_that_implements_nothing_is_refused():
+    with pytest.raises(DefinitionError, match="implements nothing"):
+
+        class Empty(Tool):
+            """Empty."""
+
+
+def test_an_abstract_base_is_allowed_and_cannot_be_made():
+    class Base(Tool, abstract=True):
+        requires_approval = True
+
+    class Concrete(Base):
+        """Do it."""
+
+        def execute(self) -> None: ...
+
+    with pytest.raises(TypeError, match="subclass it"):
+        Base()
+    with pytest.raises(TypeError, match="subclass it"):
+        Tool()
+    assert Concrete().requires_approval
+
+
+@pytest.mark.parametrize("name", ["", "has spaces", "2fast", "-x", "a" * 65, "naïve", "a/b", "a.b", 5])
+def test_an_illegal_name_is_refused_with_what_is_legal(name):
+    with pytest.raises(DefinitionError, match="letters A-Z"):
+
+        class Named(Tool, name=name):
+            """Named."""
+
+            def execute(self) -> None: ...
+
+
+def test_a_class_name_without_a_usable_letter_is_refused_with_the_fix():
+    with pytest.raises(DefinitionError, match='name = "my_tool"'):
+        type("日本語", (Tool,), {"execute": lambda self: None})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": "5"}, "timeout"),
+        ({"timeout": True}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"requires_approval": "no"}, "requires_approval"),
+        ({"strict": 1}, "strict"),
+        ({"read_only": "yes"}, "read_only"),
+        ({"read_only": True, "destructive": True}, "both"),
+        ({"annotations": {"readonly": True}}, "readonly"),
+        ({"tags": "files"}, "tags"),
+        ({"tags": [1]}, "tags"),
+        ({"description": 5}, "description"),
+        ({"input_schema": {"type": "array"}}, "object"),
+        ({"input_schema": [1]}, "dict"),
+        ({"input_schema": {"properties": {}}, "parameters": [Parameter("a")]}, "both"),
+        ({"input_schema": {"properties": {"a": {"type": "strnig"}}}}, "strnig"),
+    ],
+    ids=str,
+)
+def test_attributes_that_would_fail_later_are_refused_at_once(attributes, message):
+    with pytest.raises(DefinitionError, match=message):
+        type("Bad", (Tool,), {"execute": lambda self, **arguments: None, "__doc__": "Bad.", **attributes})
+
+
+# --- a ready JSON Schema -----------------------------------------------------------------------------------------
+
+
+class Lookup(Tool):
+    """Look something up."""
+
+    input_schema = {
+        "properties": {"key": {"type": "string", "pattern": "^[a-z]+$"}, "depth": {"type": "integer", "maximum": 3}},
+        "required": ["key"],
+        "additionalProperties": False,
+    }
+
+    def execute(self, **arguments: Any) -> Any:
+        return arguments
+
+
+def test_a_ready_schema_is_shown_and_enforced():
+    assert Lookup.input_schema["type"] == "object"
+    assert Lookup().call(key="abc", depth=2).output == {"key": "abc", "depth": 2}
+    assert "key must match" in Lookup().call(key="ABC").error_message
+    assert "depth must be at most 3" in Lookup().call(key="a", depth=4).error_message
+
+
+def test_an_open_schema_lets_further_arguments_through():
+    class Anything(Tool):
+        """Anything."""
+
+        input_schema = {"type": "object"}
+
+        def execute(self, **arguments: Any) -> Any:
+            return arguments
+
+    assert Anything().call({"x": [1]}).output == {"x": [1]}
+
+
+def test_an_argument_that_python_could_not_pass_is_refused_not_raised():
+    class Anything(Tool):
+        """Anything."""
+
+        input_schema = {"type": "object"}
+
+        def execute(self, **arguments: Any) -> Any:
+            return arguments
+
+    result = Anything().call({"self": 1})
+    assert result.is_error
+    assert Anything().call({5: 1}).error_type == "validation_error"
+
+
+def test_a_function_that_cannot_take_what_its_schema_allows_is_refused():
+    schema = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    with pytest.raises(DefinitionError, match="'b', which the function does not take"):
+        type("Bad", (Tool,), {"input_schema": schema, "execute": lambda self, a=1: a})
+    with pytest.raises(DefinitionError, match="any further argument"):
+        type("Bad", (Tool,), {"input_schema": {"type": "object"}, "execute": lambda self: None})
+    with pytest.raises(DefinitionError, match="needs 'a', which input_schema does not require"):
+        type("Bad", (Tool,), {"input_schema": schema, "execute": lambda self, a, b=1: a})
+
+
+# --- frozen ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_handed_out_cannot_change_the_tool():
+    tool = Greeter()
+    tool.definition["input_schema"]["properties"].clear()
+    tool.definition["name"] = "other"
+    with pytest.raises(TypeError):
+        tool.input_schema["properties"]["x"] = {}
+    with pytest.raises(TypeError):
+        tool.input_schema["required"].append("x")
+    assert tool.definition == Greeter().definition
+    assert "name" in tool.definition["input_schema"]["properties"]
+
+
+def test_a_schema_given_by_the_author_is_copied():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+
+    class Copied(Tool):
+        """Copied."""
+
+        input_schema = schema
+
+        def execute(self, **arguments: Any) -> Any:
+            return arguments
+
+    schema["properties"]["a"]["type"] = "string"
+    assert Copied().call(a=1).is_ok
+
+
+# --- inheritance -------------------------------------------------------------------------------------------------
+
+
+def test_restrictive_flags_are_inherited_and_loosening_is_explicit():
+    class Delete(Tool):
+        """Delete."""
+
+        requires_approval = True
+        destructive = True
+        strict = True
+
+        def execute(self, path: str) -> None: ...
+
+    class DeleteAll(Delete):
+        """Delete all."""
+
+    class DeleteDraft(Delete):
+        """Delete a draft."""
+
+        requires_approval = False
+
+    assert (DeleteAll.requires_approval, DeleteAll.strict, DeleteAll.annotations) == (True, True, {"destructive": True})
+    assert DeleteDraft.requires_approval is False and DeleteDraft.strict
+
+
+def test_a_claim_of_harmlessness_is_not_inherited_by_other_code():
+    class Peek(Tool):
+        """Peek."""
+
+        read_only = True
+        idempotent = True
+
+        def execute(self) -> None: ...
+
+    class Renamed(Peek):
+        """The same code."""
+
+    class Poke(Peek):
+        """Other code."""
+
+        def execute(self) -> None: ...
+
+    assert Renamed.annotations == {"read_only": True, "idempotent": True}
+    assert Poke.annotations == {}
+
+
+def test_a_subclass_of_a_concrete_tool_keeps_its_schema_and_derives_its_own_name():
+    class Named(Greeter):
+        name = "welcome"
+
+    class Polite(Named):
+        """Greet politely."""
+
+    assert (Named.name, Polite.name) == ("welcome", "polite")
+    assert Polite.description == "Greet politely." and Named.description == "Greet a person."
+    assert Polite.input_schema == Greeter.input_schema
+    assert Polite().call(name="Ada").output == "Hello, Ada!"
+
+
+def test_parameters_of_a_parent_do_not_leak_into_a_subclass_with_its_own():
+    class Other(Greeter):
+        """Other."""
+
+        parameters = [Parameter("city", "string", "Where")]
+
+        def execute(self, city: str) -> str:
+            return city
+
+    assert list(Other.input_schema["properties"]) == ["city"]
+    assert Other().call(city="Oslo").output == "Oslo"
+
+
+def test_instances_have_settings_and_may_describe_themselves():
+    class Read(Tool):
+        """Read a file."""
+
+        def __init__(self, root: str) -> None:
+            self.root = root
+            self.description = f"Read a file below {root}."
+
+        def execute(self, path: str) -> str:
+            return f"{self.root}/{path}"
+
+    a, b = Read("/a"), Read("/b")
+    assert (a.call(path="x").output, b.call(path="x").output) == ("/a/x", "/b/x")
+    assert a.definition["description"] == "Read a file below /a."
+
+
+def test_a_renamed_tool_is_the_same_under_another_name():
+    other = Greeter().renamed("hello")
+    assert other.definition["name"] == "hello" and Greeter().name == "greeter"
+    assert other.call(name="Ada").is_ok
+    with pytest.raises(DefinitionError):
+        Greeter().renamed("no good")
+
+
+# --- context -----------------------------------------------------------------------------------------------------
+
+
+class Report(Tool):
+    """Report."""
+
+    def execute(self, steps: int, context: Context) -> dict[str, Any]:
+        for step in range(steps):
+            context.progress(step + 1, steps, "working")
+        return {"user": context.state.get("user"), "id": context.call_id, "workspace": str(context.workspace)}
+
+
+def test_the_context_is_injected_and_invisible_to_the_model(tmp_path):
+    seen = []
+    context = Context(state={"user": 7}, workspace=tmp_path, call_id="c1", on_progress=lambda *event: seen.append(event))
+    assert list(Report.input_schema["properties"]) == ["steps"]
+    assert Report().call({"steps": 2}, context).output == {"user": 7, "id": "c1", "workspace": str(tmp_path)}
+    assert seen == [(1, 2, "working"), (2, 2, "working")]
+    assert Report().call({"steps": 1}, context=context).is_ok
+    assert Report().call({"steps": 1}).output["user"] is None
+
+
+def test_a_model_cannot_supply_the_context():
+    result = Report().call({"steps": 1, "context": {"user": "root"}})
+    assert result.error_type == "validation_error" and "context" in result.error_message
+
+
+def test_the_call_id_of_a_tool_call_reaches_the_tool():
+    assert Report().call(ToolCall("call_9", "report", {"steps": 0})).output["id"] == "call_9"
+
+
+def test_a_parameter_may_be_called_context():
+    class Ask(Tool):
+        """Ask."""
+
+        def execute(self, context: str) -> str:
+            return context
+
+    assert Ask().call(context="in Oslo").output == "in Oslo"
+    assert Ask().call({"context": "in Oslo"}, Context()).output == "in Oslo"

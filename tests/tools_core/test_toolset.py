@@ -1,0 +1,222 @@
+"""`Toolset`: one object, many tools."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tools_core import Context, DefinitionError, Toolset, tool
+
+
+class Notes(Toolset):
+    """Notes that are kept."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.notes: list[str] = []
+
+    def add(self, text: str) -> int:
+        """Add a note.
+
+        Args:
+            text: What to remember.
+        """
+        self.notes.append(f"{self.owner}: {text}")
+        return len(self.notes)
+
+    @tool(name="read_notes", read_only=True)
+    def read(self, limit: int = 10) -> list[str]:
+        """Read the notes."""
+        return self.notes[:limit]
+
+    @staticmethod
+    def count_words(text: str) -> int:
+        """Count words."""
+        return len(text.split())
+
+    @classmethod
+    def demo(cls) -> "Notes":
+        return cls("demo")
+
+    def _private(self) -> None: ...
+
+
+def by_name(toolset):
+    return {made.name: made for made in toolset.tools}
+
+
+def test_each_public_method_is_a_tool_named_after_toolset_and_method():
+    assert list(by_name(Notes("a"))) == ["notes_add", "notes_count_words", "read_notes"]
+
+
+def test_state_and_settings_belong_to_the_object():
+    mine, yours = Notes("me"), Notes("you")
+    by_name(mine)["notes_add"].call(text="x")
+    by_name(yours)["notes_add"].call(text="y")
+    assert by_name(mine)["read_notes"].call().output == ["me: x"]
+    assert by_name(yours)["read_notes"].call().output == ["you: y"]
+
+
+def test_methods_stay_methods():
+    notes = Notes("me")
+    assert notes.add("x") == 1
+    assert notes.read(limit=5) == ["me: x"]
+    assert Notes.count_words("a b") == 2
+
+
+def test_options_and_descriptions_come_from_each_method():
+    tools = by_name(Notes("me"))
+    assert tools["read_notes"].annotations == {"read_only": True}
+    assert tools["notes_add"].definition["description"] == "Add a note."
+    assert tools["notes_add"].input_schema["properties"]["text"]["description"] == "What to remember."
+    assert Notes.description == "Notes that are kept."
+
+
+def test_methods_of_a_parent_toolset_count_and_may_be_taken_away():
+    class MoreNotes(Notes):
+        """More."""
+
+        count_words = None  # type: ignore[assignment]
+
+        def clear(self) -> None:
+            """Clear."""
+
+    assert list(by_name(MoreNotes("a"))) == ["more_notes_add", "more_notes_clear", "read_notes"]
+
+
+def test_the_prefix_can_be_left_out():
+    class Maths(Toolset):
+        prefix = False
+
+        def double(self, n: int) -> int:
+            """Double."""
+            return 2 * n
+
+    assert by_name(Maths())["double"].call(n=2).output == 4
+
+
+def test_a_method_that_no_model_could_call_is_refused_when_the_class_is_defined():
+    with pytest.raises(DefinitionError, match="hit"):
+
+        class Bad(Toolset):
+            def hit(self, target) -> str:
+                return target
+
+
+def test_the_context_reaches_methods():
+    class Who(Toolset):
+        def am_i(self, context: Context) -> str:
+            """Tell."""
+            return context.state["user"]
+
+    assert by_name(Who())["who_am_i"].call(context=Context(state={"user": "ada"})).output == "ada"
+
+
+class Connected(Toolset):
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def setup(self) -> None:
+        self.log.append("setup")
+
+    def teardown(self) -> None:
+        self.log.append("teardown")
+
+    def ping(self) -> str:
+        """Ping."""
+        self.log.append("ping")
+        return "pong"
+
+
+def test_setup_runs_once_before_the_first_call_and_teardown_at_close():
+    toolset = Connected()
+    (ping,) = toolset.tools
+    assert toolset.log == []
+    ping.call()
+    ping.call()
+    toolset.close()
+    toolset.close()
+    assert toolset.log == ["setup", "ping", "ping", "teardown"]
+
+
+def test_a_toolset_is_a_context_manager():
+    with Connected() as toolset:
+        toolset.tools[0].call()
+    assert toolset.log == ["setup", "ping", "teardown"]
+
+
+def test_setup_runs_once_however_many_threads_come_first():
+    toolset = Connected()
+    (ping,) = toolset.tools
+    barrier = threading.Barrier(8)
+
+    def call():
+        barrier.wait()
+        assert ping.call().is_ok
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert toolset.log.count("setup") == 1
+    toolset.close()
+
+
+def test_setup_and_teardown_may_be_asynchronous():
+    class Client(Connected):
+        async def setup(self) -> None:  # type: ignore[override]
+            await asyncio.sleep(0)
+            self.log.append("setup")
+
+        async def teardown(self) -> None:  # type: ignore[override]
+            self.log.append("teardown")
+
+        async def ping(self) -> str:  # type: ignore[override]
+            """Ping."""
+            self.log.append("ping")
+            return "pong"
+
+    async def main():
+        async with Client() as toolset:
+            results = await asyncio.gather(*(toolset.tools[0].acall() for _ in range(5)))
+        return toolset.log, results
+
+    log, results = asyncio.run(main())
+    assert log == ["setup", *["ping"] * 5, "teardown"]
+    assert all(result.output == "pong" for result in results)
+
+    toolset = Client()
+    assert toolset.tools[0].call().output == "pong"
+    toolset.close()
+    assert toolset.log == ["setup", "ping", "teardown"]
+
+
+def test_a_setup_that_fails_is_an_error_result_and_is_tried_again():
+    class Flaky(Connected):
+        def setup(self) -> None:
+            self.log.append("try")
+            if self.log.count("try") == 1:
+                raise OSError("no network")
+
+    toolset = Flaky()
+    (ping,) = toolset.tools
+    assert ping.call().error_message == "OSError: no network"
+    assert ping.call().output == "pong"
+    toolset.close()
+
+
+def test_teardown_runs_when_python_ends():
+    code = """
+from tools_core import Toolset
+class T(Toolset):
+    def setup(self): pass
+    def teardown(self): print("closed")
+    def go(self) -> str:
+        "Go."
+        return "went"
+print(T().tools[0].call())
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "went\nclosed\n"

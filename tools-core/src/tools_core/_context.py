@@ -1,0 +1,82 @@
+"""`Context`: what a call knows besides its arguments, and the model never sees."""
+
+from __future__ import annotations
+
+import time
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from typing import Any
+
+    Progress = Callable[[float, float | None, str], object]
+
+
+class Context:
+    """Injected where `execute` asks for it by annotation; every part is optional.
+
+    `state` is the caller's own mapping, `workspace` the folder that file tools stay inside, `timeout` the seconds
+    this call may take, `call_id` the provider's id of the call, `on_progress` receives what the tool reports.
+    """
+
+    __slots__ = ("_cancelled", "_on_progress", "_outer", "_workspace", "call_id", "deadline", "state")
+
+    def __init__(
+        self,
+        *,
+        workspace: str | os.PathLike[str] | None = None,
+        state: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        call_id: str | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout is in seconds and above 0, got {timeout!r}; leave it out for no limit")
+        self._workspace = workspace
+        self._on_progress = on_progress
+        self._outer: Context | None = None
+        self._cancelled = False
+        self.state: Mapping[str, Any] = {} if state is None else state
+        self.call_id = call_id
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+
+    @property
+    def workspace(self) -> Path | None:
+        """The folder that file tools stay inside; None leaves it to the tool."""
+        if self._workspace is None:
+            return None
+        from pathlib import Path  # 5 ms that tools without files never pay
+
+        return Path(self._workspace)
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline, at least 0; None without one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the caller no longer waits: a tool that works in steps should ask between them, and return."""
+        return self._cancelled or (self._outer is not None and self._outer.cancelled)
+
+    def cancel(self) -> None:
+        """Tell the tool that nobody waits any longer."""
+        self._cancelled = True
+
+    def progress(self, done: float, total: float | None = None, message: str = "") -> None:
+        """Report how far the work has come, in units of the tool's own."""
+        if self._on_progress is not None:
+            self._on_progress(done, total, message)
+
+    def for_call(self, timeout: float | None = None, call_id: str | None = None) -> Context:
+        """The context of one call: cancelled with this one, its deadline the nearer of the two."""
+        inner = Context(
+            workspace=self._workspace, state=self.state, timeout=timeout,
+            call_id=call_id or self.call_id, on_progress=self._on_progress,
+        )  # fmt: skip
+        inner._outer = self
+        if self.deadline is not None and (inner.deadline is None or self.deadline < inner.deadline):
+            inner.deadline = self.deadline
+        return inner

@@ -1,0 +1,118 @@
+"""`@tool`: a function as a tool, which stays the function that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+
+from tools_core._errors import DefinitionError
+from tools_core._frozen import FrozenList
+from tools_core._naming import check_name
+from tools_core._spec import spec_of
+from tools_core._tool import HINTS, Tool, annotations_of, check_attributes
+
+if TYPE_CHECKING:
+    from tools_core._parameter import Parameter
+    from tools_core._spec import Spec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Options(TypedDict, total=False):
+    """What `@tool(...)` takes; each has the meaning of the `Tool` attribute of that name."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    parameters: Sequence[Parameter]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    timeout: float
+    requires_approval: bool
+    strict: bool
+    tags: Sequence[str]
+
+
+class FunctionTool(Tool, Generic[P, R], abstract=True):
+    """A tool made of a function; calling it calls the function, with its own types and no validation."""
+
+    def __init__(self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]) -> None:
+        where = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
+        unknown = options.keys() - Options.__annotations__.keys()
+        if unknown:
+            raise DefinitionError(f"{where}: @tool has no option {sorted(unknown)[0]!r}; it has {', '.join(Options.__annotations__)}")
+        schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
+        self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
+        self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
+        self.parameters = MappingProxyType(self._spec.parameters)
+        self.name = check_name(options.pop("name", None) or getattr(function, "__name__", ""), where)
+        self.description = (options.pop("description", None) or found).strip()
+        for name, value in options.items():
+            setattr(self, name, value)
+        check_attributes(self, where)
+        self.annotations = annotations_of(self)
+        self.tags = FrozenList(self.tags)
+        self.execute = function  # type: ignore[method-assign]
+        self.__wrapped__ = function
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
+            if hasattr(function, name):
+                setattr(self, name, getattr(function, name))
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> FunctionTool[P, R]:
+        return object.__new__(cls)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"
+
+
+class ToolMethod(Generic[P, R]):
+    """A method of a `Toolset` with `@tool` options; on an instance it is the method, bound as ever."""
+
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
+        self.function = function
+        self.options = options
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self.function if instance is None else self.function.__get__(instance, owner)  # type: ignore[attr-defined]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+@overload
+def tool(function: Callable[P, R], /, **options: Unpack[Options]) -> FunctionTool[P, R]: ...
+@overload
+def tool(**options: Unpack[Options]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Any = None, /, **options: Any) -> Any:
+    """Make a tool of a function: `@tool`, `@tool(read_only=True, ...)` or `tool(function, name="...")`.
+
+    The result still is the function, typed and callable, and a `Tool` besides. DefinitionError where a model could
+    not call it. On a method of a `Toolset` it sets the options of that method.
+    """
+    if function is None:
+        return lambda function: tool(function, **options)
+    if isinstance(function, FunctionTool):
+        return tool(function.__wrapped__, **{**_options_of(function), **options})
+    return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
+
+
+def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
+    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags")
+    return {name: vars(made)[name] for name in names if name in vars(made)}
+
+
+def _is_method(function: Any) -> bool:
+    """Whether this is a plain function whose first parameter is an untyped `self`: a method in a class body."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount == 0 or code.co_varnames[0] != "self":
+        return False
+    return "self" not in getattr(function, "__annotations__", {})

@@ -1,0 +1,240 @@
+"""One call, from what the model sent to a `Result`: `begin`, run the body, then `succeed` or `fail`.
+
+`Tool.call` and `Tool.acall` differ in how they run the body, and in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+
+from tools_core._call import ToolCall
+from tools_core._context import Context
+from tools_core._errors import Halt, InvalidArguments, ToolError
+from tools_core._json import parse, proven
+from tools_core._problem import Problem, clip, show
+from tools_core._result import Result, failure, success
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from tools_core._spec import Spec
+    from tools_core._tool import Tool
+
+_MESSAGE_LIMIT = 4_000  # characters of an unexpected exception that a model is shown
+
+
+class TimeLimit(Exception):
+    """Our own limit has passed; a tool's own TimeoutError is another thing."""
+
+    def __init__(self, seconds: float, abandoned: bool) -> None:
+        self.seconds = seconds
+        self.abandoned = abandoned
+
+
+# Valid arguments as the body wants them, the call's own context if it has one, and the repairs made.
+Begun: TypeAlias = "tuple[dict[str, Any], Context | None, Sequence[str]]"
+
+
+def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, Any]) -> Begun | Result:
+    """Validate, convert and inject; a Result where the call ends here."""
+    spec = tool._spec
+    try:
+        if type(given) is dict and not keywords and spec.accepts(given):
+            arguments, notes = given if spec.convert is None else spec.convert(given), _NONE
+        else:
+            arguments, notes = read_arguments(spec, given, keywords, tool.strict)
+            if arguments is None:
+                return failure(str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error")
+    except InvalidArguments as error:
+        return Result.error(error.message, type=error.type, metadata={"reason": error.reason}, exception=error)
+    if spec.context is not None or tool.timeout is not None or context is not None:
+        context = (context or Context()).for_call(tool.timeout, given.id if type(given) is ToolCall else None)
+        if spec.context is not None:
+            arguments = {**arguments, spec.context: context}
+    return arguments, context, notes
+
+
+_NONE: Sequence[Any] = ()
+
+
+def succeed(value: Any, repairs: Sequence[str]) -> Result:
+    """Make a Result of what the body returned, whatever it is."""
+    if isinstance(value, Halt):  # returned, by who runs under a decorator that swallows exceptions
+        value = Result.halt(value.output)
+    result = value if type(value) is Result else success(value)
+    return _noted(result, repairs) if repairs else result
+
+
+def fail(error: BaseException, repairs: Sequence[str]) -> Result:
+    """Make a Result of what the body raised; what ends the process, or cancels, is raised again."""
+    if isinstance(error, Halt):
+        result = Result.halt(error.output)
+    elif isinstance(error, ToolError):
+        result = Result.error(error.message, type=error.type, exception=error)
+    elif isinstance(error, TimeLimit):
+        result = _timed_out(error)
+    elif isinstance(error, Exception):
+        result = Result.error(_describe(error), exception=error)
+    else:
+        raise error
+    return _noted(result, repairs)
+
+
+def read_arguments(
+    spec: Spec, given: Any, keywords: Mapping[str, Any], strict: bool
+) -> tuple[dict[str, Any] | None, Sequence[Any]]:
+    """Valid arguments and the repairs made, or None and the problems; InvalidArguments for text that is no object."""
+    if type(given) is ToolCall:
+        given = given.given
+    if given is None:
+        given = keywords
+    elif keywords:
+        given = _merged(given, keywords)
+    if type(given) is str or isinstance(given, bytes):
+        text, given = parse(given)
+        members = spec.count(given)
+        if members is not None and proven(text, members):
+            return (given if spec.convert is None else spec.convert(given)), _NONE
+        given = parse(text, exactly=True)[1]
+    elif type(given) is not dict:
+        if not isinstance(given, Mapping):
+            text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
+            raise InvalidArguments([Problem(None, text)], "not_an_object")
+        given = dict(given)
+    notes = _NONE
+    if not spec.accepts(given):
+        checked = spec.check(given, repair=not strict)
+        if checked.problems:
+            return None, checked.problems
+        given, notes = checked.value, checked.repairs
+    return (given if spec.convert is None else spec.convert(given)), notes
+
+
+def _merged(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(given, str | bytes):
+        given = parse(given, exactly=True)[1]
+    if isinstance(given, Mapping) and not given.keys() & keywords.keys():
+        return {**given, **keywords}
+    raise InvalidArguments([Problem(None, "give the arguments once: as an object, as JSON text, or as keywords")], "twice")
+
+
+def _noted(result: Result, repairs: Sequence[str]) -> Result:
+    return result.with_metadata({"repaired": list(repairs)}) if repairs else result
+
+
+def _timed_out(limit: TimeLimit) -> Result:
+    message = f"did not end within its limit of {limit.seconds:.3g} s"
+    if not limit.abandoned:
+        return Result.error(f"{message} and was cancelled", type="timeout_error", metadata={"timeout": limit.seconds})
+    return Result.error(
+        f"{message}; it may still be running and have effects",
+        type="timeout_error",
+        metadata={"timeout": limit.seconds, "abandoned": True},
+    )
+
+
+def _describe(error: Exception) -> str:
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:  # its own __str__ fails: the class is all that can be said
+        return name
+    return clip(f"{name}: {text}" if text else name, _MESSAGE_LIMIT)
+
+
+def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
+    """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
+    from tools_core._threads import in_thread, run_coroutine, unwrap  # only for limits and coroutines
+
+    limit = None if context is None else context.remaining
+    if tool._spec.is_async:
+        return run_coroutine(_limited(tool.execute(**arguments), limit))
+    if limit is None:
+        return finish(tool.execute(**arguments))
+    future = in_thread(lambda: finish(tool.execute(**arguments)))
+    try:
+        outcome = future.result(limit)
+    except TimeoutError:
+        assert context is not None  # a limit comes from a context
+        context.cancel()
+        raise TimeLimit(limit, abandoned=True) from None
+    except BaseException:  # the caller was interrupted while it waited
+        if context is not None:
+            context.cancel()
+        raise
+    return unwrap(outcome)
+
+
+async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
+    """Run the body from a coroutine: an `async def` here, anything else in a worker thread."""
+    import asyncio  # loaded already: somebody awaits us
+
+    from tools_core._threads import in_thread, unwrap  # threads only where a tool is synchronous
+
+    limit = None if context is None else context.remaining
+    if tool._spec.is_async:
+        try:
+            return await _limited(tool.execute(**arguments), limit)
+        except asyncio.CancelledError:
+            if context is not None:
+                context.cancel()
+            raise
+    future = asyncio.wrap_future(in_thread(lambda: _listed(tool.execute(**arguments))))
+    try:
+        # The thread goes on when the wait ends, so that is what the shield says.
+        outcome = await asyncio.wait_for(asyncio.shield(future), limit)
+    except BaseException as error:
+        if context is not None:
+            context.cancel()
+        if isinstance(error, TimeoutError):
+            assert limit is not None  # without a limit nothing times out: a tool's own error is in the outcome
+            raise TimeLimit(limit, abandoned=True) from None
+        raise
+    value = unwrap(outcome)
+    return await _limited(value, limit) if type(value) in _AWAITED else value
+
+
+def finish(value: Any) -> Any:
+    """What a body that returned something `UNFINISHED` comes to: a generator its items, a coroutine its value.
+
+    A body may hand out a coroutine without being an `async def`: a lambda or a wrapper around one.
+    """
+    if type(value) in _AWAITED:
+        from tools_core._threads import run_coroutine  # only for coroutines
+
+        return run_coroutine(_limited(value, None))
+    return _listed(value)
+
+
+_AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
+UNFINISHED = _AWAITED | {GeneratorType}
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if type(value) is GeneratorType else value
+
+
+async def _limited(value: Any, limit: float | None) -> Any:
+    import asyncio  # loaded already: this runs in its loop
+
+    awaited = awaitable(value)
+    if limit is None:
+        return await awaited
+    try:
+        async with asyncio.timeout(limit) as watch:
+            return await awaited
+    except TimeoutError:
+        if watch.expired():
+            raise TimeLimit(limit, abandoned=False) from None
+        raise
+
+
+def awaitable(value: Any) -> Any:
+    """What an asynchronous body returned, as something to await: an asynchronous generator gives its items."""
+    return _collected(value) if type(value) is AsyncGeneratorType else value
+
+
+async def _collected(values: AsyncGeneratorType[Any, Any]) -> list[Any]:
+    return [value async for value in values]

@@ -1,0 +1,96 @@
+"""Where a body runs that must not run here: worker threads, and an event loop for a coroutine without one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from concurrent.futures import Future
+    from typing import Any, TypeAlias
+
+Outcome: TypeAlias = "tuple[Any, BaseException | None]"
+
+_IDLE_SECONDS = 10.0
+_idle: list[SimpleQueue[Callable[[], None]]] = []
+_lock = threading.Lock()
+
+
+def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
+    """Run `body` in a worker thread with this thread's context variables; the future holds value or exception.
+
+    Threads are daemons, made as needed and kept for a while: a body that never ends must neither hold up others, as
+    in a pool of fixed size, nor the end of the process.
+    """
+    from concurrent.futures import Future  # 5 ms, only for who needs a thread
+
+    future: Future[Outcome] = Future()
+    context = copy_context()
+
+    def job() -> None:
+        future.set_result(_outcome(context.run, body))
+
+    with _lock:
+        inbox = _idle.pop() if _idle else None
+    if inbox is None:
+        inbox = SimpleQueue()
+        threading.Thread(target=_work, args=(inbox,), name="tools-core worker", daemon=True).start()
+    inbox.put(job)
+    return future
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine to its end from synchronous code, also when this thread's event loop is running."""
+    import asyncio  # 30 ms, only for who has a coroutine
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    # The running loop waits for us, so the coroutine needs another one.
+    return unwrap(in_thread(lambda: asyncio.run(coroutine)).result())
+
+
+def unwrap(outcome: Outcome) -> Any:
+    """The value, or the exception raised."""
+    value, error = outcome
+    if error is not None:
+        raise error
+    return value
+
+
+def _outcome(run: Callable[..., Any], body: Callable[[], Any]) -> Outcome:
+    try:
+        return run(body), None
+    except BaseException as error:  # raised again where the caller waits
+        return None, error
+
+
+def _work(inbox: SimpleQueue[Callable[[], None]]) -> None:
+    while True:
+        try:
+            job = inbox.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            with _lock:
+                if inbox in _idle:
+                    _idle.remove(inbox)
+                    return
+            continue  # taken from the idle ones this very moment: its job is on the way
+        job()
+        del job  # what it holds must not live until the next one comes
+        with _lock:
+            _idle.append(inbox)
+
+
+def _forget_threads() -> None:
+    global _lock
+    _idle.clear()
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork

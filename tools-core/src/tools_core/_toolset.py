@@ -1,0 +1,193 @@
+"""`Toolset`: one object, many tools, with settings and state that they share."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from tools_core._errors import DefinitionError
+from tools_core._function import FunctionTool, Options, ToolMethod
+from tools_core._naming import check_name, derive_name
+from tools_core._spec import described, is_async, spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools_core._spec import Spec
+
+
+class Toolset:
+    """Subclass it: each public method is a tool, named after the toolset and the method.
+
+    ```python
+    class Notes(Toolset):
+        def __init__(self, path: str) -> None:
+            self.path = path
+
+        def add(self, text: str) -> str:
+            \"\"\"Add a note.\"\"\"
+    ```
+
+    `Notes("a.txt").tools` has one tool, `notes_add`. Methods of parent toolsets and static methods count, class
+    methods and names with a leading underscore do not; `@tool(...)` on a method sets its options. `name` and
+    `description` are class attributes; `prefix = False` leaves the toolset's name out of its tools' names. `setup`
+    runs once, before the first call, and `teardown` at `close()`, at the end of a `with` block, or when Python ends;
+    both may be `async def`. A method that no model could call raises DefinitionError when the class is defined.
+    """
+
+    name: str
+    description: str = ""
+    prefix: bool = True
+    _methods: ClassVar[dict[str, tuple[Spec, str, Options]]] = {}
+
+    def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        where = f"{cls.__module__}.{cls.__qualname__}"
+        own = vars(cls)
+        chosen = name if name is not None else own.get("name")
+        if not isinstance(chosen, property):  # a property tells the name of each instance, see tools
+            derived = derive_name(cls.__name__).removesuffix("_toolset").removesuffix("_tools")
+            cls.name = check_name(derived if chosen is None else chosen, where)
+        if description is not None:
+            cls.description = description
+        elif "description" not in own and own.get("__doc__"):
+            cls.description = described(own["__doc__"])
+        cls._methods = {
+            method: (*spec_of(function, owner=f"{where}.{method}", bound=bound, **_schema_options(options)), options)
+            for method, function, bound, options in public_methods(cls)
+        }
+
+    @property
+    def tools(self) -> tuple[FunctionTool[..., Any], ...]:
+        """The tools of this object, by name of the method."""
+        return tuple(self.tool(method) for method in self._methods)
+
+    def tool(self, method: str) -> FunctionTool[..., Any]:
+        """The tool of one method; DefinitionError when the method is none."""
+        if method not in self._methods:
+            raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}")
+        *spec, options = self._methods[method]
+        options = {key: value for key, value in options.items() if key not in ("input_schema", "parameters")}  # type: ignore[assignment]
+        name = options.pop("name", None) or (f"{self.name}_{method}" if self.prefix else method)
+        return FunctionTool(self._prepared(getattr(self, method)), spec=tuple(spec), name=name, **options)  # type: ignore[arg-type]
+
+    def setup(self) -> Any:
+        """Open what the tools share; runs once, before the first call."""
+
+    def teardown(self) -> Any:
+        """Close what `setup` opened."""
+
+    def close(self) -> None:
+        """Run `teardown`, if `setup` ran; the toolset can be used again after."""
+        if self.__dict__.pop("_is_set_up", False):
+            _finish(self.teardown())
+
+    async def aclose(self) -> None:
+        """`close` for coroutines."""
+        if self.__dict__.pop("_is_set_up", False):
+            await _awaited(self.teardown())
+
+    def __enter__(self) -> Self:
+        self._set_up()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await self._aset_up()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
+    def _prepared(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method, preceded by `setup` where the class has one."""
+        if type(self).setup is Toolset.setup:
+            return method
+        if is_async(method) or is_async(type(self).setup):
+
+            async def arun(**arguments: Any) -> Any:
+                await self._aset_up()
+                return await _awaited(method(**arguments))
+
+            return _named(arun, method)
+
+        def run(**arguments: Any) -> Any:
+            self._set_up()
+            return method(**arguments)
+
+        return _named(run, method)
+
+    def _set_up(self) -> None:
+        import threading  # only toolsets with a setup need the lock
+
+        with self.__dict__.setdefault("_setup_lock", threading.RLock()):
+            if not self.__dict__.get("_is_set_up"):
+                _finish(self.setup())
+                self._opened()
+
+    async def _aset_up(self) -> None:
+        import asyncio  # loaded already: somebody awaits us
+
+        if not is_async(type(self).setup):
+            if not self.__dict__.get("_is_set_up"):
+                await asyncio.to_thread(self._set_up)
+            return
+        loop = asyncio.get_running_loop()
+        # A lock belongs to the loop that first waits for it, and a toolset may meet several.
+        async with self.__dict__.setdefault("_setup_locks", {}).setdefault(loop, asyncio.Lock()):
+            if not self.__dict__.get("_is_set_up"):
+                await self.setup()
+                self._opened()
+
+    def _opened(self) -> None:
+        import atexit  # built in
+
+        self.__dict__["_is_set_up"] = True
+        if not self.__dict__.get("_closes_at_exit"):
+            self.__dict__["_closes_at_exit"] = True
+            atexit.register(self.close)
+
+
+def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bool, Options]]:
+    """Name, function, whether it takes self, and options of each method that is a tool, sorted by name."""
+    bases = cls.__mro__[: cls.__mro__.index(Toolset) + 1]
+    reserved = {name for base in bases if _is_ours(base) for name in vars(base)}
+    found: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
+    for base in reversed([base for base in bases if not _is_ours(base)]):
+        for name, value in vars(base).items():
+            found.pop(name, None)  # overridden: maybe by something that is no tool
+            if name.startswith("_") or name in reserved:
+                continue
+            if isinstance(value, FunctionType):
+                found[name] = (name, value, True, {})
+            elif isinstance(value, staticmethod):
+                found[name] = (name, value.__func__, False, {})
+            elif isinstance(value, ToolMethod):
+                found[name] = (name, value.function, True, value.options)
+    return [found[name] for name in sorted(found)]
+
+
+def _is_ours(base: type) -> bool:
+    return base.__module__.partition(".")[0] == "tools_core"
+
+
+def _schema_options(options: Options) -> dict[str, Any]:
+    return {key: options[key] for key in ("input_schema", "parameters") if key in options}
+
+
+def _named(function: Any, method: Any) -> Any:
+    function.__name__, function.__qualname__ = method.__name__, method.__qualname__
+    function.__doc__, function.__module__ = method.__doc__, method.__module__
+    return function
+
+
+def _finish(value: Any) -> Any:
+    from tools_core._run import finish  # loaded already, by _tool
+
+    return finish(value)
+
+
+async def _awaited(value: Any) -> Any:
+    return await value if hasattr(value, "__await__") else value
