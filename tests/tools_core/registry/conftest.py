@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+GET = """
+    from tools_core import Tool
+
+
+    class Get(Tool):
+        \"\"\"Say where it comes from.\"\"\"
+
+        name = "get"
+
+        def execute(self) -> str:
+            return __name__
+"""
+
+
+class Site:
+    """A folder with installed distributions in it, as site-packages is one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.modules: list[str] = []
+
+    def install(
+        self, distribution, entries, source=GET, *, version="1.0", group="ask_tools.tools", module=None
+    ):
+        """Add a distribution with one module; `entries` are lines of its group, `{}` being the module."""
+        module = module or distribution.replace("-", "_").lower()
+        if source is not None:
+            imported = self.folder / f"{module}.imported"
+            mark = f"with open({str(imported)!r}, 'a') as mark:\n    mark.write('x')\n"
+            (self.folder / f"{module}.py").write_text(mark + textwrap.dedent(source))
+            self.modules.append(module)
+        info = self.folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+            f"Summary: What {distribution} is\n\nText\n"
+        )
+        lines = entries if isinstance(entries, str) else "\n".join(entries)
+        (info / "entry_points.txt").write_text(f"[{group}]\n{lines.replace('{}', module)}\n")
+        return info
+
+    def times_imported(self, module):
+        mark = self.folder / f"{module}.imported"
+        return len(mark.read_text()) if mark.exists() else 0
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    made = Site(folder)
+    yield made
+    for module in made.modules:
+        sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def run_python(site):
+    """Run code in a fresh interpreter which sees the site, and return what it printed."""
+
+    def run(code, **environment):
+        source = Path(sys.modules["tools_core"].__file__).parents[1]
+        path = os.pathsep.join([str(site.folder), str(source)])
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASK_TOOLS")}
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**inherited, "PYTHONPATH": path, **environment},
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tools_core import DefinitionError, Registry, Tool, Toolset, UnknownToolError, tool
+
+
+class Weather(Tool):
+    """Say the weather."""
+
+    tags = ("outdoors",)
+
+    def execute(self, city: str) -> str:
+        return f"sun in {city}"
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+class Notes(Toolset):
+    def read(self) -> str:
+        """Read the notes."""
+        return ""
+
+    def write(self, text: str) -> None:
+        """Write a note."""
+
+
+def named(wanted):
+    class Made(Tool):
+        name = wanted
+
+        def execute(self) -> str:
+            return wanted
+
+    return Made
+
+
+def test_registering_returns_the_same_object_and_works_as_a_decorator():
+    registry = Registry()
+    assert registry.register(Weather) is Weather
+    assert registry.register(add) is add
+
+    @registry.register
+    class Ping(Tool):
+        def execute(self) -> str:
+            return "pong"
+
+    assert list(registry) == ["weather", "add", "ping"]
+    assert registry["ping"].call().output == "pong"
+    assert isinstance(registry["weather"], Weather)
+
+
+def test_the_tool_is_found_by_its_own_name_and_is_the_same_instance_each_time():
+    registry = Registry()
+    registry.register(Weather)
+    assert registry["weather"] is registry["weather"] is registry.all()[0] is registry.get("weather")
+
+
+def test_the_same_object_twice_is_registered_once():
+    registry = Registry()
+    for _ in range(2):
+        registry.register(Weather)
+        registry.register(add)
+        registry.register(Notes)
+    assert registry.count == len(registry) == 4
+
+
+def test_a_second_tool_with_the_same_name_is_refused_and_both_origins_are_named():
+    registry = Registry()
+    first = registry.register(Weather)
+    other = named("weather")
+    with pytest.raises(
+        ValueError, match=r"named\.<locals>\.Made` cannot be registered as `weather`"
+    ) as refused:
+        registry.register(other)
+    assert f"{first.__module__}:Weather has that name" in str(refused.value)
+    assert "replace=True" in str(refused.value)
+    assert isinstance(registry["weather"], Weather)
+    registry.register(other, replace=True)
+    assert isinstance(registry["weather"], other)
+
+
+def test_two_instances_of_one_class_under_one_name_are_a_collision():
+    registry = Registry()
+    registry.register(Weather())
+    with pytest.raises(ValueError, match="weather"):
+        registry.register(Weather())
+
+
+def test_a_class_that_is_defined_again_at_module_level_takes_its_own_place():
+    registry = Registry()
+    cell = "class Cell(Tool):\n    def execute(self) -> int:\n        return {}\n"
+    for version in (1, 2):
+        space = {"Tool": Tool, "__name__": "notebook"}
+        exec(cell.format(version), space)  # noqa: S102  # as a notebook runs a cell again
+        registry.register(space["Cell"])
+    assert registry.count == 1
+    assert registry["cell"].call().output == 2
+
+
+def test_a_toolset_is_registered_whole_or_not_at_all():
+    registry = Registry()
+    registry.register(named("notes_write"))
+    with pytest.raises(ValueError, match="notes_write"):
+        registry.register(Notes)
+    assert list(registry) == ["notes_write"]
+    registry.clear()
+    registry.register(Notes())
+    assert list(registry) == ["notes_read", "notes_write"]
+
+
+@pytest.mark.parametrize("value", [42, "weather", None, object(), int, Tool])
+def test_what_is_no_tool_is_refused_and_nothing_else_is_hurt(value):
+    registry = Registry()
+    registry.register(Weather)
+    with pytest.raises(DefinitionError):
+        registry.register(value)
+    assert [each.name for each in registry.all()] == ["weather"]
+
+
+def test_a_tool_whose_constructor_needs_arguments_is_refused_with_the_way_out():
+    class Search(Tool):
+        def __init__(self, index) -> None:
+            self.index = index
+
+        def execute(self) -> str:
+            return self.index
+
+    registry = Registry()
+    with pytest.raises(DefinitionError, match="register an instance"):
+        registry.register(Search)
+    registry.register(Search("here"))
+    assert registry["search"].call().output == "here"
+
+
+def test_an_unknown_name_names_the_nearest_ones():
+    registry = Registry()
+    registry.register(Weather)
+    registry.register(add)
+    with pytest.raises(UnknownToolError, match=r'no tool "Wether"; did you mean weather\?') as unknown:
+        registry["Wether"]
+    assert unknown.value.near == ("weather",)
+    assert isinstance(unknown.value, KeyError)
+    with pytest.raises(UnknownToolError, match="there are weather, add"):
+        registry["quite different"]
+    with pytest.raises(UnknownToolError, match="there are no tools"):
+        Registry()["x"]
+
+
+@pytest.mark.parametrize("name", [None, 7, "", ":", "a:", ":a", "a:b:c", "x" * 10_000, "_" * 300, "\x1b[31m"])
+def test_any_odd_key_is_simply_unknown(name):
+    registry = Registry()
+    registry.register(Weather)
+    assert registry.get(name) is None
+    assert registry.get(name, "default") == "default"
+    assert name not in registry
+    with pytest.raises(UnknownToolError) as unknown:
+        registry[name]
+    assert len(str(unknown.value)) < 300
+    assert str(unknown.value).isprintable()
+
+
+def test_unregister_and_clear_forget():
+    registry = Registry()
+    registry.register(Weather)
+    registry.register(add)
+    registry.unregister("weather")
+    assert list(registry) == ["add"]
+    with pytest.raises(UnknownToolError):
+        registry.unregister("weather")
+    registry.clear()
+    assert (registry.count, registry.all(), registry.definitions()) == (0, [], [])
+
+
+def test_definitions_are_copies_in_the_order_of_registration():
+    registry = Registry()
+    registry.register(add)
+    registry.register(Weather)
+    definitions = registry.definitions()
+    assert [each["name"] for each in definitions] == ["add", "weather"]
+    definitions[0]["input_schema"].clear()
+    assert registry.definitions()[0]["input_schema"]["properties"]
+
+
+def test_it_is_a_mapping_equal_only_to_itself():
+    one, two = Registry(), Registry()
+    one.register(Weather)
+    two.register(Weather)
+    assert dict(one.items()) == {"weather": one["weather"]}
+    assert list(one.values()) == one.all()
+    assert one != two
+    assert {one, two} == {two, one}
+    assert repr(one) == "<Registry of 1 registered and 0 discovered>"
+
+
+def test_fifty_threads_register_and_look_up_at_once():
+    registry = Registry()
+    start = threading.Barrier(50)
+
+    def work(number):
+        start.wait()
+        made = registry.register(named(f"tool_{number}"))
+        assert isinstance(registry[f"tool_{number}"], made)
+        for name in registry:
+            assert registry[name].name == name
+        return registry.count
+
+    with ThreadPoolExecutor(50) as pool:
+        counts = list(pool.map(work, range(50)))
+    assert sorted(registry) == sorted(f"tool_{n}" for n in range(50))
+    assert max(counts) == registry.count == 50
+
+
+def test_of_fifty_threads_that_want_one_name_exactly_one_gets_it():
+    registry = Registry()
+    start = threading.Barrier(50)
+
+    def work(_):
+        start.wait()
+        try:
+            return registry.register(named("wanted"))
+        except ValueError:
+            return None
+
+    with ThreadPoolExecutor(50) as pool:
+        winners = [made for made in pool.map(work, range(50)) if made]
+    assert len(winners) == 1
+    assert isinstance(registry["wanted"], winners[0])
+
+
+def test_discover_subclasses_registers_the_concrete_ones_once_and_in_order():
+    class Base(Tool, abstract=True):
+        """What these tools share."""
+
+    class Zebra(Base):
+        def execute(self) -> str:
+            return "z"
+
+    class Ant(Base):
+        def execute(self) -> str:
+            return "a"
+
+    class Antelope(Ant):
+        pass
+
+    registry = Registry()
+    assert registry.discover_subclasses(Base) == [Ant, Antelope, Zebra]
+    assert registry.discover_subclasses(Base) == []
+    assert list(registry) == ["ant", "antelope", "zebra"]
+    assert registry.problems == []
+
+
+def test_defining_a_subclass_registers_nothing_and_discovering_takes_no_class_of_the_library():
+    registry = Registry()
+    named("never_registered")
+    assert registry.count == 0
+    found = registry.discover_subclasses()
+    assert Weather in found
+    assert not [cls for cls in found if cls.__module__.startswith("tools_core")]
+
+
+def test_classes_that_cannot_be_made_and_names_that_are_taken_become_problems():
+    class Base(Tool, abstract=True):
+        pass
+
+    class NeedsIndex(Base):
+        def __init__(self, index) -> None:
+            self.index = index
+
+        def execute(self) -> str:
+            return self.index
+
+    class Explodes(Base):
+        def __init__(self) -> None:
+            raise RuntimeError("no credentials\nhere")
+
+        def execute(self) -> str:
+            return ""
+
+    class Taken(Base, name="weather"):
+        def execute(self) -> str:
+            return ""
+
+    class Works(Base):
+        def execute(self) -> str:
+            return ""
+
+    registry = Registry()
+    registry.register(Weather)
+    assert registry.discover_subclasses(Base) == [Works]
+    assert list(registry) == ["weather", "works"]
+    registry.discover_subclasses(Base)
+    explodes, needs, taken = sorted(map(str, registry.problems))
+    assert "Explodes: no credentials here; fix: register an instance" in explodes
+    assert "NeedsIndex: " in needs
+    assert "index" in needs
+    assert "Taken" in taken
+    assert f"{__name__}:Weather has that name" in taken

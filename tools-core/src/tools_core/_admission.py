@@ -1,0 +1,73 @@
+"""Which discovered tools are let in: allow and deny lists, and names that only look like others."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from tools_core._entry_points import normalize
+from tools_core._naming import NAME_PATTERN
+from tools_core._plugin import LoadProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tools_core._entry_points import EntryPoint
+
+_legal_name = re.compile(NAME_PATTERN).fullmatch
+_legal_distribution = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?").fullmatch
+
+
+class Admission:
+    """An allow and a deny list; without an allow list everything is allowed, and what is denied stays so.
+
+    The environment variables stand in for the arguments: a set but empty `ASK_TOOLS_ALLOW` allows nothing.
+    """
+
+    __slots__ = ("_allowed", "_denied")
+
+    def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None) -> None:
+        self._allowed = _patterns(allow, "ASK_TOOLS_ALLOW")
+        self._denied = _patterns(deny, "ASK_TOOLS_DENY") or ()
+
+    def refuses(self, point: EntryPoint) -> bool:
+        """Whether the entry point is not to be imported."""
+        if self._allowed is not None and not _matches(point.distribution, point.name, self._allowed):
+            return True
+        return self.denies(point.distribution, point.name)
+
+    def denies(self, distribution: str, name: str) -> bool:
+        """Whether the deny list has a tool, maybe one that only the loaded toolset showed."""
+        return bool(self._denied) and _matches(distribution, name, self._denied)
+
+
+def illegal(point: EntryPoint) -> LoadProblem | None:
+    """The problem of a name that no provider accepts, or that only looks like another one."""
+    if _legal_name(point.name) and _legal_distribution(point.distribution):
+        return None
+    error = f"{point.name!a} of {point.distribution!a} is no legal name: letters A-Z and a-z, digits, _ and -"
+    fix = f"pip uninstall {point.distribution}, or report it to its authors"
+    return LoadProblem.of(point, error, fix)
+
+
+def _patterns(given: Iterable[str] | None, variable: str) -> tuple[str, ...] | None:
+    if given is None:
+        given = os.environ.get(variable)
+    if given is None:
+        return None
+    parts = given.split(",") if isinstance(given, str) else given
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _matches(distribution: str, name: str, patterns: Iterable[str]) -> bool:
+    from fnmatch import fnmatchcase  # for allow and deny lists alone
+
+    for pattern in patterns:
+        wanted, colon, bare = pattern.rpartition(":")
+        if colon:
+            if fnmatchcase(distribution, normalize(wanted)) and fnmatchcase(name, bare):
+                return True
+        elif fnmatchcase(distribution, normalize(bare)) or fnmatchcase(name, bare):
+            return True
+    return False
