@@ -1,0 +1,261 @@
+"""Compare this project's speed with plain Python's, in one run and in turns: `make bench`.
+
+Every row is a ratio to a baseline measured beside it: the machine may be shared and noisy, a ratio is not. Nothing fails
+here; the targets are printed for the reader. With words as arguments only rows that contain one of them are run.
+"""
+
+import inspect
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import typing
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NotRequired, TypedDict
+
+from tools_core import Result, tool
+
+ROUNDS = 9
+
+
+class LineItem(TypedDict):
+    product_id: str
+    quantity: int
+    notes: NotRequired[str | None]
+
+
+class Shipping(TypedDict):
+    street: str
+    city: str
+    zip: NotRequired[str | None]
+
+
+def add(a: int, b: int, note: str = "") -> int:
+    """Add two numbers.
+
+    Args:
+        a: The first number.
+        b: The second number.
+        note: A remark, not used.
+    """
+    return a + b
+
+
+def place_order(order_id: str, items: list[LineItem], shipping: Shipping) -> str:
+    """Place an order.
+
+    Args:
+        order_id: The order's identifier.
+        items: The lines of the order.
+        shipping: Where it goes.
+    """
+    return f"{order_id}: {len(items)} lines, {sum(item['quantity'] for item in items)} units, to {shipping['city']}"
+
+
+class Plain:
+    """The least that a result can be."""
+
+    __slots__ = ("content", "is_error")
+
+    def __init__(self, content: Any, is_error: bool = False) -> None:
+        self.content = content
+        self.is_error = is_error
+
+
+KNOWN = {"a", "b", "note"}
+
+
+def checked_add(args: dict[str, Any]) -> Plain:
+    """What a person would write for `add` alone: check, call, result."""
+    a, b, note = args.get("a"), args.get("b"), args.get("note", "")
+    if type(a) is int and type(b) is int and type(note) is str and args.keys() <= KNOWN:
+        return Plain(add(a, b, note))
+    for name in ("a", "b"):
+        if name not in args:
+            return Plain(f"{name}: missing", True)
+        if type(args[name]) is not int:
+            return Plain(f"{name}: expected an integer, got {type(args[name]).__name__}", True)
+    return Plain("note: expected a string", True)
+
+
+def checked_order(text: str) -> Plain:
+    """The same for `place_order`, from JSON text."""
+    args = json.loads(text)
+    order_id, items, shipping = args.get("order_id"), args.get("items"), args.get("shipping")
+    if type(order_id) is not str or type(items) is not list or type(shipping) is not dict:
+        return Plain("wrong", True)
+    for item in items:
+        get = item.get
+        if type(item) is not dict or type(get("product_id")) is not str or type(get("quantity")) is not int:
+            return Plain("wrong", True)
+        if get("notes") is not None and type(get("notes")) is not str:
+            return Plain("wrong", True)
+    if type(shipping.get("street")) is not str or type(shipping.get("city")) is not str:
+        return Plain("wrong", True)
+    return Plain(place_order(order_id, items, shipping))
+
+
+ORDER = json.dumps(
+    {
+        "order_id": "o-1001",
+        "items": [
+            {"product_id": f"sku-{n:05d}", "quantity": n, **({"notes": f"gift wrap for line {n}"} if n % 3 == 0 else {})}
+            for n in range(1, 51)
+        ],
+        "shipping": {"street": "1 Main Street", "city": "Springfield", "zip": "12345"},
+    }
+)
+
+
+def fresh_order() -> Callable[..., str]:
+    """The order's classes and function, made anew."""
+
+    class LineItem(TypedDict):
+        product_id: str
+        quantity: int
+        notes: NotRequired[str | None]
+
+    class Shipping(TypedDict):
+        street: str
+        city: str
+        zip: NotRequired[str | None]
+
+    def place_order(order_id: str, items: list[LineItem], shipping: Shipping) -> str:
+        """Place an order.
+
+        Args:
+            order_id: The order's identifier.
+            items: The lines of the order.
+            shipping: Where it goes.
+        """
+        return ""
+
+    return place_order
+
+
+NAMES: dict[Any, str] = {str: "string", int: "integer", type(None): "null"}
+
+
+def walk(hint: Any) -> dict[str, Any]:
+    """A schema of the few hints above by the standard library alone."""
+    if hint in NAMES:
+        return {"type": NAMES[hint]}
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is list:
+        return {"type": "array", "items": walk(arguments[0])}
+    if origin is NotRequired:
+        return walk(arguments[0])
+    if arguments:
+        return {"anyOf": [walk(argument) for argument in arguments]}
+    properties = {name: walk(inner) for name, inner in typing.get_type_hints(hint).items()}
+    return {"type": "object", "properties": properties, "required": sorted(hint.__required_keys__), "additionalProperties": False}
+
+
+def introspected() -> dict[str, Any]:
+    function = fresh_order()
+    hints, parameters = typing.get_type_hints(function), inspect.signature(function).parameters
+    properties = {name: walk(hints[name]) for name in parameters}
+    return {"name": "place_order", "description": function.__doc__, "input_schema": {"properties": properties}}
+
+
+def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows within this process: what, target, ours, baseline."""
+    sum_tool, order_tool = tool(add), tool(place_order)
+    good, missing, wrong = {"a": 40, "b": 2, "note": "hi"}, {"a": 40, "note": "no b"}, {"a": "forty", "b": 2}
+    stored = {"name": "place_order", "input_schema": {}}
+    assert sum_tool.call(good) == Result.ok(42)
+    assert sum_tool.call(missing).is_error and sum_tool.call(wrong).is_error
+    assert order_tool.call(ORDER).output == checked_order(ORDER).content
+    return [
+        ("validated call / hand-written check and result", "3", lambda: sum_tool.call(good), lambda: checked_add(good)),
+        ("nested order from JSON / json.loads and hand-written check", "1.15", lambda: order_tool.call(ORDER), lambda: checked_order(ORDER)),
+        ("rejected, missing / hand-written rejection", "2.4", lambda: sum_tool.call(missing), lambda: checked_add(missing)),
+        ("rejected, wrong type / hand-written rejection", "2.4", lambda: sum_tool.call(wrong), lambda: checked_add(wrong)),
+        ("definition, cold / standard-library introspection", "2", lambda: tool(fresh_order()).definition, introspected),
+        ("definition, warm / a stored dict", "2.5", lambda: order_tool.input_schema, lambda: stored),
+    ]
+
+
+def timed(call: Callable[[], Any], count: int) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - start) / count
+
+
+def per_call(ours: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds of each, the least of several turns: noise only ever adds."""
+    count = max(20, int(0.05 / timed(baseline, 20)))
+    timed(ours, 20)
+    turns = [(timed(ours, count), timed(baseline, count)) for _ in range(ROUNDS)]
+    return min(a for a, _ in turns), min(b for _, b in turns)
+
+
+def made_packages(folder: Path, count: int) -> Path:
+    """A folder of `count` installed distributions with one tool each."""
+    site = folder / f"site-{count}"
+    for n in range(count):
+        info = site / f"tools_made_{n:04d}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tools-made-{n:04d}\nVersion: 1.0\nSummary: Made up.\n")
+        (info / "entry_points.txt").write_text(f"[ask_tools.tools]\nmade_{n:04d} = tools_made_{n:04d}:made\n")
+    return site
+
+
+DISCOVER = "from tools_core import Registry; r = Registry(); print(len(r.discover()))"
+METADATA = "from importlib.metadata import entry_points; print(len(entry_points(group='ask_tools.tools')))"
+
+
+def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path | None]]:
+    """Rows of whole processes: what, target, ours, baseline, folder for PYTHONPATH."""
+    python = [sys.executable, "-c"]
+    command = str(Path(sys.executable).with_name("ask-tools"))
+    rows: list[tuple[str, str, list[str], list[str], Path | None]] = [
+        ("import tools_core / pass", "+15 ms", [*python, "import tools_core"], [*python, "pass"], None),
+        ("from tools_core import Tool, Result, tool / pass", "+15 ms", [*python, "from tools_core import Tool, Result, tool"], [*python, "pass"], None),
+        ("ask-tools --version / pass", "2.5", [command, "--version"], [*python, "pass"], None),
+        ("ask-tools list, 20 packages / pass", "3", [command, "list"], [*python, "pass"], made_packages(folder, 20)),
+    ]
+    rows += [
+        (f"names of {count} packages / importlib.metadata", "1", [*python, DISCOVER], [*python, METADATA], made_packages(folder, count))
+        for count in (1, 100, 1000)
+    ]
+    return rows
+
+
+def run_seconds(command: list[str], path: Path | None) -> float:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    return time.perf_counter() - start
+
+
+def per_process(ours: list[str], baseline: list[str], path: Path | None) -> tuple[float, float]:
+    run_seconds(ours, path), run_seconds(baseline, path)  # byte code and file cache
+    turns = [(run_seconds(ours, path), run_seconds(baseline, path)) for _ in range(2 * ROUNDS)]
+    return statistics.median(a for a, _ in turns), statistics.median(b for _, b in turns)
+
+
+def show(what: str, target: str, ours: float, baseline: float, unit: str, scale: float) -> None:
+    print(f"{what:<62} {ours * scale:9.3f} {baseline * scale:9.3f} {unit} {ours / baseline:7.2f}x   target {target}", flush=True)
+
+
+def main(words: list[str]) -> None:
+    print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
+    for what, target, ours, baseline in calls():
+        if not words or any(word in what for word in words):
+            show(what, target, *per_call(ours, baseline), "us", 1e6)
+    with TemporaryDirectory() as folder:
+        for what, target, ours_command, baseline_command, path in processes(Path(folder)):
+            if not words or any(word in what for word in words):
+                show(what, target, *per_process(ours_command, baseline_command, path), "ms", 1e3)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,111 @@
+"""This project beside its peers: the adapter that the side-by-side harness loads."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import NotRequired, TypedDict
+
+import common  # the harness's own: the tools' bodies and the expected answers
+
+from tools_core import Result, tool
+
+NAME = "ours"
+VENV = "ours"
+DIST = "tools-core"
+IMPORT = "import tools_core"
+ASYNC = False
+
+DISCOVERY = """
+from tools_core import Registry
+print(len(Registry().discover(group='GROUP')))
+"""
+
+
+class LineItem(TypedDict):
+    product_id: str
+    quantity: int
+    notes: NotRequired[str | None]
+
+
+class Shipping(TypedDict):
+    street: str
+    city: str
+    zip: NotRequired[str | None]
+
+
+@tool
+def place_order(order_id: str, items: list[LineItem], shipping: Shipping) -> str:
+    """Place an order.
+
+    Args:
+        order_id: The order's identifier.
+        items: The lines of the order.
+        shipping: Where it goes.
+    """
+    return common.summary(order_id, sum(item["quantity"] for item in items), len(items), shipping["city"])
+
+
+def add_calls() -> dict[str, Callable[..., Result]]:
+    return {"tool.call -> Result": tool(common.add).call}
+
+
+def order_calls() -> dict[str, Callable[..., Result]]:
+    return {"tool.call(JSON text) -> Result": place_order.call}
+
+
+def schema_cold() -> dict[str, Callable[[], object]]:
+    def cold() -> object:
+        class LineItem(TypedDict):
+            product_id: str
+            quantity: int
+            notes: NotRequired[str | None]
+
+        class Shipping(TypedDict):
+            street: str
+            city: str
+            zip: NotRequired[str | None]
+
+        def place_order(order_id: str, items: list[LineItem], shipping: Shipping) -> str:
+            """Place an order.
+
+            Args:
+                order_id: The order's identifier.
+                items: The lines of the order.
+                shipping: Where it goes.
+            """
+            return ""
+
+        return tool(place_order).definition
+
+    return {"TypedDict classes + @tool + definition": cold}
+
+
+def schema_warm() -> dict[str, Callable[[], object]]:
+    return {"tool.input_schema": lambda: place_order.input_schema, "tool.definition (a copy)": lambda: place_order.definition}
+
+
+def parallel() -> dict[str, Callable[[int, float], object]]:
+    @tool
+    def wait(seconds: float) -> None:
+        """Wait in a thread."""
+        time.sleep(seconds)
+
+    @tool
+    async def await_(seconds: float) -> None:
+        """Wait in the event loop."""
+        await asyncio.sleep(seconds)
+
+    def gathered(one: object) -> Callable[[int, float], object]:
+        async def calls(n: int, seconds: float) -> list[Result]:
+            return await asyncio.gather(*(one.acall({"seconds": seconds}) for _ in range(n)))  # type: ignore[attr-defined]
+
+        return lambda n, seconds: asyncio.run(calls(n, seconds))
+
+    return {"gather(acall), sync tool": gathered(wait), "gather(acall), async tool": gathered(await_)}
+
+
+def shell() -> dict[str, Callable[[str], Result]]:
+    from tools_shell import Bash
+
+    bash = Bash()
+    return {"bash.call": lambda command: bash.call({"command": command})}
