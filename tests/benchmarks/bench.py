@@ -1,7 +1,7 @@
 """Compare this project's speed with plain Python's, in one run and in turns: `make bench`.
 
-Every row is a ratio to a baseline measured beside it: the machine may be shared and noisy, a ratio is not. Nothing fails
-here; the targets are printed for the reader. With words as arguments only rows that contain one of them are run.
+Every row is a ratio to a baseline measured beside it: the machine may be shared and noisy, a ratio is not. Nothing
+fails here; the targets are printed for the reader. With words as arguments only rows that contain one of them are run.
 """
 
 import inspect
@@ -103,7 +103,11 @@ ORDER = json.dumps(
     {
         "order_id": "o-1001",
         "items": [
-            {"product_id": f"sku-{n:05d}", "quantity": n, **({"notes": f"gift wrap for line {n}"} if n % 3 == 0 else {})}
+            {
+                "product_id": f"sku-{n:05d}",
+                "quantity": n,
+                **({"notes": f"gift wrap for line {n}"} if n % 3 == 0 else {}),
+            }
             for n in range(1, 51)
         ],
         "shipping": {"street": "1 Main Street", "city": "Springfield", "zip": "12345"},
@@ -152,7 +156,12 @@ def walk(hint: Any) -> dict[str, Any]:
     if arguments:
         return {"anyOf": [walk(argument) for argument in arguments]}
     properties = {name: walk(inner) for name, inner in typing.get_type_hints(hint).items()}
-    return {"type": "object", "properties": properties, "required": sorted(hint.__required_keys__), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": sorted(hint.__required_keys__),
+        "additionalProperties": False,
+    }
 
 
 def introspected() -> dict[str, Any]:
@@ -172,10 +181,30 @@ def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     assert order_tool.call(ORDER).output == checked_order(ORDER).content
     return [
         ("validated call / hand-written check and result", "3", lambda: sum_tool.call(good), lambda: checked_add(good)),
-        ("nested order from JSON / json.loads and hand-written check", "1.15", lambda: order_tool.call(ORDER), lambda: checked_order(ORDER)),
-        ("rejected, missing / hand-written rejection", "2.4", lambda: sum_tool.call(missing), lambda: checked_add(missing)),
-        ("rejected, wrong type / hand-written rejection", "2.4", lambda: sum_tool.call(wrong), lambda: checked_add(wrong)),
-        ("definition, cold / standard-library introspection", "2", lambda: tool(fresh_order()).definition, introspected),
+        (
+            "nested order from JSON / json.loads and hand-written check",
+            "1.15",
+            lambda: order_tool.call(ORDER),
+            lambda: checked_order(ORDER),
+        ),
+        (
+            "rejected, missing / hand-written rejection",
+            "2.4",
+            lambda: sum_tool.call(missing),
+            lambda: checked_add(missing),
+        ),
+        (
+            "rejected, wrong type / hand-written rejection",
+            "2.4",
+            lambda: sum_tool.call(wrong),
+            lambda: checked_add(wrong),
+        ),
+        (
+            "definition, cold / standard-library introspection",
+            "2",
+            lambda: tool(fresh_order()).definition,
+            introspected,
+        ),
         ("definition, warm / a stored dict", "2.5", lambda: order_tool.input_schema, lambda: stored),
     ]
 
@@ -201,7 +230,9 @@ def made_packages(folder: Path, count: int) -> Path:
     for n in range(count):
         info = site / f"tools_made_{n:04d}-1.0.dist-info"
         info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tools-made-{n:04d}\nVersion: 1.0\nSummary: Made up.\n")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: tools-made-{n:04d}\nVersion: 1.0\nSummary: Made up.\n"
+        )
         (info / "entry_points.txt").write_text(f"[ask_tools.tools]\nmade_{n:04d} = tools_made_{n:04d}:made\n")
     return site
 
@@ -216,12 +247,24 @@ def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path |
     command = str(Path(sys.executable).with_name("ask-tools"))
     rows: list[tuple[str, str, list[str], list[str], Path | None]] = [
         ("import tools_core / pass", "+15 ms", [*python, "import tools_core"], [*python, "pass"], None),
-        ("from tools_core import Tool, Result, tool / pass", "+15 ms", [*python, "from tools_core import Tool, Result, tool"], [*python, "pass"], None),
+        (
+            "from tools_core import Tool, Result, tool / pass",
+            "+15 ms",
+            [*python, "from tools_core import Tool, Result, tool"],
+            [*python, "pass"],
+            None,
+        ),
         ("ask-tools --version / pass", "2.5", [command, "--version"], [*python, "pass"], None),
         ("ask-tools list, 20 packages / pass", "3", [command, "list"], [*python, "pass"], made_packages(folder, 20)),
     ]
     rows += [
-        (f"names of {count} packages / importlib.metadata", "1", [*python, DISCOVER], [*python, METADATA], made_packages(folder, count))
+        (
+            f"names of {count} packages / importlib.metadata",
+            "1",
+            [*python, DISCOVER],
+            [*python, METADATA],
+            made_packages(folder, count),
+        )
         for count in (1, 100, 1000)
     ]
     return rows
@@ -243,7 +286,10 @@ def per_process(ours: list[str], baseline: list[str], path: Path | None) -> tupl
 
 
 def show(what: str, target: str, ours: float, baseline: float, unit: str, scale: float) -> None:
-    print(f"{what:<62} {ours * scale:9.3f} {baseline * scale:9.3f} {unit} {ours / baseline:7.2f}x   target {target}", flush=True)
+    print(
+        f"{what:<62} {ours * scale:9.3f} {baseline * scale:9.3f} {unit} {ours / baseline:7.2f}x   target {target}",
+        flush=True,
+    )
 
 
 def main(words: list[str]) -> None:

@@ -81,7 +81,10 @@ def schema_cold() -> dict[str, Callable[[], object]]:
 
 
 def schema_warm() -> dict[str, Callable[[], object]]:
-    return {"tool.input_schema": lambda: place_order.input_schema, "tool.definition (a copy)": lambda: place_order.definition}
+    return {
+        "tool.input_schema": lambda: place_order.input_schema,
+        "tool.definition (a copy)": lambda: place_order.definition,
+    }
 
 
 def parallel() -> dict[str, Callable[[int, float], object]]:

@@ -131,7 +131,19 @@ def nested(depth: int, kind: str) -> Any:
         ('{"text": "a"} {"text": "b"}', "extra data"),
         ("{text: 1}", "invalid JSON"),
     ],
-    ids=["duplicate", "nan", "infinity", "digits", "deep lists", "deep objects", "50 MB", "array", "cut", "two", "python"],
+    ids=[
+        "duplicate",
+        "nan",
+        "infinity",
+        "digits",
+        "deep lists",
+        "deep objects",
+        "50 MB",
+        "array",
+        "cut",
+        "two",
+        "python",
+    ],
 )
 def test_malformed_text_is_refused_by_kind(made, text, word):
     refused(made, text, word)
@@ -173,7 +185,24 @@ def test_values_that_no_tool_should_meet_are_refused_by_kind(made, arguments, wo
     refused(made, arguments, word)
 
 
-@pytest.mark.parametrize("key", ["__class__", "__init__", "__dict__", "_meta", "self", "tool", "context", "arguments", "", " ", "a" * 10_000, "\n", "\x1b[31m"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "__class__",
+        "__init__",
+        "__dict__",
+        "_meta",
+        "self",
+        "tool",
+        "context",
+        "arguments",
+        "",
+        " ",
+        "a" * 10_000,
+        "\n",
+        "\x1b[31m",
+    ],
+)
 def test_special_names_are_only_unknown_arguments(key):
     refused(name, {key: 1}, "unknown argument")
     assert "\x1b" not in name.call({key: 1}).error_message
@@ -206,6 +235,8 @@ def test_hostile_mappings_do_not_get_past_the_check():
 
 def test_strings_that_pretend_do_not_get_past_the_check():
     class Sneaky(str):
+        __slots__ = ()
+
         def __eq__(self, other):
             return True
 
@@ -229,19 +260,34 @@ def test_each_problem_stays_short_whatever_was_sent():
     from tools_core import InvalidArguments
 
     huge = "x" * 1_000_000
-    for made, arguments in ((name, {"number": huge}), (name, {huge: 1}), (order, {"size": huge, "colour": [huge] * 99, "when": huge})):
+    for made, arguments in (
+        (name, {"number": huge}),
+        (name, {huge: 1}),
+        (order, {"size": huge, "colour": [huge] * 99, "when": huge}),
+    ):
         with pytest.raises(InvalidArguments) as caught:
             made.invoke(arguments)
         assert all(len(str(problem)) <= 200 for problem in caught.value.problems)
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["red", "S", "2026-01-02", "1", "true", "[]", "{}", "null"]),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8) | st.sampled_from(["sku", "quantity", "street"]), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["red", "S", "2026-01-02", "1", "true", "[]", "{}", "null"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(max_size=8) | st.sampled_from(["sku", "quantity", "street"]), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 good = {
-    "lines": st.lists(st.fixed_dictionaries({"sku": st.text(), "quantity": st.integers()}, optional={"note": st.none() | st.text()}), max_size=3),
+    "lines": st.lists(
+        st.fixed_dictionaries({"sku": st.text(), "quantity": st.integers()}, optional={"note": st.none() | st.text()}),
+        max_size=3,
+    ),
     "to": st.fixed_dictionaries({"street": st.text()}, optional={"zip": st.none() | st.text()}),
     "when": st.dates().map(str),
 }

@@ -42,7 +42,9 @@ def test_a_decorated_function_is_a_tool():
 
 
 def test_options_are_set_by_keyword_and_misspelt_ones_are_refused():
-    made = tool(lambda: 1, name="one", description="One.", read_only=True, timeout=5, tags=["x"], requires_approval=True)
+    made = tool(
+        lambda: 1, name="one", description="One.", read_only=True, timeout=5, tags=["x"], requires_approval=True
+    )
     assert made.definition == {
         "name": "one", "description": "One.", "annotations": {"read_only": True},
         "input_schema": {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
@@ -67,7 +69,11 @@ def test_parameters_may_be_declared_apart_from_the_function():
     def find(query, limit=10):
         return [query, limit]
 
-    made = tool(find, description="Find.", parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, maximum=50)])
+    made = tool(
+        find,
+        description="Find.",
+        parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, maximum=50)],
+    )
     assert made.call(query="x").output == ["x", 10]
     assert "limit must be at most 50" in made.call(query="x", limit=51).error_message
 

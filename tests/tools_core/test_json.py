@@ -61,7 +61,7 @@ def test_arguments_encoded_twice_are_named_as_such():
 
 
 def test_a_syntax_error_says_where_it_is():
-    with pytest.raises(InvalidArguments, match="at character 5, before \"= 1}\""):
+    with pytest.raises(InvalidArguments, match='at character 5, before "= 1}"'):
         parse('{"a" = 1}')
     with pytest.raises(InvalidArguments, match="cut off"):
         parse('{"a": [1, 2')
@@ -69,7 +69,12 @@ def test_a_syntax_error_says_where_it_is():
 
 keys = st.text(st.sampled_from('ab:"\\ \n{é'), max_size=3)
 objects = st.dictionaries(
-    keys, st.recursive(st.none() | st.integers() | keys, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)), max_size=4
+    keys,
+    st.recursive(
+        st.none() | st.integers() | keys,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    ),
+    max_size=4,
 )
 
 

@@ -8,13 +8,16 @@ from tools_core._naming import derive_name
 @pytest.mark.parametrize(
     ("class_name", "name"),
     [
-        ("Greeter", "greeter"), ("SimpleGreeter", "simple_greeter"), ("SearchTool", "search"), ("HTTPTool", "http"),
-        ("HTTPServerTool", "http_server"), ("XMLHttpRequest", "xml_http_request"), ("GetURL", "get_url"), ("PDFToHTMLTool", "pdf_to_html"),
-        ("JSONParser", "json_parser"), ("IOTool", "io"), ("OAuth2Client", "o_auth2_client"), ("V2Api", "v2_api"), ("S3Upload", "s3_upload"),
-        ("Base64Encode", "base64_encode"), ("Read2File", "read2_file"), ("X1Y2", "x1_y2"), ("Tool", "tool"), ("ToolTool", "tool"),
-        ("MyToolTool", "my_tool"), ("Retool", "retool"), ("Stool", "stool"), ("FooTOOL", "foo"), ("A", "a"), ("AB", "ab"), ("ABc", "a_bc"),
-        ("Foo_Bar", "foo_bar"), ("Foo_BarTool", "foo_bar"), ("A__B", "a__b"), ("Café", "cafe"), ("CaféTool", "cafe"), ("Naïve", "naive"),
-        ("Über", "uber"), ("ÉcoleTool", "ecole"), ("Straße", "strae"), ("Æther", "ther"), ("ﬁle", "file"), ("Ｆoo", "foo"), ("Foo日本", "foo"),
+        ("class_name", "name"), ("Greeter", "greeter"), ("SimpleGreeter", "simple_greeter"),
+        ("SearchTool", "search"), ("HTTPTool", "http"), ("HTTPServerTool", "http_server"),
+        ("XMLHttpRequest", "xml_http_request"), ("GetURL", "get_url"), ("PDFToHTMLTool", "pdf_to_html"),
+        ("JSONParser", "json_parser"), ("IOTool", "io"), ("OAuth2Client", "o_auth2_client"),
+        ("V2Api", "v2_api"), ("S3Upload", "s3_upload"), ("Base64Encode", "base64_encode"),
+        ("Read2File", "read2_file"), ("X1Y2", "x1_y2"), ("Tool", "tool"), ("ToolTool", "tool"),
+        ("MyToolTool", "my_tool"), ("Retool", "retool"), ("Stool", "stool"), ("FooTOOL", "foo"), ("A", "a"),
+        ("AB", "ab"), ("ABc", "a_bc"), ("Foo_Bar", "foo_bar"), ("Foo_BarTool", "foo_bar"), ("A__B", "a__b"),
+        ("Café", "cafe"), ("CaféTool", "cafe"), ("Naïve", "naive"), ("Über", "uber"), ("ÉcoleTool", "ecole"),
+        ("Straße", "strae"), ("Æther", "ther"), ("ﬁle", "file"), ("Ｆoo", "foo"), ("Foo日本", "foo"),
         ("日本語", ""), ("ΑΒΓ", ""),
     ],
 )  # fmt: skip

@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 import tools_core
-from tools_core import Context, DefinitionError, Halt, Parameter, Registry, Result, Tool, UnknownToolError, registry, tool
+from tools_core import (
+    Context,
+    DefinitionError,
+    Halt,
+    Parameter,
+    Registry,
+    Result,
+    Tool,
+    UnknownToolError,
+    registry,
+    tool,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -125,14 +136,16 @@ def stop() -> Tool:
         """End the conversation."""
         try:
             raise Halt(reason)
-        except Exception:
+        except Exception:  # noqa: BLE001  (what a careless author writes)
             pytest.fail("the tool's own except clause swallowed the halt")
 
     return stop
 
 
 def test_s11_after_a_halt_the_model_is_not_asked_again(stop):
-    asked, results = halting_loop([[(Greeter(), {"name": "a"})], [(stop, {"reason": "done"})], [(Greeter(), {"name": "b"})]])
+    asked, results = halting_loop(
+        [[(Greeter(), {"name": "a"})], [(stop, {"reason": "done"})], [(Greeter(), {"name": "b"})]]
+    )
     assert asked == 2
     assert results[-1].metadata["halted"] is True and results[-1].output == "done"
 
@@ -213,7 +226,12 @@ def test_w02_call_never_raises_and_a_tool_without_code_is_refused_when_defined()
 
 def test_w03_every_return_value_becomes_a_result():
     for value in ("text", {"a": 1}, None, Halt("x")):
-        assert isinstance(tool(lambda value=value: value, name="give", input_schema={"type": "object", "additionalProperties": False}).call(), Result)
+        assert isinstance(
+            tool(
+                lambda value=value: value, name="give", input_schema={"type": "object", "additionalProperties": False}
+            ).call(),
+            Result,
+        )
 
 
 @pytest.mark.parametrize("text", ["{", "nonsense", "null", "[]", '"{}"', '{"a": NaN}', "{} {}", "[" * 100_000])
@@ -263,7 +281,7 @@ def test_w07_declarations_and_inference_do_not_mix_and_subclasses_say_what_they_
         type("Wrong", (Tool,), {"parameters": [Parameter("times", "integer")], "execute": lambda self, name: name})
 
 
-@pytest.mark.parametrize("schema", [42, "object", [], Greeter, lambda: {}])
+@pytest.mark.parametrize("schema", [42, "object", [], Greeter, print])
 def test_w08_a_schema_that_is_none_is_refused_not_ignored(schema):
     with pytest.raises(DefinitionError):
         tool(lambda **arguments: arguments, name="any", input_schema=schema)
@@ -289,7 +307,11 @@ def test_w09_items_defaults_choices_and_nesting_are_declared_and_enforced():
     good = {"lines": [{"id": 1}], "ship_to": {"city": "Oslo"}, "tags": ["a"]}
     assert Order().call(good).output == [[{"id": 1}], {"city": "Oslo"}, ["a"], "low"]
     message = Order().call({"lines": [{"id": 1}, {"quantity": 2}], "ship_to": {}, "tags": ["a", 5]}).error_message
-    assert "lines[1].id is required" in message and "ship_to.city is required" in message and "tags[1] must be a string" in message
+    assert (
+        "lines[1].id is required" in message
+        and "ship_to.city is required" in message
+        and "tags[1] must be a string" in message
+    )
 
 
 def test_w10_definitions_are_fixed_when_the_class_is_and_copies_are_handed_out():
@@ -298,11 +320,10 @@ def test_w10_definitions_are_fixed_when_the_class_is_and_copies_are_handed_out()
     assert SearchTool().call(query="x").is_ok and SearchTool().definition["input_schema"]["properties"]
 
 
-@pytest.mark.parametrize("name", ["", "has spaces and ☃", "a" * 65, "日本語", None and ""])
+@pytest.mark.parametrize("name", ["", "has spaces and ☃", "a" * 65, "日本語"])
 def test_w11_an_unusable_name_is_refused_when_the_tool_is_defined(name):
-    if name is not None:
-        with pytest.raises(DefinitionError):
-            tool(lambda: 1, name=name or "\n")
+    with pytest.raises(DefinitionError):
+        type("Named", (Tool,), {"name": name, "execute": lambda self: 1})
     with pytest.raises(DefinitionError, match="my_tool"):
         type("日本語", (Tool,), {"execute": lambda self: 1})
 
@@ -362,11 +383,14 @@ def test_w16_the_registry_keys_by_name_refuses_collisions_and_survives_threads()
         thread.start()
     for thread in threads:
         thread.join()
-    assert mine.count == 51 and list(mine)[0] == "greeter"
+    assert mine.count == 51 and next(iter(mine)) == "greeter"
 
 
 def test_w17_no_module_of_the_core_imports_anything_but_the_standard_library():
-    sources = [*(ROOT / "tools-core" / "src").rglob("*.py"), *(ROOT / "scaffold" / "src" / "tools_scaffold").glob("*.py")]
+    sources = [
+        *(ROOT / "tools-core" / "src").rglob("*.py"),
+        *(ROOT / "scaffold" / "src" / "tools_scaffold").glob("*.py"),
+    ]
     assert len(sources) > 20
     for source in sources:
         for node in ast.walk(ast.parse(source.read_text("utf-8"))):

@@ -71,7 +71,8 @@ def test_a_halt_with_a_failure_stays_a_failure_and_halts():
 @pytest.mark.parametrize(
     ("output", "text"),
     [
-        ("plain", "plain"), (None, ""), (42, "42"), (False, "false"), (1.5, "1.5"), ({"name": "Alice", "age": 30}, '{"name":"Alice","age":30}'),
+        ("plain", "plain"), (None, ""), (42, "42"), (False, "false"), (1.5, "1.5"),
+        ({"name": "Alice", "age": 30}, '{"name":"Alice","age":30}'),
         ([1, 2, 3], "[1,2,3]"), ("", ""), ({}, "{}"), (dt.date(2026, 11, 20), "2026-11-20"), (Colour.RED, "red"),
         ({"städte": ["Köln"]}, '{"städte":["Köln"]}'),
     ],
@@ -195,7 +196,13 @@ def test_a_block_reads_a_file_and_names_it(tmp_path):
 
 def test_to_dict_has_the_four_keys_and_for_errors_the_type():
     assert Result.ok(1).to_dict() == {"ok": True, "output": 1, "error": None, "metadata": {}}
-    assert Result.error("x").to_dict() == {"ok": False, "output": None, "error": "x", "metadata": {}, "error_type": "execution_error"}
+    assert Result.error("x").to_dict() == {
+        "ok": False,
+        "output": None,
+        "error": "x",
+        "metadata": {},
+        "error_type": "execution_error",
+    }
 
 
 json_values = st.recursive(

@@ -31,8 +31,14 @@ def test_the_description_lists_functions_by_name_with_types_and_texts():
         "Hammer",
         "A tool for hitting things.",
         [
-            ToolFunction("check", "", [ToolParameter("loud", "bool", "With noise?"), ToolParameter("weight", "float", "In kg")]),
-            ToolFunction("hit", "Hit something.", [ToolParameter("target", "str", "Target of the hit"), ToolParameter("times", "int", "How often")]),
+            ToolFunction(
+                "check", "", [ToolParameter("loud", "bool", "With noise?"), ToolParameter("weight", "float", "In kg")]
+            ),
+            ToolFunction(
+                "hit",
+                "Hit something.",
+                [ToolParameter("target", "str", "Target of the hit"), ToolParameter("times", "int", "How often")],
+            ),
         ],
     )
 
@@ -54,7 +60,10 @@ def test_execute_reads_text_by_the_declared_type():
 def test_execute_never_raises():
     execute = Hammer().execute
     assert execute(ToolCall("1", "miss")).error_message == "Function 'miss' does not exist on 'Hammer'"
-    assert execute(ToolCall("1", "hit", {"tarket": "x"})).error_message == "Parameter 'tarket' does not exist on 'Hammer.hit'"
+    assert (
+        execute(ToolCall("1", "hit", {"tarket": "x"})).error_message
+        == "Parameter 'tarket' does not exist on 'Hammer.hit'"
+    )
     assert "target is required" in execute(ToolCall("1", "hit")).error_message
     assert "times must be an integer" in execute(ToolCall("1", "hit", {"target": "x", "times": "often"})).error_message
     assert execute(ToolCall("1", "hit", "{")).is_error
@@ -135,7 +144,7 @@ def test_inherited_functions_count_and_private_and_class_methods_do_not():
 
 def test_string_annotations_are_resolved():
     namespace = {"StrictToolset": StrictToolset}
-    exec(
+    exec(  # noqa: S102  (a module of its own, with string annotations)
         "from __future__ import annotations\nfrom typing import Annotated\n"
         "class Late(StrictToolset, name='Late', description='Late.'):\n"
         "    def f(self, x: Annotated[int, 'a number']) -> str: return str(x)\n",
@@ -145,4 +154,4 @@ def test_string_annotations_are_resolved():
 
 
 def test_the_supported_types_are_the_originals():
-    assert SUPPORTED_TOOL_ARGUMENT_TYPES_LIST == [int, float, str, bool]
+    assert [int, float, str, bool] == SUPPORTED_TOOL_ARGUMENT_TYPES_LIST

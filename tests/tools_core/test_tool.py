@@ -211,7 +211,7 @@ def test_halt_ends_the_conversation_raised_or_returned_and_no_except_clause_swal
                 return Halt("done")
             try:
                 raise Halt("done")
-            except Exception:
+            except Exception:  # noqa: BLE001  (what a careless author writes)
                 return "swallowed"
 
     for how in ("return", "raise"):
@@ -517,7 +517,9 @@ class Report(Tool):
 
 def test_the_context_is_injected_and_invisible_to_the_model(tmp_path):
     seen = []
-    context = Context(state={"user": 7}, workspace=tmp_path, call_id="c1", on_progress=lambda *event: seen.append(event))
+    context = Context(
+        state={"user": 7}, workspace=tmp_path, call_id="c1", on_progress=lambda *event: seen.append(event)
+    )
     assert list(Report.input_schema["properties"]) == ["steps"]
     assert Report().call({"steps": 2}, context).output == {"user": 7, "id": "c1", "workspace": str(tmp_path)}
     assert seen == [(1, 2, "working"), (2, 2, "working")]

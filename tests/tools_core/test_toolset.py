@@ -219,4 +219,7 @@ class T(Toolset):
         return "went"
 print(T().tools[0].call())
 """
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "went\nclosed\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "went\nclosed\n"
+    )

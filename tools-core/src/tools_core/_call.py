@@ -53,8 +53,13 @@ class ToolCall:
         """Read a call; `call_id` for `id`, and `input` or `parameters` for `arguments`, are understood."""
         name = value.get("name")
         if not isinstance(name, str):
-            raise ValueError(f"a tool call needs a name, a string; got {', '.join(map(str, value)) or 'nothing'}")
-        arguments = next((value[key] for key in ("arguments", "input", "parameters") if value.get(key) is not None), None)
+            # A ValueError: the data came from outside, nobody called this function wrongly.
+            raise ValueError(  # noqa: TRY004
+                f"a tool call needs a name, a string; got {', '.join(map(str, value)) or 'nothing'}"
+            )
+        arguments = next(
+            (value[key] for key in ("arguments", "input", "parameters") if value.get(key) is not None), None
+        )
         return cls(value.get("id") or value.get("call_id"), name, arguments)
 
     def __eq__(self, other: object) -> bool:

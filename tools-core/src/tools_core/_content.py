@@ -58,7 +58,9 @@ class Block:
         import binascii  # a shared library, wanted only here
 
         text = binascii.b2a_base64(self.data, newline=False).decode("ascii")
-        return {"type": self.kind, "mime_type": self.mime_type, "data": text} | ({"name": self.name} if self.name else {})
+        return {"type": self.kind, "mime_type": self.mime_type, "data": text} | (
+            {"name": self.name} if self.name else {}
+        )
 
     def summary(self) -> dict[str, Any]:
         """What can be said of it where the content itself cannot go."""

@@ -7,8 +7,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
-
-def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
+def _refuse(*_: object, **__: object) -> NoReturn:
     raise TypeError("this part of a tool is fixed when the tool is defined; change a copy: copy.deepcopy(...)")
 
 
@@ -16,7 +15,7 @@ class FrozenDict(dict[str, "Any"]):
     """A dict whose content is fixed; `copy.deepcopy` gives an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __deepcopy__(self, memo: object) -> dict[str, Any]:
         return {key: thaw(value) for key, value in self.items()}
@@ -29,8 +28,8 @@ class FrozenList(list["Any"]):
     """A list whose content is fixed; `copy.deepcopy` gives an ordinary one."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = _refuse  # type: ignore[assignment]
-    reverse = sort = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = append = clear = extend = insert = pop = remove = _refuse
+    reverse = sort = __iadd__ = __imul__ = _refuse
 
     def __deepcopy__(self, memo: object) -> list[Any]:
         return [thaw(value) for value in self]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -13,6 +12,8 @@ from tools_core._spec import spec_of
 from tools_core._tool import HINTS, Tool, annotations_of, check_attributes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from tools_core._parameter import Parameter
     from tools_core._spec import Spec
 
@@ -40,11 +41,15 @@ class Options(TypedDict, total=False):
 class FunctionTool(Tool, Generic[P, R], abstract=True):
     """A tool made of a function; calling it calls the function, with its own types and no validation."""
 
-    def __init__(self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]) -> None:
+    def __init__(
+        self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]
+    ) -> None:
         where = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
         unknown = options.keys() - Options.__annotations__.keys()
         if unknown:
-            raise DefinitionError(f"{where}: @tool has no option {sorted(unknown)[0]!r}; it has {', '.join(Options.__annotations__)}")
+            raise DefinitionError(
+                f"{where}: @tool has no option {min(unknown)!r}; it has {', '.join(Options.__annotations__)}"
+            )
         schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
         self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
         self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
@@ -62,7 +67,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
             if hasattr(function, name):
                 setattr(self, name, getattr(function, name))
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> FunctionTool[P, R]:
+    def __new__(cls, *_: Any, **__: Any) -> FunctionTool[P, R]:
         return object.__new__(cls)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -82,7 +87,7 @@ class ToolMethod(Generic[P, R]):
         self.__wrapped__ = function
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self.function if instance is None else self.function.__get__(instance, owner)  # type: ignore[attr-defined]
+        return self.function if instance is None else self.function.__get__(instance, owner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)

@@ -33,10 +33,16 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(parse_constant=_refuse_constant).scan_once
-_scan_exactly: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder(
-    parse_constant=_refuse_constant, object_pairs_hook=_object_without_duplicates
-).scan_once
+def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
+    # What JSONDecoder.decode does besides this call costs as much as a small object.
+    scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant, **hooks))[
+        "scan_once"
+    ]
+    return scan
+
+
+_scan = _scanner()
+_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
 
 
 def parse(text: str | bytes, *, exactly: bool = False) -> tuple[str, dict[str, Any]]:
@@ -98,10 +104,15 @@ def _refuse_json(message: str, text: str, position: int) -> NoReturn:
         where = "at the end: it seems cut off"
     else:
         where = f"at character {position}, before {show(text[position : position + 20])}"
-    refuse("invalid_json", f"invalid JSON in arguments: {message[:1].lower()}{message[1:]} {where}; send one JSON object")
+    refuse(
+        "invalid_json", f"invalid JSON in arguments: {message[:1].lower()}{message[1:]} {where}; send one JSON object"
+    )
 
 
 def _refuse_shape(value: Any) -> NoReturn:
     if isinstance(value, str) and value.lstrip(_WHITESPACE).startswith("{"):
-        refuse("not_an_object", "the arguments are JSON encoded twice (a string that holds an object); send the object itself")
-    refuse("not_an_object", f"the arguments must be an object, got {show(value)}; send {{\"name\": value, ...}}")
+        refuse(
+            "not_an_object",
+            "the arguments are JSON encoded twice (a string that holds an object); send the object itself",
+        )
+    refuse("not_an_object", f'the arguments must be an object, got {show(value)}; send {{"name": value, ...}}')

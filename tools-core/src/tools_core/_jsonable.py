@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 
 from tools_core._content import Block, File
@@ -64,7 +65,7 @@ def _clean(value: Any, outer: tuple[int, ...], brief: bool) -> Any:
         if kind is list or kind is tuple:
             return [_clean(item, outer, brief) for item in value]
         return _clean_other(value, kind, outer, brief)
-    except Exception as error:  # a value's own method failed: its class may be anybody's
+    except Exception as error:  # noqa: BLE001  (a value's own method failed, and its class may be anybody's)
         return f"({kind.__name__} that cannot be shown: {type(error).__name__})"
 
 
@@ -74,32 +75,28 @@ def _clean_other(value: Any, kind: type, outer: tuple[int, ...], brief: bool) ->
     if isinstance(value, str | int | float):
         base = next(base for base in (str, int, float) if isinstance(value, base))
         return _clean(base(value), outer, brief)
+    if isinstance(value, bytes | bytearray | memoryview):
+        value = File(bytes(value))
     if isinstance(value, Block):
         return value.summary() if brief else value.to_dict()
-    if isinstance(value, bytes | bytearray | memoryview):
-        return _clean(File(bytes(value)), outer, brief)
-    if isinstance(value, type):
-        return value.__name__
-    if isinstance(value, BaseException):
-        return f"{kind.__name__}: {value}"
+    if isinstance(value, Mapping):
+        return _object(value, outer, brief)
+    if isinstance(value, AbstractSet):
+        # Sets have no order of their own, and the same result must always read the same.
+        return sorted((_clean(item, outer, brief) for item in value), key=lambda item: (str(type(item)), dumps(item)))
     fields = _fields(value, kind)
     if fields is not None:
         return _clean(fields, outer, brief)
-    if isinstance(value, Mapping):
-        return _object(value, outer, brief)
-    if isinstance(value, Set):
-        # Sets have no order of their own, and the same result must always read the same.
-        return sorted((_clean(item, outer, brief) for item in value), key=lambda item: (str(type(item)), dumps(item)))
     text = _text(value, kind)
     if text is not None:
         return text
-    if isinstance(value, Iterable):
-        return [_clean(item, outer, brief) for item in value]
-    return f"({kind.__name__})"
+    return [_clean(item, outer, brief) for item in value] if isinstance(value, Iterable) else f"({kind.__name__})"
 
 
 def _fields(value: Any, kind: type) -> Any:
     """What a record-like value offers as its content: None when it is none."""
+    if isinstance(value, type):
+        return None
     for method in ("model_dump", "to_dict", "_asdict", "tolist"):  # pydantic; ours and pandas'; named tuples; numpy
         if callable(getattr(kind, method, None)):
             return getattr(value, method)()
@@ -110,6 +107,8 @@ def _fields(value: Any, kind: type) -> Any:
 
 
 def _text(value: Any, kind: type) -> str | None:
+    if isinstance(value, BaseException):
+        return f"{kind.__name__}: {value}"
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
     if hasattr(value, "total_seconds"):
@@ -118,7 +117,7 @@ def _text(value: Any, kind: type) -> str | None:
         return str(value.__fspath__())
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
-    own_text = kind.__str__ is not object.__str__ and kind.__module__ != "builtins"
+    own_text = kind.__module__ != "builtins" and getattr(kind, "__str__", None) is not object.__str__
     return str(value) if own_text else None
 
 

@@ -36,6 +36,6 @@ def check_name(name: object, owner: str) -> str:
         return name
     wanted = "1 to 64 of the letters A-Z and a-z, digits, _ and -, not beginning with a digit or -"
     if name == "":
-        raise DefinitionError(f"{owner} gives no usable tool name; set one: name = \"my_tool\" ({wanted})")
+        raise DefinitionError(f'{owner} gives no usable tool name; set one: name = "my_tool" ({wanted})')
     shown = show(name) if isinstance(name, str) else repr(name)
     raise DefinitionError(f"{owner} has the tool name {shown}, which no provider accepts; use {wanted}")

@@ -68,7 +68,9 @@ class Result(_Fields):
     exception: BaseException | None
 
     def __init__(self) -> None:
-        raise TypeError("make a Result by Result.ok(data), Result.error(message), Result.halt(data), Result.text(x) or Result.json(x)")
+        raise TypeError(
+            "a Result is made by Result.ok(data), Result.error(message), Result.halt(data), .text(x) or .json(x)"
+        )
 
     @classmethod
     def ok(cls, data: Any = None, *, metadata: Mapping[str, Any] | None = None, content: Any = None) -> Self:
@@ -91,7 +93,7 @@ class Result(_Fields):
     def halt(cls, data: Any = None, *, metadata: Mapping[str, Any] | None = None) -> Self:
         """A success after which the conversation ends; an error `Result` as `data` ends it with that failure."""
         halted = {**(metadata or EMPTY), "halted": True}
-        return data.with_metadata(halted) if isinstance(data, Result) else cls.ok(data, metadata=halted)  # type: ignore[return-value]
+        return data.with_metadata(halted) if isinstance(data, cls) else cls.ok(data, metadata=halted)
 
     @classmethod
     def text(cls, value: Any) -> Self:
@@ -108,7 +110,7 @@ class Result(_Fields):
     @classmethod
     def _make(cls, *fields: Any, **named: Any) -> Self:
         made = _Fields(*fields, **named)
-        made.__class__ = cls  # type: ignore[assignment]
+        made.__class__ = cls
         return made  # type: ignore[return-value]
 
     @property
@@ -140,7 +142,7 @@ class Result(_Fields):
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data: `ok`, `output`, `error`, `metadata`, for errors `error_type`, and `content` if it was set."""
+        """Plain JSON: `ok`, `output`, `error`, `metadata`, for errors `error_type`, and `content` if it was set."""
         from tools_core._jsonable import clean  # only what is stored or sent is serialised
 
         out: dict[str, Any] = {
@@ -160,7 +162,9 @@ class Result(_Fields):
         """The result that `to_dict` was taken from; ValueError when `value` is not of that form."""
         known = {"ok", "output", "error", "metadata", "error_type", "content"}
         if not isinstance(value.get("ok"), bool) or not value.keys() <= known:
-            raise ValueError(f"a result has ok (true or false) and some of {', '.join(sorted(known))}; got {', '.join(map(str, value))}")
+            raise ValueError(
+                f"a result has ok (true or false) and may have {', '.join(sorted(known - {'ok'}))}; got {list(value)}"
+            )
         return cls._make(
             value["ok"], _revive(value.get("output")), _frozen(value.get("metadata")), _revive(value.get("content")),
             value.get("error"), value.get("error_type"),
@@ -177,10 +181,8 @@ class Result(_Fields):
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        if self.is_ok:
-            shown = f"ok={self.output!r}"
-        else:
-            shown = f"error={self.error_message!r}, type={self.error_type!r}"
+        failed = f"error={self.error_message!r}, type={self.error_type!r}"
+        shown = f"ok={self.output!r}" if self.is_ok else failed
         return f"<Result {shown}{', halted' if self.is_halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
@@ -201,20 +203,27 @@ class Result(_Fields):
         raise AttributeError(f"a Result cannot be changed (tried to delete {name})")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.is_ok, self.output, dict(self.metadata), self._content, self.error_message, self.error_type)
+        return _restore, (
+            self.is_ok,
+            self.output,
+            dict(self.metadata),
+            self._content,
+            self.error_message,
+            self.error_type,
+        )
 
 
 def success(output: Any) -> Result:
     """`Result.ok(output)`, for the path of every call."""
     made = _Fields(True, output, EMPTY)
-    made.__class__ = Result  # type: ignore[assignment]
+    made.__class__ = Result
     return made  # type: ignore[return-value]
 
 
 def failure(message: str, type: str) -> Result:
     """`Result.error(message, type=type)`, for the path of every refused call."""
     made = _Fields(False, None, EMPTY, None, message, type)
-    made.__class__ = Result  # type: ignore[assignment]
+    made.__class__ = Result
     return made  # type: ignore[return-value]
 
 

@@ -40,13 +40,17 @@ Begun: TypeAlias = "tuple[dict[str, Any], Context | None, Sequence[str]]"
 def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, Any]) -> Begun | Result:
     """Validate, convert and inject; a Result where the call ends here."""
     spec = tool._spec
+    arguments: dict[str, Any] | None
+    notes: Sequence[Any] = _NONE
     try:
         if type(given) is dict and not keywords and spec.accepts(given):
-            arguments, notes = given if spec.convert is None else spec.convert(given), _NONE
+            arguments = given if spec.convert is None else spec.convert(given)
         else:
             arguments, notes = read_arguments(spec, given, keywords, tool.strict)
             if arguments is None:
-                return failure(str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error")
+                return failure(
+                    str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error"
+                )
     except InvalidArguments as error:
         return Result.error(error.message, type=error.type, metadata={"reason": error.reason}, exception=error)
     if spec.context is not None or tool.timeout is not None or context is not None:
@@ -117,7 +121,9 @@ def _merged(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
         given = parse(given, exactly=True)[1]
     if isinstance(given, Mapping) and not given.keys() & keywords.keys():
         return {**given, **keywords}
-    raise InvalidArguments([Problem(None, "give the arguments once: as an object, as JSON text, or as keywords")], "twice")
+    raise InvalidArguments(
+        [Problem(None, "give the arguments once: as an object, as JSON text, or as keywords")], "twice"
+    )
 
 
 def _noted(result: Result, repairs: Sequence[str]) -> Result:
@@ -139,7 +145,7 @@ def _describe(error: Exception) -> str:
     name = type(error).__name__
     try:
         text = str(error)
-    except Exception:  # its own __str__ fails: the class is all that can be said
+    except Exception:  # noqa: BLE001  (its own __str__ fails: the class is all that can be said)
         return name
     return clip(f"{name}: {text}" if text else name, _MESSAGE_LIMIT)
 
@@ -151,18 +157,16 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
     limit = None if context is None else context.remaining
     if tool._spec.is_async:
         return run_coroutine(_limited(tool.execute(**arguments), limit))
-    if limit is None:
+    if context is None or limit is None:
         return finish(tool.execute(**arguments))
     future = in_thread(lambda: finish(tool.execute(**arguments)))
     try:
         outcome = future.result(limit)
     except TimeoutError:
-        assert context is not None  # a limit comes from a context
         context.cancel()
         raise TimeLimit(limit, abandoned=True) from None
     except BaseException:  # the caller was interrupted while it waited
-        if context is not None:
-            context.cancel()
+        context.cancel()
         raise
     return unwrap(outcome)
 
@@ -188,8 +192,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
     except BaseException as error:
         if context is not None:
             context.cancel()
-        if isinstance(error, TimeoutError):
-            assert limit is not None  # without a limit nothing times out: a tool's own error is in the outcome
+        if isinstance(error, TimeoutError) and limit is not None:  # a tool's own error is in the outcome
             raise TimeLimit(limit, abandoned=True) from None
         raise
     value = unwrap(outcome)
@@ -222,8 +225,9 @@ async def _limited(value: Any, limit: float | None) -> Any:
     awaited = awaitable(value)
     if limit is None:
         return await awaited
+    watch = asyncio.timeout(limit)
     try:
-        async with asyncio.timeout(limit) as watch:
+        async with watch:
             return await awaited
     except TimeoutError:
         if watch.expired():

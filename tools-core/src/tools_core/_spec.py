@@ -78,7 +78,7 @@ class Spec:
 
         if self.packed is None:
             self.packed = marshal.dumps((thaw(self.input_schema), thaw(self.output_schema)))
-        copies: tuple[dict[str, Any], dict[str, Any] | None] = marshal.loads(self.packed)
+        copies: tuple[dict[str, Any], dict[str, Any] | None] = marshal.loads(self.packed)  # noqa: S302  (packed just above)
         return copies
 
 
@@ -117,7 +117,7 @@ def is_async(function: Any) -> bool:
     """Whether calling `function` gives a coroutine or an asynchronous generator."""
     function = getattr(function, "func", function)  # functools.partial
     if not hasattr(function, "__code__"):
-        function = getattr(type(function), "__call__", function)
+        function = getattr(type(function), "__call__", function)  # noqa: B004  (its code is wanted, not whether it is there)
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & _ASYNC)
 
@@ -163,7 +163,7 @@ def _check_names(
         raise DefinitionError(f"{owner}: {problem}, which the function does not take; add **arguments to it")
     unset = taken - optional - set(schema.get("required", ()))
     if unset:
-        raise DefinitionError(f"{owner}: the function needs {sorted(unset)[0]!r}, which input_schema does not require")
+        raise DefinitionError(f"{owner}: the function needs {min(unset)!r}, which input_schema does not require")
     own = code.co_varnames[0] if bound else None
     if own in schema["properties"]:
         raise DefinitionError(f"{owner}: an argument cannot be called {own!r}; the method's own first parameter is")

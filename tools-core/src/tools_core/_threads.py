@@ -66,7 +66,7 @@ def unwrap(outcome: Outcome) -> Any:
 def _outcome(run: Callable[..., Any], body: Callable[[], Any]) -> Outcome:
     try:
         return run(body), None
-    except BaseException as error:  # raised again where the caller waits
+    except BaseException as error:  # noqa: BLE001  (raised again where the caller waits)
         return None, error
 
 
@@ -87,7 +87,7 @@ def _work(inbox: SimpleQueue[Callable[[], None]]) -> None:
 
 
 def _forget_threads() -> None:
-    global _lock
+    global _lock  # noqa: PLW0603  (a thread of the parent may have held it)
     _idle.clear()
     _lock = threading.Lock()
 

@@ -90,7 +90,7 @@ class Tool:
         if not abstract:
             _define(cls)
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls._is_abstract:
             raise TypeError(f"{cls.__name__} has no execute of its own: subclass it, or use @tool on a function")
         return super().__new__(cls)
@@ -108,7 +108,7 @@ class Tool:
         if context is not None:
             context, keywords = _context_or_argument(context, keywords)
         begun = begin(self, arguments, context, keywords)
-        if type(begun) is Result:
+        if isinstance(begun, Result):
             return begun
         ready, context, repairs = begun
         try:
@@ -118,7 +118,8 @@ class Tool:
                 value = self.execute(**ready)
                 if type(value) in UNFINISHED:
                     value = finish(value)
-        except BaseException as error:  # `fail` tells what becomes a Result and what passes through
+        # The tool boundary: `fail` tells what becomes a Result and what passes through.
+        except BaseException as error:  # noqa: BLE001
             return fail(error, repairs)
         return succeed(value, repairs)
 
@@ -127,7 +128,7 @@ class Tool:
         if context is not None:
             context, keywords = _context_or_argument(context, keywords)
         begun = begin(self, arguments, context, keywords)
-        if type(begun) is Result:
+        if isinstance(begun, Result):
             return begun
         ready, context, repairs = begun
         try:
@@ -135,7 +136,7 @@ class Tool:
                 value = await awaitable(self.execute(**ready))
             else:
                 value = await arun_body(self, ready, context)
-        except BaseException as error:  # see call
+        except BaseException as error:  # noqa: BLE001  (see call)
             return fail(error, repairs)
         return succeed(value, repairs)
 
@@ -189,7 +190,9 @@ def _define(cls: type[Tool]) -> None:
     own = vars(cls)
     where = f"{cls.__module__}.{cls.__qualname__}"
     if cls.execute is Tool.execute:
-        raise DefinitionError(f"{where} implements nothing: write execute(self, ...), or class ...(Tool, abstract=True)")
+        raise DefinitionError(
+            f"{where} implements nothing: write execute(self, ...), or class ...(Tool, abstract=True)"
+        )
     cls.name = check_name(own["name"] if own.get("name") is not None else derive_name(cls.__name__), where)
     docstring = own.get("__doc__")
     if "execute" in own or "parameters" in own or "input_schema" in own or not hasattr(cls, "_spec"):
@@ -282,7 +285,9 @@ def as_tools(value: Any) -> list[Tool]:
         try:
             value = value()
         except TypeError as error:
-            raise DefinitionError(f"{value.__qualname__} cannot be made without arguments ({error}); register an instance") from error
+            raise DefinitionError(
+                f"{value.__qualname__} cannot be made without arguments ({error}); register an instance"
+            ) from error
         return as_tools(value)
     if isinstance(value, Toolset):
         return list(value.tools)

@@ -65,11 +65,13 @@ class Toolset:
     def tool(self, method: str) -> FunctionTool[..., Any]:
         """The tool of one method; DefinitionError when the method is none."""
         if method not in self._methods:
-            raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}")
-        *spec, options = self._methods[method]
-        options = {key: value for key, value in options.items() if key not in ("input_schema", "parameters")}  # type: ignore[assignment]
-        name = options.pop("name", None) or (f"{self.name}_{method}" if self.prefix else method)
-        return FunctionTool(self._prepared(getattr(self, method)), spec=tuple(spec), name=name, **options)  # type: ignore[arg-type]
+            raise DefinitionError(
+                f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}"
+            )
+        spec, found, given = self._methods[method]
+        options = given.copy()
+        options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
+        return FunctionTool(self._prepared(getattr(self, method)), spec=(spec, found), **options)
 
     def setup(self) -> Any:
         """Open what the tools share; runs once, before the first call."""
@@ -174,12 +176,12 @@ def _is_ours(base: type) -> bool:
 
 
 def _schema_options(options: Options) -> dict[str, Any]:
-    return {key: options[key] for key in ("input_schema", "parameters") if key in options}
+    return {key: value for key, value in options.items() if key in ("input_schema", "parameters")}
 
 
-def _named(function: Any, method: Any) -> Any:
-    function.__name__, function.__qualname__ = method.__name__, method.__qualname__
-    function.__doc__, function.__module__ = method.__doc__, method.__module__
+def _named(function: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(function, name, getattr(method, name))
     return function
 
 

@@ -12,6 +12,9 @@ from tools_core._errors import ToolError, UnknownToolError
 from tools_core._problem import listing, show
 
 if TYPE_CHECKING:
+    from tools_core._call import ToolCall
+    from tools_core._context import Context
+    from tools_core._result import Result
     from tools_core._tool import Tool
 
 T = TypeVar("T")
@@ -74,6 +77,22 @@ class ToolMapping(Mapping[str, "Tool"]):
     def definitions(self) -> list[dict[str, Any]]:
         """What a model is shown, each under the name by which the tool is found here."""
         return [{**tool.definition, "name": name} for name, tool in self._loaded().items()]
+
+    def call(self, call: ToolCall, context: Context | None = None) -> Result:
+        """Call the tool that a model asked for; that it is unknown or broken is a Result as well."""
+        try:
+            tool = self[call.name]
+        except (ToolError, UnknownToolError) as error:
+            return _not_called(error)
+        return tool.call(call, context)
+
+    async def acall(self, call: ToolCall, context: Context | None = None) -> Result:
+        """`call` for coroutines."""
+        try:
+            tool = self[call.name]
+        except (ToolError, UnknownToolError) as error:
+            return _not_called(error)
+        return await tool.acall(call, context)
 
     def values(self) -> ValuesView[Tool]:
         return self._loaded().values()
@@ -263,6 +282,13 @@ class _Renamed(_View):
 
     def __iter__(self) -> Iterator[str]:
         return iter([new for old in self._base if not self._is_contested(new := self._to_new(old))])
+
+
+def _not_called(error: ToolError | UnknownToolError) -> Result:
+    from tools_core._result import Result  # only where names are turned into calls
+
+    kind = error.type if isinstance(error, ToolError) else "unknown_tool"
+    return Result.error(str(error), type=kind, exception=error)
 
 
 def _strings(given: Iterable[str] | None) -> tuple[str, ...]:

@@ -8,11 +8,13 @@ names the place, when the class is defined.
 from __future__ import annotations
 
 import typing
-from typing import Annotated, Any, NamedTuple, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
-from tools_core._call import ToolCall
 from tools_core._result import Result
 from tools_core._toolset import Toolset, public_methods
+
+if TYPE_CHECKING:
+    from tools_core._call import ToolCall
 
 __all__ = [
     "SUPPORTED_TOOL_ARGUMENT_TYPES",
@@ -54,8 +56,8 @@ class ToolDescription(NamedTuple):
 class StrictToolset(Toolset):
     """A toolset whose methods all look like `def hit(self, target: Annotated[str, "What to hit"]) -> str`.
 
-    `name` and `description` are required, as class attributes, class keywords or properties. Parameters are `int`,
-    `float`, `str` or `bool`; they may have defaults.
+    `name` and `description` are required, as class attributes, class keywords or properties. Parameters are
+    `int`, `float`, `str` or `bool`; they may have defaults.
     """
 
     _described: typing.ClassVar[list[ToolFunction]] = []
@@ -63,9 +65,10 @@ class StrictToolset(Toolset):
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
         for attribute, given in (("name", name), ("description", description)):
             bases = cls.__mro__[: cls.__mro__.index(StrictToolset)]
-            value = given if given is not None else next((vars(b)[attribute] for b in bases if attribute in vars(b)), None)
+            said = [given, *(vars(base)[attribute] for base in bases if attribute in vars(base))]
+            value = next((value for value in said if value is not None), None)
             if value is None:
-                raise TypeError(f"{cls.__name__} must define '{attribute}' as a class attribute, class keyword or property")
+                raise TypeError(f"{cls.__name__} must define '{attribute}': a class attribute, keyword or property")
             if value == "":
                 raise ValueError(f"{cls.__name__} must not have an empty '{attribute}'")
         cls._described = [describe_function(function, bound=bound) for _, function, bound, _ in public_methods(cls)]
