@@ -1,0 +1,206 @@
+"""A tool called from the shell."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def weather(site):
+    site.install_weather()
+
+
+def test_the_result_goes_to_standard_output_and_nothing_else_does(ask_tools):
+    ended = ask_tools("call", "rain", "city=Oslo")
+    assert (ended.code, ended.out, ended.err) == (0, "rain in Oslo\n", "")
+    assert ask_tools("call", "forecast", "city=Oslo").out == '{"city":"Oslo","days":3,"units":"C"}\n'
+
+
+def test_what_a_tool_prints_itself_goes_to_standard_error(ask_tools):
+    ended = ask_tools("call", "chatty", "--json")
+    assert (ended.json["output"], ended.err) == ("the result", "a debugging print\n")
+
+
+def test_arguments_are_typed_by_the_schema(ask_tools):
+    ended = ask_tools("call", "forecast", "city=5", "days=5", "units=F", "--json")
+    assert ended.json == {
+        "ok": True,
+        "output": {"city": "5", "days": 5, "units": "F"},
+        "error": None,
+        "metadata": {},
+    }
+
+
+def test_arguments_may_be_json_from_a_file_standard_input_or_one_word(ask_tools, tmp_path):
+    text = '{"city": "Oslo", "days": 1}'
+    (tmp_path / "here" / "arguments.json").write_text(text)
+    expected = '{"city":"Oslo","days":1,"units":"C"}\n'
+    assert ask_tools("call", "forecast", "--args", "arguments.json").out == expected
+    assert ask_tools("call", "forecast", "--args", "-", stdin=text).out == expected
+    assert ask_tools("call", "forecast", text).out == expected
+
+
+def test_arguments_on_the_line_come_before_those_of_the_file(ask_tools):
+    ended = ask_tools("call", "forecast", "--args", "-", "days=7", stdin='{"city": "Oslo", "days": 1}')
+    assert ended.out == '{"city":"Oslo","days":7,"units":"C"}\n'
+
+
+def test_options_may_stand_between_arguments(ask_tools):
+    ended = ask_tools("call", "--json", "forecast", "city=Oslo", "--strict", "days=2")
+    assert ended.json["output"] == {"city": "Oslo", "days": 2, "units": "C"}
+
+
+def test_wrong_arguments_are_wrong_usage_and_all_are_named(ask_tools):
+    ended = ask_tools("call", "forecast", "cit=Oslo", "days=many", "units=K")
+    assert (ended.code, ended.out) == (2, "")
+    for words in ("city is required", 'days must be an integer, got "many"', "units must be one of", "cit"):
+        assert words in ended.err
+    assert ended.err.endswith("\n  ask-tools show forecast\n")
+
+
+def test_strict_repairs_nothing_and_without_it_the_repair_is_reported(ask_tools):
+    words = ("call", "forecast", '{"city": "Oslo", "days": "2"}', "--json")
+    assert ask_tools(*words).json["metadata"] == {"repaired": ['days: "2" -> 2']}
+    refused = ask_tools(*words, "--strict")
+    assert (refused.code, refused.json["error_type"]) == (2, "validation_error")
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "message"),
+    [
+        (["Oslo"], "", 'arguments are key=value or key:=json, got "Oslo"\n  did you mean city=Oslo'),
+        (["city=Oslo", "city=Rome"], "", "city is given 2 times, and takes one value"),
+        (["days:=two"], "", 'days:= takes JSON, got "two" (invalid json)\n  for plain text write days=TEXT'),
+        (["--args", "-", "days=1"], "[1]", "--args: the arguments must be an object, got an array of 1"),
+        (["--args", "absent.json"], "", "--args: cannot read absent.json: No such file or directory"),
+        (["--workspace", "absent"], "", "--workspace: absent is no folder"),
+    ],
+    ids=["no key", "twice", "no JSON", "no object", "no file", "no folder"],
+)
+def test_a_wrong_command_line_says_what_would_be_right(ask_tools, words, stdin, message):
+    ended = ask_tools("call", "forecast", *words, stdin=stdin)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"error: {message}")
+
+
+def test_malformed_json_is_wrong_usage_and_the_tool_is_not_run(ask_tools):
+    ended = ask_tools("call", "goodbye", "--args", "-", stdin='{"a": 1')
+    assert ended.code == 2
+    assert "invalid JSON" in ended.err
+
+
+def test_an_unknown_tool_is_wrong_usage_and_the_nearest_is_named(ask_tools):
+    ended = ask_tools("call", "rian", "city=Oslo")
+    assert (ended.code, ended.out) == (2, "")
+    assert "did you mean rain?" in ended.err
+    assert ask_tools("call", "rian", "--json").json["error_type"] == "unknown_tool"
+
+
+def test_a_failing_tool_ends_with_one_and_its_message(ask_tools):
+    ended = ask_tools("call", "missing")
+    assert (ended.code, ended.out, ended.err) == (1, "", "error: no such city; try Oslo\n")
+    as_json = ask_tools("call", "missing", "--json")
+    assert (as_json.code, as_json.json["error_type"]) == (1, "not_found")
+
+
+def test_a_tool_that_exits_is_a_failed_tool(ask_tools):
+    ended = ask_tools("call", "leave")
+    assert (ended.code, ended.err) == (1, "error: leave ended the program (exit code 7)\n")
+
+
+def test_a_halt_is_a_success_that_says_so(ask_tools):
+    ended = ask_tools("call", "goodbye")
+    assert (ended.code, ended.out) == (0, "good night\n")
+    assert ended.err.startswith("halted: ")
+    assert ask_tools("call", "goodbye", "--json").json["metadata"] == {"halted": True}
+
+
+def test_content_blocks_are_described_and_json_carries_them_whole(ask_tools):
+    assert ask_tools("call", "radar").out == "now:\n[image image/png, 13 bytes]\n"
+    assert ask_tools("call", "radar", "--json").json["output"][1]["data"] == "iVBORw0KGgobWzMxbQ=="
+
+
+def test_the_workspace_reaches_the_tool(ask_tools, tmp_path):
+    assert ask_tools("call", "climb", "steps=0", "--workspace", str(tmp_path)).out == f"{tmp_path}\n"
+
+
+def test_a_time_limit_ends_the_wait_and_the_process(ask_tools, site):
+    source = """
+        import threading
+        from tools_core import tool
+
+
+        @tool
+        def wait() -> None:
+            threading.Event().wait()
+    """
+    site.install("tools-wait", {"wait": "wait"}, source)
+    ended = ask_tools("call", "wait", "--timeout", "0.05", "--json")
+    assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_a_time_limit_is_seconds_above_zero(ask_tools, seconds):
+    ended = ask_tools("call", "rain", "city=Oslo", f"--timeout={seconds}")
+    assert ended.code == 2
+    assert f"takes seconds above 0, such as 2.5; got {seconds!r}" in ended.err
+
+
+def test_a_tool_that_requires_approval_is_refused_where_nobody_can_be_asked(ask_tools):
+    ended = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "error: flood requires approval\n  nobody can be asked here: add --yes to run it\n"
+    assert ask_tools("call", "flood", "city=Oslo", "--json").json["error_type"] == "denied"
+
+
+def test_yes_approves_beforehand(ask_tools):
+    assert ask_tools("call", "flood", "city=Oslo", "--yes").out == "Oslo is under water\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "last"),
+    [
+        ("y\n", 0, "Oslo is under water"),
+        ("n\n", 1, "error: flood was not approved"),
+        ("\n", 1, "error: flood was not approved"),
+    ],
+    ids=["yes", "no", "nothing"],
+)
+def test_a_person_is_asked_and_sees_the_arguments(on_terminal, typed, code, last):
+    ended, shown = on_terminal("call", "flood", "city=Oslo", typed=typed)
+    assert (ended, shown.splitlines()[-1].removeprefix("run it? [y/N] ")) == (code, last)
+    assert 'flood requires approval: {"city":"Oslo"}' in shown
+
+
+def test_progress_is_shown_to_a_person_only(ask_tools, on_terminal):
+    assert ask_tools("call", "climb", "steps=2").err == ""
+    _, shown = on_terminal("call", "climb", "steps=2")
+    assert [line for line in shown.splitlines() if "step" in line] == [
+        r"1/2 a step \x1b]0;owned\x07",
+        r"2/2 a step \x1b]0;owned\x07",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="only on systems with POSIX signals")
+def test_an_interrupt_ends_with_130_and_no_traceback(environment, site):
+    source = """
+        import sys, threading
+        from tools_core import tool
+
+
+        @tool
+        def wait() -> None:
+            print("waiting", file=sys.stderr, flush=True)
+            threading.Event().wait()
+    """
+    site.install("tools-wait", {"wait": "wait"}, source)
+    command = [sys.executable, "-m", "tools_core", "call", "wait"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == ""
+    assert process.returncode == 130

@@ -1,0 +1,201 @@
+"""Completion, asked for as a shell does, and in real shells."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+GET = """
+    from tools_core import tool
+
+
+    @tool
+    def get() -> str:
+        return __name__
+"""
+
+
+@pytest.fixture
+def complete(ask_tools):
+    """The candidates for the last of the words."""
+
+    def ask(*words, **variables):
+        ended = ask_tools("__complete", "--", *words, **variables)
+        assert (ended.code, ended.err) == (0, ""), ended
+        return [line.split("\t")[0] for line in ended.out.splitlines()]
+
+    return ask
+
+
+def test_commands_are_completed_those_of_other_packages_included(complete, site):
+    site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
+    everything = ["list", "show", "call", "new", "doctor", "completion", "serve"]
+    assert complete("") == complete() == everything
+    assert complete("s") == ["show", "serve"]
+    assert complete("help", "d") == ["doctor"]
+    assert complete("completion", "") == ["bash", "zsh", "fish"]
+    assert site.imported == []
+
+
+def test_tool_names_are_completed_without_importing_any(complete, site):
+    site.install_weather()
+    assert complete("call", "r") == complete("show", "r") == complete("list", "r") == ["radar", "rain"]
+    assert complete("call", "--json", "r") == complete("call", "--timeout", "5", "r") == ["radar", "rain"]
+    assert complete("call", "tools-weather:ra") == ["tools-weather:radar", "tools-weather:rain"]
+    assert site.imported == []
+
+
+def test_names_that_two_packages_share_are_completed_qualified(complete, site):
+    site.install("tools-a", {"get": "get"}, GET)
+    site.install("tools-b", {"get": "get"}, GET)
+    assert complete("call", "") == ["tools-a:get", "tools-b:get"]
+    assert complete("call", "tools-b") == ["tools-b:get"]
+
+
+def test_parameters_are_completed_once_and_with_their_choices(complete, site):
+    site.install_weather()
+    site.install("tools-a", {"get": "get"}, GET)
+    assert complete("call", "forecast", "") == ["city=", "days=", "units="]
+    assert complete("call", "forecast", "city=Oslo", "--json", "days=1", "") == ["units="]
+    assert complete("call", "forecast", "units=") == ["units=C", "units=F"]
+    assert complete("call", "forecast", "units=F") == ["units=F"]
+    assert complete("call", "forecast", "city=") == []
+    assert site.imported == ["tools_weather"]
+
+
+def test_parameters_and_names_are_described(ask_tools, site):
+    site.install_weather()
+    lines = ask_tools("__complete", "--", "call", "forecast", "").out.splitlines()
+    assert lines == ["city=\tCity name", "days=\tinteger, default 3", 'units=\t"C" | "F", default "C"']
+    assert ask_tools("__complete", "--", "call", "rai").out == "rain\tWhat tools-weather does\n"
+
+
+def test_members_items_and_booleans_are_completed(complete, site):
+    source = """
+        from typing import TypedDict
+
+        from tools_core import tool
+
+
+        class Address(TypedDict):
+            city: str
+
+
+        @tool
+        def ship(to: Address, fast: bool = False, tags: list[str] | None = None) -> str:
+            return ""
+    """
+    site.install("tools-post", {"ship": "ship"}, source)
+    assert complete("call", "ship", "t") == ["to=", "to.city=", "tags="]
+    assert complete("call", "ship", "tags=a", "ta") == ["tags="]
+    assert complete("call", "ship", "fast=") == ["fast=true", "fast=false"]
+
+
+def test_options_are_completed_and_their_values_left_to_the_shell(complete, site):
+    site.install_weather()
+    assert complete("list", "--") == ["--json"]
+    assert {"--args", "--workspace", "--timeout", "--strict"} <= set(complete("call", "rain", "--"))
+    assert complete("call", "rain", "--args", "") == []
+
+
+def test_whatever_is_wrong_there_are_just_no_candidates(complete, site):
+    site.install("tools-bad", {"bad": "get"}, "raise RuntimeError")
+    assert complete("call", "bad", "") == complete("call", "absent", "") == complete("absent", "-") == []
+
+
+def test_a_choice_that_could_act_on_a_terminal_or_break_the_protocol_is_not_offered(complete, site):
+    source = """
+        from typing import Literal
+
+        from tools_core import tool
+
+
+        @tool
+        def get(x: Literal["a\\x1b[2J", "b\\nrm", "c"]) -> str:
+            return ""
+    """
+    site.install("tools-a", {"get": "get"}, source)
+    assert complete("call", "get", "x=") == ["x=c"]
+
+
+@pytest.fixture
+def program(environment, tmp_path):
+    """A script `ask-tools` on the PATH, as an installation makes it."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "ask-tools"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m tools_core "$@"\n')
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    environment["PATH"] = f"{folder}{os.pathsep}{environment['PATH']}"
+    return script
+
+
+needs_bash = pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
+
+
+@needs_bash
+def test_bash_replaces_what_follows_the_equals_sign_and_quotes_what_it_inserts(environment, program, site):
+    source = """
+        from typing import Literal
+
+        from tools_core import tool
+
+
+        @tool
+        def get(place: Literal["New York", "$(touch owned)"], day: int = 1) -> str:
+            return ""
+    """
+    site.install("tools-a", {"get": "get"}, source)
+
+    def candidates(line):
+        script = (
+            'eval "$(ask-tools completion bash)"; COMP_LINE=$1 COMP_POINT=${#1}\n'
+            'complete -p ask-tools >/dev/null && _ask_tools; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        command = ["bash", "-c", script, "bash", line]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=site.folder)
+        return done.stdout.split("\n")[:-1]
+
+    assert candidates("ask-tools sh") == ["show"]
+    assert candidates("ask-tools call g") == ["get"]
+    assert candidates("ask-tools call tools-a:g") == ["get"]
+    assert candidates("ask-tools call get ") == ["place=", "day="]
+    assert candidates("ask-tools call get place=") == ["New\\ York", "\\$\\(touch\\ owned\\)"]
+    assert candidates("ask-tools call get place=N") == ["New\\ York"]
+
+
+SHELLS = {
+    "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(ask-tools completion bash)"'),
+    "zsh": (["zsh", "-f", "-i"], "autoload -Uz compinit; compinit -u -D; source <(ask-tools completion zsh)"),
+    "fish": (["fish", "--no-config", "--interactive"], "ask-tools completion fish | source"),
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_tab_key_completes_in_a_real_shell(environment, program, site, tmp_path, on_terminal, shell):
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    site.install_weather()
+    (tmp_path / "notes.txt").touch()
+    # What is no question of the shell's is answered with the words that arrived, for this test to see.
+    question, answer = '[ "${1#*complet}" != "$1" ] && ', "\nprintf '<%s>' \"$@\"; echo\n"
+    program.write_text(program.read_text().replace("exec", f"{question}exec") + answer)
+    program.chmod(0o755)
+    words, setup = SHELLS[shell]
+    typed = {
+        "ask-tools doc\t": "<doctor>",
+        "ask-tools call forec\t": "<call><forecast>",
+        "ask-tools call forecast ci\tOslo": "<call><forecast><city=Oslo>",
+        "ask-tools call forecast days=1 unit\tF": "<call><forecast><days=1><units=F>",
+        "ask-tools call tools-weather:rai\tcity=x": "<call><tools-weather:rain><city=x>",
+        "ask-tools call rain city=note\t": "<call><rain><city=notes.txt>",
+        "ask-tools call rain --args note\t": "<call><rain><--args><notes.txt>",
+    }
+    environment |= {"TERM": "dumb", "INPUTRC": "/dev/null"}
+    _, shown = on_terminal(*words[1:], program=words[:1], typed="\n".join([setup, *typed, "exit\n"]))
+    assert [line for line in shown.splitlines() if line.startswith("<")] == list(typed.values())

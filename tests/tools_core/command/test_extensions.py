@@ -1,0 +1,94 @@
+"""Sub-commands of other packages."""
+
+from __future__ import annotations
+
+import pytest
+
+COMMAND = """
+    def configure(parser):
+        parser.add_argument("--port", type=int, default=80)
+        parser.set_defaults(run=run)
+
+
+    def run(arguments):
+        print(f"serving on {arguments.port}")
+        return 0 if arguments.port == 80 else 1
+"""
+
+
+@pytest.fixture
+def command(site):
+    def install(distribution, name, source=COMMAND):
+        site.install(distribution, {name: "configure"}, source, group="ask_tools.commands")
+
+    return install
+
+
+def test_a_package_adds_a_command_with_options_help_and_exit_code(ask_tools, command):
+    command("tools-serve", "serve")
+    assert ask_tools("serve").out == "serving on 80\n"
+    assert ask_tools("serve", "--port", "81").code == 1
+    assert ask_tools("serve", "--port", "x").code == 2
+    assert ask_tools("serve", "--help").out.startswith("usage: ask-tools serve [-h] [--port PORT]")
+
+
+def test_it_is_listed_by_its_metadata_and_loaded_only_when_it_is_asked_for(ask_tools, command, site):
+    command("tools-serve", "serve")
+    listed = ask_tools("--help")
+    assert "  serve       from tools-serve 1.0" in listed.out.splitlines()
+    for words in ([], ["list"], ["lst"], ["list", "--help"]):
+        ask_tools(*words)
+    assert site.imported == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import not_there",
+        "import sys; sys.exit(3)",
+        "def configure(parser): 1 / 0",
+        "def configure(parser): pass",
+    ],
+    ids=["import fails", "import exits", "configure fails", "no run"],
+)
+def test_a_broken_one_is_reported_as_its_packages_fault_and_breaks_nothing_else(ask_tools, command, source):
+    command("tools-serve", "serve", source)
+    ended = ask_tools("serve")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: ask-tools serve does not load: ")
+    assert "tools-serve 1.0 (tools_serve:configure)" in ended.err
+    assert "pip uninstall tools-serve" in ended.err
+    assert ask_tools("--help").code == ask_tools("list").code == 0
+
+
+def test_two_of_one_name_are_never_chosen_between(ask_tools, command):
+    command("tools-a", "serve")
+    command("tools-b", "serve")
+    ended = ask_tools("serve")
+    assert ended.code == 2
+    assert ended.err == (
+        "error: two packages have a command serve\n  ask-tools tools-a:serve\n  ask-tools tools-b:serve\n"
+    )
+    assert ask_tools("tools-b:serve").out == "serving on 80\n"
+    assert ask_tools("doctor").code == 1
+
+
+def test_the_commands_own_sub_commands_cannot_be_replaced_and_doctor_says_so(ask_tools, command, site):
+    command("tools-evil", "list")
+    assert ask_tools("list").err == "no tools are installed; make your own: ask-tools new NAME\n"
+    assert site.imported == []
+    (problem,) = ask_tools("doctor", "--json").json["problems"]
+    assert (problem["name"], problem["distribution"]) == ("command list", "tools-evil")
+
+
+def test_its_failure_to_run_is_shown_whole(ask_tools, command):
+    command("tools-serve", "serve", COMMAND.replace("print(", "raise KeyError("))
+    ended = ask_tools("serve")
+    assert ended.code == 1
+    assert ended.err.rstrip().endswith("KeyError: 'serving on 80'")
+
+
+def test_a_message_as_its_exit_code_is_an_error(ask_tools, command):
+    command("tools-serve", "serve", COMMAND.replace("print(", "raise SystemExit("))
+    ended = ask_tools("serve")
+    assert (ended.code, ended.err) == (1, "error: serving on 80\n")

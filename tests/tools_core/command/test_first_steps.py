@@ -1,0 +1,87 @@
+"""`ask-tools` alone, its help, its version, and words that it does not know."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tools_core
+
+
+def test_alone_it_says_what_is_installed_and_the_four_next_steps(ask_tools, site):
+    site.install_weather()
+    ended = ask_tools()
+    first, *rest = ended.out.splitlines()
+    version = tools_core.__version__
+    assert first == f"ask-tools {version} · 10 tools installed from 1 package · no telemetry, no account"
+    steps = [line.split()[1] for line in rest if line.startswith("  ask-tools")]
+    assert (ended.code, steps) == (0, ["list", "call", "new", "doctor"])
+
+
+def test_alone_with_nothing_installed_it_says_so_and_still_ends_well(ask_tools):
+    ended = ask_tools()
+    assert ended.code == 0
+    assert " · 0 tools installed · " in ended.out
+
+
+def test_help_lists_every_command_and_the_exit_codes(ask_tools):
+    ended = ask_tools("--help")
+    assert ended.code == 0
+    for command in ("list", "show", "call", "new", "doctor", "completion"):
+        assert f"\n  {command} " in ended.out
+    assert "0 ok, 1 a tool failed or a problem was found, 2 wrong usage" in ended.out
+    assert ask_tools("help").out == ask_tools("-h").out == ended.out
+
+
+@pytest.mark.parametrize("command", ["list", "show", "call", "new", "doctor", "completion"])
+def test_each_command_has_a_help_of_its_own(ask_tools, command):
+    ended = ask_tools(command, "--help")
+    assert ended.code == 0
+    assert ended.out.startswith(f"usage: ask-tools {command} ")
+    assert ask_tools("help", command).out == ended.out
+
+
+def test_the_version_is_told_without_loading_anything(ask_tools, environment):
+    assert ask_tools("--version").out == f"ask-tools {tools_core.__version__}\n"
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from tools_core._command import main; main(['--version'])\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[1]
+    assert loaded == str(["__future__", "tools_core", "tools_core._command", "tools_core._version"])
+
+
+def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_proposed(ask_tools):
+    ended = ask_tools("lsit")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("error: unknown command lsit\n  did you mean list?\n")
+
+
+def test_an_unknown_option_is_wrong_usage(ask_tools):
+    ended = ask_tools("--verison")
+    assert (ended.code, ended.err) == (2, "error: unknown option --verison\n  ask-tools --help\n")
+
+
+def test_new_makes_a_package_and_knows_which_names_are_taken(ask_tools, site, tmp_path):
+    site.install_weather()
+    taken = ask_tools("new", "rain")
+    assert taken.code == 2
+    assert "tools-weather 1.0" in taken.err
+    made = ask_tools("new", "tides", "--json")
+    assert made.code == 0, made
+    assert made.json["tool"] == "tides"
+    assert (tmp_path / "here" / made.json["distribution"] / "pyproject.toml").is_file()
+
+
+def test_new_without_the_scaffold_says_how_to_get_it(environment):
+    core_alone = environment["PYTHONPATH"].rpartition(os.pathsep)[0]
+    command = [sys.executable, "-S", "-m", "tools_core", "new", "tides"]  # -S: no site-packages either
+    variables = {**environment, "PYTHONPATH": core_alone}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.endswith("it comes with tools-core: pip install --force-reinstall tools-core\n")

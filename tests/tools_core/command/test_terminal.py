@@ -1,0 +1,127 @@
+"""The output of tools on a terminal, and anywhere else."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core._command._terminal import json_text, one_line, visible
+
+EVIL = "\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b\tend\r"
+SHOWN = r"\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b" + "\tend" + r"\r"
+
+
+def test_on_a_terminal_what_a_tool_returns_cannot_act(on_terminal, site):
+    site.install_weather()
+    ended, shown = on_terminal("call", "evil")
+    assert (ended, shown.rstrip("\r\n").expandtabs()) == (0, SHOWN.expandtabs())
+
+
+def test_into_a_pipe_it_goes_as_it_is(ask_tools, site):
+    site.install_weather()
+    assert ask_tools("call", "evil").out == EVIL.replace("\r", "\n")  # as this end reads it
+
+
+def test_json_is_safe_anywhere_and_still_the_same_value(ask_tools, on_terminal, site):
+    site.install_weather()
+    piped = ask_tools("call", "evil", "--json")
+    assert piped.json["output"] == EVIL
+    assert one_line(piped.out.rstrip("\n")) == piped.out.rstrip("\n")
+    _, shown = on_terminal("call", "evil", "--json")
+    assert json.loads(shown)["output"] == EVIL
+    assert visible(shown) == shown
+
+
+def test_structured_output_is_laid_out_for_a_person_and_compact_for_a_program(ask_tools, on_terminal, site):
+    site.install_weather()
+    _, shown = on_terminal("call", "forecast", "city=Ålesund")
+    assert shown.splitlines() == ["{", '  "city": "Ålesund",', '  "days": 3,', '  "units": "C"', "}"]
+    assert ask_tools("call", "forecast", "city=Ålesund").out == '{"city":"Ålesund","days":3,"units":"C"}\n'
+
+
+def test_a_foreign_summary_or_description_cannot_act_on_a_terminal_either(on_terminal, site):
+    source = """
+        from tools_core import tool
+
+
+        @tool(description="De\\x1b[2Jscription")
+        def get(x: int) -> str:
+            return ""
+    """
+    site.install("tools-a", {"get": "get"}, source)
+    metadata = site.folder / "tools_a-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("What", "W\x1b[2Jhat"))
+    for words in (["list"], ["show", "get"], ["doctor"], []):
+        _, shown = on_terminal(*words)
+        assert "\x1b" not in shown
+
+
+def test_a_table_keeps_to_the_width_of_the_terminal(on_terminal, site, environment):
+    site.install_weather()
+    environment["COLUMNS"] = "30"
+    _, shown = on_terminal("list")
+    assert {len(line) for line in shown.splitlines()[1:]} == {30}
+
+
+def test_what_an_encoding_lacks_is_escaped_and_not_raised(ask_tools, site):
+    site.install_weather()
+    ended = ask_tools("call", "rain", "city=日本", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert (ended.code, ended.out) == (0, "rain in \\u65e5\\u672c\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "naïve 日本語\u3000テキスト\n\tend",
+        "👨\u200d👩\u200d👧 ⚠\ufe0f",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "क्\u200dष",
+        "1\r\n2",
+        "\xa0",
+    ],
+    ids=["letters and spaces", "emoji", "Persian", "Devanagari", "Windows lines", "no-break space"],
+)
+def test_ordinary_text_of_any_script_is_shown_as_it_is(text):
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u200db", r"a\u200db"),
+        ("⚠\ufe0f\ufe0f", "⚠\ufe0f" + r"\ufe0f"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\u2067x\u2069", r"\u2067x\u2069"),
+        ("\U000e0041", r"\U000e0041"),
+        ("\udc80", r"\udc80"),
+        ("1\r2", r"1\r2"),
+        ("\u2028", r"\u2028"),
+    ],
+    ids=["joiner", "two selectors", "C1", "isolate", "tag", "surrogate", "return", "separator"],
+)
+def test_hidden_characters_are_shown_as_escapes(text, shown):
+    assert visible(text) == shown
+
+
+any_text = st.text(st.characters(codec=None))
+
+
+@given(any_text)
+def test_no_control_format_or_surrogate_character_is_left(text):
+    shown = visible(text)
+    allowed = {"\n", "\t", "\r", "\u200c", "\u200d"}
+    assert not [c for c in shown if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in allowed]
+    assert "\r" not in shown.replace("\r\n", "")
+    assert len(one_line(text).splitlines()) <= 1
+
+
+@given(any_text)
+def test_json_text_is_visible_as_it_is_and_parses_to_the_same(text):
+    for pretty in (False, True):
+        written = json_text({text: [text]}, pretty=pretty)
+        assert json.loads(written) == {text: [text]}
+        assert visible(written) == written

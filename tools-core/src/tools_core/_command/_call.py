@@ -1,0 +1,187 @@
+"""`ask-tools call`: run one tool from the shell, without a model."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tools_core._command._arguments import parse_object, read_arguments
+from tools_core._command._installed import installed_tool, prints_aside
+from tools_core._command._terminal import (
+    CommandError,
+    error,
+    is_terminal,
+    json_text,
+    note,
+    one_line,
+    write,
+    write_json,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from tools_core._context import Context
+    from tools_core._result import Result
+    from tools_core._tool import Tool
+
+_EPILOG = """\
+arguments:
+  city=Oslo            text, or what the tool's schema says: a number, true/false, null, a choice
+  tags=a tags=b        an array: the key again for each item
+  shipping.city=Oslo   a member of an object
+  limits:=[1,2]        any value, as JSON
+  '{"city": "Oslo"}'   all of them, as one JSON object; --args FILE reads it from a file, --args - from stdin
+
+examples:
+  ask-tools call get_weather city=Oslo days=3
+  echo '{"city": "Oslo"}' | ask-tools call get_weather --args - --json
+
+A tool that requires approval asks before it runs. Where nobody can be asked, because standard input is
+no terminal, it is refused unless --yes is given: scripts say so once, on the line that runs the tool.
+What a tool prints itself goes to standard error, its result to standard output.
+Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments.
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of `call`."""
+    parser.epilog = _EPILOG
+    parser.add_argument("name", metavar="NAME", help="the tool, or DISTRIBUTION:NAME")
+    parser.add_argument("words", metavar="key=value", nargs="*", help="its arguments, see below")
+    parser.add_argument("--args", metavar="FILE", help="read the arguments as JSON from FILE, or - for stdin")
+    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools stay inside")
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="give up after this long")
+    parser.add_argument("--strict", action="store_true", help='repair nothing: "2" is no integer')
+    parser.add_argument("--yes", "-y", action="store_true", help="run a tool that requires approval without asking")
+    parser.set_defaults(run=run, intermixed=True)
+
+
+def run(options: Namespace) -> int:
+    """Call the tool and print its result; with `--json` there is one, whatever happens."""
+    try:
+        return _call(options)
+    except CommandError as failure:
+        if not options.json:
+            raise
+        from tools_core._result import Result  # loaded already, with the tool
+
+        write_json(Result.error(str(failure), type=failure.type).to_dict())
+        return failure.status
+
+
+def _call(options: Namespace) -> int:
+    tool, _ = installed_tool(options.name)
+    arguments = _arguments(options, tool)
+    context = _context(options)
+    if options.strict:
+        from copy import copy  # only here
+
+        tool = copy(tool)
+        tool.strict = True
+    if tool.requires_approval and not options.yes:
+        _ask(tool, arguments)
+    try:
+        with prints_aside():
+            result = tool.call(arguments, context)
+    except SystemExit as ending:  # a tool may end a program of its own, not this command
+        message = f"{tool.name} ended the program (exit code {ending.code})"
+        raise CommandError(message, status=1, type="execution_error") from ending
+    return _report(result, options)
+
+
+def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
+    """What the words and `--args` say; JSON text alone goes to the tool as it came."""
+    words: list[str] = options.words
+    text, source = None, "--args"
+    if options.args is not None:
+        text = _read(options.args)
+    elif len(words) == 1 and words[0].lstrip().startswith("{"):
+        text, words = words[0], []
+    if not words:
+        return {} if text is None else text
+    given = read_arguments(words, tool.definition["input_schema"])
+    return given if text is None else {**parse_object(text, source), **given}
+
+
+def _read(source: str) -> str:
+    try:
+        if source == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
+        with open(source, encoding="utf-8") as file:
+            return file.read()
+    except OSError as failure:
+        raise CommandError(f"--args: cannot read {source}: {failure.strerror}") from failure
+    except UnicodeDecodeError as failure:
+        raise CommandError(f"--args: {source} is not UTF-8 (byte {failure.start})") from failure
+
+
+def _context(options: Namespace) -> Context:
+    from tools_core._context import Context  # loaded already, with the tool
+
+    if options.workspace is not None:
+        import os
+
+        if not os.path.isdir(options.workspace):
+            raise CommandError(f"--workspace: {options.workspace} is no folder")
+    progress = _show_progress if is_terminal(sys.stderr) else None
+    return Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
+
+
+def _show_progress(done: float, total: float | None, message: str) -> None:
+    of_total = "" if total is None else f"/{total:g}"
+    note(f"{done:g}{of_total} {one_line(message)}".rstrip())
+
+
+def _ask(tool: Tool, arguments: dict[str, Any] | str) -> None:
+    """Have a person approve this call; CommandError unless one does."""
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        hint = "nobody can be asked here: add --yes to run it"
+        raise CommandError(f"{tool.name} requires approval", hint, status=1, type="denied")
+    shown = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)
+    note(f"{tool.name} requires approval: {one_line(shown)}")
+    sys.stderr.write("run it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError(f"{tool.name} was not approved", status=1, type="denied")
+
+
+def _report(result: Result, options: Namespace) -> int:
+    if options.json:
+        write_json(result.to_dict())
+    elif result.is_ok:
+        _write_content(result)
+    if result.is_halted:
+        note("halted: the tool ends the conversation here")
+    if result.is_ok:
+        return 0
+    is_mistake = result.error_type == "validation_error"
+    if not options.json:
+        error(result.error_message or "", [f"ask-tools show {options.name}"] if is_mistake else ())
+    return 2 if is_mistake else 1
+
+
+def _write_content(result: Result) -> None:
+    content = result.content
+    if not isinstance(content, str):
+        for block in content:
+            write(str(block))  # bytes are described, never shown
+    elif is_terminal(sys.stdout) and isinstance(result.output, dict | list | tuple):
+        import json  # loaded already, by the result
+
+        write_json(json.loads(content))
+    else:
+        write(content)
+
+
+def _seconds(text: str) -> float:
+    from argparse import ArgumentTypeError  # loaded already: its parser asks
+
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < float("inf"):
+        raise ArgumentTypeError(f"takes seconds above 0, such as 2.5; got {text!r}")
+    return seconds
