@@ -1,0 +1,214 @@
+"""TypedDict, dataclass and NamedTuple: objects with named members."""
+
+from collections import namedtuple
+from dataclasses import KW_ONLY, InitVar, dataclass, field
+from datetime import date
+from enum import Enum
+from typing import (
+    Annotated,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    NotRequired,
+    Required,
+    TypedDict,
+    TypeVar,
+)
+
+import pytest
+import typing_extensions
+
+from tools_core._errors import DefinitionError, InvalidArguments
+
+T = TypeVar("T")
+
+
+class Item(TypedDict):
+    product: str
+    count: int
+    due: NotRequired[date | None]
+
+
+class Loose(TypedDict, total=False):
+    a: Required[int]
+    b: str
+
+
+class Child(Loose):
+    c: Annotated[int, "The c."]
+
+
+class Quoted(TypedDict):
+    a: "int"
+    b: "NotRequired[date]"
+    c: "Annotated[NotRequired[int], 'The c.']"
+
+
+class ReadOnlyDict(typing_extensions.TypedDict):
+    a: typing_extensions.ReadOnly[int]
+    b: typing_extensions.ReadOnly[NotRequired[int]]
+
+
+class Box(TypedDict, Generic[T]):
+    content: T
+    more: list[T]
+
+
+class Size(Enum):
+    S = "s"
+
+
+@dataclass
+class Order:
+    day: date
+    _: KW_ONLY
+    size: Size = Size.S
+    tags: list[str] = field(default_factory=list)
+    number: int = field(default=0, init=False)
+    kind: ClassVar[str] = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    first: int
+    last: int
+
+    def __post_init__(self):
+        if self.last < self.first:
+            raise ValueError("last is before first")
+
+
+@dataclass
+class Pair(Generic[T]):
+    left: T
+    right: "T | None" = None
+
+
+class Point(NamedTuple):
+    x: int
+    day: date = date(2026, 1, 1)
+    note: str = ""
+
+
+class Odd(NamedTuple):
+    value: int
+
+
+def test_a_typed_dict_stays_a_dict_with_its_members_converted(read):
+    argument = read(Item)
+    assert argument.schema == {
+        "type": "object",
+        "properties": {
+            "product": {"type": "string"},
+            "count": {"type": "integer"},
+            "due": {"type": ["string", "null"], "format": "date"},
+        },
+        "required": ["product", "count"],
+        "additionalProperties": False,
+    }
+    given = {"product": "a", "count": 1, "due": "2026-11-20"}
+    assert argument.convert(given) == {**given, "due": date(2026, 11, 20)}
+    assert argument.convert({"product": "a", "count": 1}) == {"product": "a", "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("hint", "required"),
+    [(Loose, ["a"]), (Child, ["a", "c"]), (Quoted, ["a"]), (ReadOnlyDict, ["a"])],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_totality_inheritance_and_qualifiers_say_what_is_required(read, hint, required):
+    assert read(hint).schema["required"] == required
+
+
+def test_the_text_of_a_member_is_shown(read):
+    assert read(Child).schema["properties"]["c"] == {"type": "integer", "description": "The c."}
+    assert read(Quoted).schema["properties"]["c"] == {"type": "integer", "description": "The c."}
+
+
+def test_a_generic_typed_dict_is_filled_in(read):
+    argument = read(Box[date])
+    assert argument.schema["properties"]["content"] == {"type": "string", "format": "date"}
+    assert argument.convert({"content": "2026-11-20", "more": []})["content"] == date(2026, 11, 20)
+
+
+def test_a_bare_generic_takes_anything(read):
+    assert read(Box).schema["properties"] == {"content": {}, "more": {"type": "array", "items": {}}}
+
+
+def test_a_dataclass_is_built(read):
+    argument = read(Order)
+    assert argument.schema == {
+        "type": "object",
+        "properties": {
+            "day": {"type": "string", "format": "date"},
+            "size": {"type": "string", "enum": ["s"], "default": "s"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["day"],
+        "additionalProperties": False,
+    }
+    assert argument.convert({"day": "2026-11-20"}) == Order(date(2026, 11, 20))
+    assert argument.convert({"day": "2026-11-20", "size": "s", "tags": ["a"]}).tags == ["a"]
+
+
+def test_a_generic_dataclass_is_filled_in(read):
+    assert read(Pair[date]).convert({"left": "2026-11-20"}) == Pair(date(2026, 11, 20))
+    assert read(list[Pair[Pair[int]]]).convert([{"left": {"left": 1}}]) == [Pair(Pair(1))]
+
+
+def test_what_post_init_refuses_is_a_problem_of_that_object(read):
+    with pytest.raises(InvalidArguments) as caught:
+        read(list[Span]).convert([{"first": 2, "last": 1}, {"first": 1, "last": 2}, {"first": 4, "last": 3}])
+    assert [str(problem) for problem in caught.value.problems] == [
+        "x[0] is invalid: last is before first",
+        "x[2] is invalid: last is before first",
+    ]
+
+
+def test_post_init_does_not_run_on_members_that_failed(read):
+    with pytest.raises(InvalidArguments) as caught:
+        read(Order).convert({"day": "soon"})
+    assert [problem.path for problem in caught.value.problems] == ["x.day"]
+
+
+def test_an_init_var_is_refused(read):
+    @dataclass
+    class Hidden:
+        seed: InitVar[int]
+
+    text = "field `seed` of Hidden is an InitVar; make it an ordinary field|field `seed` of Hidden is an InitVar"
+    with pytest.raises(DefinitionError, match=text):
+        read(Hidden)
+
+
+def test_a_named_tuple_is_an_object_for_the_model_and_a_tuple_for_the_tool(read):
+    argument = read(Point)
+    assert argument.schema["required"] == ["x"]
+    assert argument.schema["properties"]["note"] == {"type": "string", "default": ""}
+    assert argument.schema["properties"]["day"] == {"type": "string", "format": "date"}
+    assert argument.convert({"x": 1, "day": "2026-11-20"}) == Point(1, date(2026, 11, 20))
+
+
+def test_a_subclass_of_a_named_tuple_keeps_its_fields(read):
+    class Strict(Odd):
+        def __new__(cls, value):
+            if value % 2 == 0:
+                raise ValueError("must be odd")
+            return super().__new__(cls, value)
+
+    argument = read(Strict)
+    assert argument.schema["properties"] == {"value": {"type": "integer"}}
+    assert type(argument.convert({"value": 3})) is Strict
+    with pytest.raises(InvalidArguments, match="x is invalid: must be odd"):
+        argument.convert({"value": 2})
+
+
+def test_a_named_tuple_without_hints_takes_anything(read):
+    assert read(namedtuple("Plain", "a b")).schema["properties"] == {"a": {}, "b": {}}  # noqa: PYI024
+
+
+def test_the_default_of_a_field_is_a_copy_in_the_schema(read):
+    listed = ["a"]
+    argument = read(list[str], listed)
+    argument.schema["default"].append("b")
+    assert listed == ["a"]

@@ -1,0 +1,188 @@
+"""Docstrings: what is kept for the model, and the text of each parameter."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tools_core._docstring import parse_docstring
+
+GOOGLE = """Find things.
+
+    Looks everywhere: even here.
+
+    Args:
+        query (str): What to find,
+            over two lines.
+        limit (dict[str, int], optional): How many: at most.
+        *names: The names.
+        **rest: Anything
+          else.
+
+    Returns:
+        The things.
+
+    Raises:
+        ValueError: Never.
+
+    Note:
+        Stays.
+    """
+
+NUMPY = """Find things.
+
+    Looks everywhere.
+
+    Parameters
+    ----------
+    query : str
+        What to find,
+        over two lines.
+
+        And a paragraph.
+    limit, offset : int, optional
+        A number.
+    *names
+        The names.
+
+    Returns
+    -------
+    list
+        The things.
+
+    Notes
+    -----
+    Stays.
+    """
+
+SPHINX = """Find things.
+
+    Looks everywhere.
+
+    :param query: What to find,
+        over two lines.
+    :type query: str
+    :param int limit: How many.
+    :returns: The things.
+    :rtype: list
+    :raises ValueError: Never.
+
+    Stays.
+    """
+
+
+def test_google_style():
+    description, parameters = parse_docstring(GOOGLE)
+    assert description == "Find things.\n\nLooks everywhere: even here.\n\nNote:\n    Stays."
+    assert parameters == {
+        "query": "What to find, over two lines.",
+        "limit": "How many: at most.",
+        "names": "The names.",
+        "rest": "Anything else.",
+    }
+
+
+def test_numpy_style():
+    description, parameters = parse_docstring(NUMPY)
+    assert description == "Find things.\n\nLooks everywhere.\n\nNotes\n-----\nStays."
+    assert parameters == {
+        "query": "What to find, over two lines. And a paragraph.",
+        "limit": "A number.",
+        "offset": "A number.",
+        "names": "The names.",
+    }
+
+
+def test_sphinx_style():
+    description, parameters = parse_docstring(SPHINX)
+    assert description == "Find things.\n\nLooks everywhere.\n\nStays."
+    assert parameters == {"query": "What to find, over two lines.", "limit": "How many."}
+
+
+@pytest.mark.parametrize(
+    ("docstring", "description", "parameters"),
+    [
+        (None, "", {}),
+        ("", "", {}),
+        ("  \n  ", "", {}),
+        ("Find things.", "Find things.", {}),
+        ("  Find: things. ", "Find: things.", {}),
+        ("\n    Find things.\n\n    Now.\n    ", "Find things.\n\nNow.", {}),
+        ("First.\n\n    Args:\n        a: The a.", "First.", {"a": "The a."}),
+        ("First.\n\nArguments:\n\ta: The a.\n", "First.", {"a": "The a."}),
+        ("First.\n\nKeyword Args:\n    a: The a.\n", "First.", {"a": "The a."}),
+        (":param a: The a.", "", {"a": "The a."}),
+        ("First.\n:param a:\n    The a.\n", "First.", {"a": "The a."}),
+        ("First.\n\nParameters\n----------\na : int\n    The a.\n", "First.", {"a": "The a."}),
+        (
+            "First.\n\nParameters\n----------\na : int\n\nProse that follows here.",
+            "First.\n\nProse that follows here.",
+            {},
+        ),
+        ("First.\n\nOther Parameters\n----------------\na\n    The a.", "First.", {"a": "The a."}),
+    ],
+)
+def test_variants(docstring, description, parameters):
+    assert parse_docstring(docstring) == (description, parameters)
+
+
+@pytest.mark.parametrize(
+    ("docstring", "description", "parameters"),
+    [
+        ("Args:\n    a: on the first line", "Args:\na: on the first line", {}),
+        ("First.\n\nArgs:\n", "First.\n\nArgs:", {}),
+        ("First.\n\nArgs:\na: not indented", "First.\n\nArgs:\na: not indented", {}),
+        ("First.\n\nArgs:\n    no colon here\n    a: The a.", "First.", {"a": "The a."}),
+        ("First.\n\nArgs:\n    a (unclosed: The a.\n    b: The b.", "First.", {"b": "The b."}),
+        ("First.\n\nArgs:\n    a:\n    b: The b.", "First.", {"b": "The b."}),
+        ("First.\n\nReturns: the sum.", "First.\n\nReturns: the sum.", {}),
+        ("First.\n\nParameters\n", "First.\n\nParameters", {}),
+        ("First.\n\n:param a The a.", "First.\n\n:param a The a.", {}),
+        ("First.\n\n:param: The a.", "First.", {}),
+        (":unknown a: stays", ":unknown a: stays", {}),
+        ("First.\n\n:ref:`x` stays.", "First.\n\n:ref:`x` stays.", {}),
+        ("Parameters\n----------", "", {}),
+        ("First.\n    Args:\n        a: The a.\nLast.", "First.\nLast.", {"a": "The a."}),
+    ],
+)
+def test_what_is_malformed_is_description(docstring, description, parameters):
+    assert parse_docstring(docstring) == (description, parameters)
+
+
+WORDS = [
+    "Args:",
+    "Returns:",
+    "Parameters",
+    "----------",
+    "a: b",
+    "a (int): b",
+    ":param a: b",
+    ":",
+    "    ",
+    "\n",
+    "\t",
+    "x",
+    "*",
+    "(",
+]
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.lists(st.sampled_from(WORDS)).map("".join),
+        st.lists(st.sampled_from(WORDS)).map("\n".join),
+    )
+)
+@example("Args:\n    " + "(" * 1000)
+@example(":param " + ":" * 1000)
+def test_no_text_raises(text):
+    description, parameters = parse_docstring(text)
+    assert isinstance(description, str)
+    assert all(name.isidentifier() or name[0].isalnum() for name in parameters)
+    assert all(parameters.values())
+
+
+@given(st.text())
+def test_a_text_without_sections_is_kept_word_for_word(text):
+    if not any(sign in text for sign in (":", "---")):
+        assert parse_docstring(text)[0].split() == text.split()

@@ -1,0 +1,38 @@
+"""What reading a signature loads: whoever defines tools pays for it at start."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = [
+    "inspect", "dataclasses", "pydantic", "annotated_types", "typing_extensions", "asyncio", "datetime",
+    "decimal", "pathlib", "uuid", "textwrap", "ast", "base64", "difflib",
+]  # fmt: skip
+
+DEFINE = """
+from tools_core._signature import read_signature
+
+def take(a: int, b: list[str] | None = None) -> dict[str, int]:
+    'Take.\\n\\n    Args:\\n        a: The a.\\n    '
+
+read_signature(take)
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    check = f"import sys; before = set(sys.modules)\n{code}\nprint(*(set(sys.modules) - before), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import tools_core._signature",
+        DEFINE,
+    ],
+    ids=["import", "a plain function"],
+)
+def test_nothing_heavy_is_loaded(code):
+    assert loaded_by(code) & set(HEAVY) == set()

@@ -1,0 +1,152 @@
+"""What `Annotated` carries: texts, limits, predicates."""
+
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Any
+
+import annotated_types as at
+import pytest
+from pydantic import AfterValidator, Field, FilePath, NonNegativeInt, StringConstraints
+from typing_extensions import Doc
+
+from tools_core._errors import DefinitionError, InvalidArguments
+from tools_core._signature import read_signature
+
+
+class Meta:
+    """What msgspec.Meta offers."""
+
+    def __init__(self, **given):
+        for name in (
+            "gt",
+            "ge",
+            "lt",
+            "le",
+            "multiple_of",
+            "pattern",
+            "min_length",
+            "max_length",
+            "description",
+        ):
+            setattr(self, name, given.get(name))
+
+
+SCHEMAS = [
+    (Annotated[int, "How many."], {"type": "integer", "description": "How many."}),
+    (Annotated[Annotated[int, "inner"], "outer"], {"type": "integer", "description": "outer"}),
+    (Annotated[int, Doc("How many.")], {"type": "integer", "description": "How many."}),
+    (
+        Annotated[int, Meta(ge=1, description="How many.")],
+        {"type": "integer", "minimum": 1, "description": "How many."},
+    ),
+    (list[Annotated[int, "One."]], {"type": "array", "items": {"type": "integer", "description": "One."}}),
+    (Annotated[int, at.Ge(1), at.Lt(9)], {"type": "integer", "minimum": 1, "exclusiveMaximum": 9}),
+    (Annotated[float, at.Gt(0), at.Le(1.5)], {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5}),
+    (Annotated[int, at.Interval(ge=1, le=3)], {"type": "integer", "minimum": 1, "maximum": 3}),
+    (Annotated[int, at.MultipleOf(5)], {"type": "integer", "multipleOf": 5}),
+    (Annotated[str, at.Len(1, 3)], {"type": "string", "minLength": 1, "maxLength": 3}),
+    (Annotated[list, at.MinLen(1)], {"type": "array", "items": {}, "minItems": 1}),
+    (Annotated[dict, at.MaxLen(2)], {"type": "object", "maxProperties": 2}),
+    (Annotated[int | None, at.Ge(1)], {"type": ["integer", "null"], "minimum": 1}),
+    (
+        Annotated[str, StringConstraints(pattern="^a", max_length=4)],
+        {"type": "string", "maxLength": 4, "pattern": "^a"},
+    ),
+    (NonNegativeInt, {"type": "integer", "minimum": 0}),
+    (
+        Annotated[int, Field(ge=1, description="How many.")],
+        {"type": "integer", "minimum": 1, "description": "How many."},
+    ),
+    (
+        Annotated[str, Field(pattern="^a$", examples=["a"])],
+        {"type": "string", "pattern": "^a$", "examples": ["a"]},
+    ),
+    (Annotated[str, Field(json_schema_extra={"format": "email"})], {"type": "string", "format": "email"}),
+    (Annotated[int, object(), re.compile("a"), str], {"type": "integer"}),
+]
+
+
+@pytest.mark.parametrize(("hint", "schema"), SCHEMAS, ids=[str(index) for index in range(len(SCHEMAS))])
+def test_metadata_is_written_into_the_schema(read, hint, schema):
+    assert read(hint).schema == schema
+
+
+@pytest.mark.parametrize(
+    ("hint", "good", "bad", "text"),
+    [
+        (Annotated[date, at.Ge(date(2026, 1, 1))], "2026-01-01", "2025-12-31", "must be at least 2026-01-01"),
+        (Annotated[Decimal, at.Lt(Decimal("1.5"))], "1.4", "1.5", "must be less than 1.5"),
+        (Annotated[bytes, at.MaxLen(2)], "aGk=", "aGlp", "must have a length of at most 2"),
+        (Annotated[set[date], at.MinLen(1)], ["2026-01-01"], None, None),
+        (Annotated[str, at.Predicate(str.islower)], "a", "A", "must satisfy islower"),
+        (Annotated[int, at.Predicate(lambda n: n % 2)], 1, 2, "is refused by a check of this tool"),
+        (at.LowerCase[str], "a", "A", "must satisfy islower"),
+        (
+            Annotated[str, at.Predicate(lambda text: text[0] == "a")],
+            "a",
+            "",
+            "is refused by a check of this tool",
+        ),
+        (Annotated[Decimal, at.MultipleOf(Decimal("0.5"))], "1.5", "1.2", "must be a multiple of 0.5"),
+        (list[at.LowerCase[str]], ["a"], None, None),
+    ],
+    ids=str,
+)
+def test_what_json_schema_cannot_say_is_checked_at_conversion(read, hint, good, bad, text):
+    argument = read(hint)
+    argument.convert(good)
+    if bad is not None:
+        with pytest.raises(InvalidArguments, match=f"^x {text}, got "):
+            argument.convert(bad)
+
+
+def test_none_passes_the_checks_of_an_optional_value(read):
+    assert read(Annotated[date | None, at.Ge(date(2026, 1, 1))]).convert(None) is None
+
+
+def test_a_second_limit_of_one_kind_is_checked_as_well(read):
+    argument = read(Annotated[int, at.Ge(5), at.Ge(1)])
+    assert argument.schema == {"type": "integer", "minimum": 5}
+    assert argument.convert(5) == 5
+
+
+@pytest.mark.parametrize("hint", [Annotated[int, AfterValidator(abs)], FilePath], ids=["validator", "path type"])
+def test_a_validator_that_only_pydantic_can_run_is_refused(read, hint):
+    with pytest.raises(DefinitionError, match="runs in pydantic alone; put it into a pydantic model"):
+        read(hint)
+
+
+def test_a_field_as_default_carries_limits_text_and_default():
+    def take(
+        a: int = Field(ge=1, description="The a."),
+        b: list = Field(default_factory=list),  # noqa: B008  # as pydantic's users write it
+        c: int = Field(3),
+    ): ...
+
+    signature = read_signature(take)
+    assert signature.input_schema["required"] == ["a"]
+    assert signature.input_schema["properties"] == {
+        "a": {"type": "integer", "minimum": 1, "description": "The a."},
+        "b": {"type": "array", "items": {}},
+        "c": {"type": "integer", "default": 3},
+    }
+    assert signature.convert({"a": 1}) == {"a": 1, "b": [], "c": 3}
+    assert signature.convert({"a": 1, "b": [2], "c": 4}) == {"a": 1, "b": [2], "c": 4}
+
+
+def test_the_default_of_a_field_is_fresh_for_every_call():
+    def take(a: Any = Field(default=[])): ...  # noqa: B008  # as pydantic's users write it
+
+    convert = read_signature(take).convert
+    convert({})["a"].append(1)
+    assert convert({}) == {"a": []}
+
+
+def test_a_field_in_annotated_may_have_the_default():
+    def take(a: Annotated[int, Field(default=3)], b: Annotated[int, Field(ge=1)] = 5): ...
+
+    signature = read_signature(take)
+    assert signature.input_schema["required"] == []
+    assert signature.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
+    assert signature.convert({}) == {"a": 3}

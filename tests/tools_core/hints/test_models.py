@@ -1,0 +1,212 @@
+"""pydantic models: their schema, their values, their errors."""
+
+import dataclasses
+from datetime import date
+from typing import Any, Generic, Literal, TypeVar
+
+import pydantic
+import pytest
+from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
+
+from tools_core._errors import DefinitionError, InvalidArguments
+from tools_core._signature import read_signature
+
+T = TypeVar("T")
+
+
+class City(BaseModel):
+    """A place."""
+
+    name: str
+    title: str = ""
+
+
+class Address(BaseModel):
+    street: str = Field(min_length=3)
+    city: City
+
+
+class Order(BaseModel):
+    day: date
+    to: Address
+    lines: list[int] = []
+
+    @field_validator("lines")
+    @classmethod
+    def not_too_many(cls, lines):
+        if len(lines) > 2:
+            raise ValueError("too many lines")
+        return lines
+
+
+class Tree(BaseModel):
+    value: int
+    children: list["Tree"] = []
+
+
+class Wrapped(BaseModel, Generic[T]):
+    inner: T
+
+
+def other_city():
+    class City(BaseModel):
+        code: int
+
+    class Other(BaseModel):
+        city: City
+
+    return Other
+
+
+def test_a_model_arrives_as_its_instance(read):
+    converted = read(Order).convert({"day": "2026-11-20", "to": {"street": "Main", "city": {"name": "B"}}})
+    assert converted == Order(day=date(2026, 11, 20), to=Address(street="Main", city=City(name="B")))
+
+
+def test_the_definitions_of_a_model_move_to_the_top_without_titles(read):
+    argument = read(list[Order])
+    assert argument.schema["items"]["properties"]["to"] == {"$ref": "#/$defs/Address"}
+    definitions = argument.signature.input_schema["$defs"]
+    assert list(definitions) == ["Address", "City"] or set(definitions) == {"Address", "City"}
+    assert definitions["City"]["properties"] == {
+        "name": {"type": "string"},
+        "title": {"type": "string", "default": ""},
+    }
+
+
+def test_definitions_of_one_name_from_different_models_are_kept_apart():
+    def take(a, b, c): ...
+
+    take.__annotations__ = {"a": Address, "b": other_city(), "c": Order}
+    schema = read_signature(take).input_schema
+    assert schema["properties"]["a"]["properties"]["city"] == {"$ref": "#/$defs/City"}
+    assert schema["properties"]["b"]["properties"]["city"] == {"$ref": "#/$defs/City2"}
+    assert schema["$defs"]["City2"]["properties"] == {"code": {"type": "integer"}}
+    assert set(schema["$defs"]) == {"City", "City2", "Address"}
+
+
+def test_a_recursive_model_is_a_reference(read):
+    argument = read(Tree)
+    assert argument.schema["$ref"] == "#/$defs/Tree"
+    assert argument.convert({"value": 1, "children": [{"value": 2}]}).children[0] == Tree(value=2)
+
+
+def test_a_generic_model_is_filled_in(read):
+    assert read(Wrapped[date]).convert({"inner": "2026-11-20"}).inner == date(2026, 11, 20)
+
+
+def test_a_root_model_is_what_it_holds(read):
+    class Days(RootModel[list[date]]): ...
+
+    assert read(Days).convert(["2026-11-20"]).root == [date(2026, 11, 20)]
+
+
+def test_a_model_inside_other_types_is_converted(read):
+    @dataclasses.dataclass
+    class Trip:
+        stops: dict[str, City]
+
+    assert read(Trip | None).convert({"stops": {"a": {"name": "B"}}}) == Trip({"a": City(name="B")})
+
+
+def test_every_error_of_a_model_is_a_problem_with_its_path(read):
+    convert = read(list[Order]).signature.convert
+    good = {"day": "2026-11-20", "to": {"street": "Main", "city": {"name": "B"}}}
+    bad = {"day": "soon", "to": {"street": "M", "city": {}}, "lines": [1, 2, 3]}
+    with pytest.raises(InvalidArguments) as caught:
+        convert({"x": [good, bad]})
+    assert [str(problem) for problem in caught.value.problems] == [
+        'x[1].day must be a valid date or datetime, input is too short, got "soon"',
+        'x[1].to.street must have at least 3 characters, got "M"',
+        "x[1].to.city.name is required",
+        "x[1].lines is invalid: too many lines",
+    ]
+
+
+def test_an_error_of_the_model_as_a_whole_has_the_path_of_the_model(read):
+    class Span(BaseModel):
+        first: int
+        last: int
+
+        @model_validator(mode="after")
+        def ordered(self):
+            if self.last < self.first:
+                raise AssertionError("last is before first\nby far")
+            return self
+
+    with pytest.raises(InvalidArguments, match=r"^x is invalid: last is before first$"):
+        read(Span).convert({"first": 2, "last": 1})
+
+
+def test_an_error_in_a_branch_of_a_union_keeps_to_the_real_path(read):
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+        born: date
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+        born: date
+
+    class Owner(BaseModel):
+        pet: Cat | Dog = Field(discriminator="kind")
+
+    argument = read(Owner)
+    assert "discriminator" not in argument.schema["properties"]["pet"]
+    with pytest.raises(InvalidArguments) as caught:
+        argument.signature.convert({"x": {"pet": {"kind": "dog", "born": "soon"}}})
+    assert [problem.path for problem in caught.value.problems] == ["x.pet.born"]
+
+
+def test_the_text_of_a_parameter_goes_before_the_docstring_of_its_model():
+    def take(a: City, b: City):
+        """Take.
+
+        Args:
+            a: Where it goes.
+        """
+
+    properties = read_signature(take).input_schema["properties"]
+    assert properties["a"]["description"] == "Where it goes."
+    assert properties["b"]["description"] == "A place."
+
+
+def test_a_pydantic_dataclass_is_a_dataclass(read):
+    @pydantic.dataclasses.dataclass
+    class Span:
+        first: int
+        day: date
+
+    assert read(Span).convert({"first": 1, "day": "2026-11-20"}) == Span(1, date(2026, 11, 20))
+
+
+def test_a_model_that_cannot_write_its_schema_is_refused_at_definition():
+    class Hidden: ...
+
+    class Holder(BaseModel, arbitrary_types_allowed=True):
+        hidden: Hidden
+
+    def take(x): ...
+
+    take.__annotations__ = {"x": Holder}
+    with pytest.raises(DefinitionError, match="take: the parameter `x`: Holder cannot give its JSON Schema"):
+        read_signature(take)
+
+
+def test_anything_that_offers_the_same_methods_is_a_model(read):
+    class Model:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        @classmethod
+        def model_json_schema(cls, **_):
+            return {"type": "integer"}
+
+        @classmethod
+        def model_validate(cls, value):
+            if value < 0:
+                raise ValueError("no debts")
+            return cls(value)
+
+    assert read(Model).convert(1).value == 1
+    with pytest.raises(InvalidArguments, match=r"^x is invalid: no debts$"):
+        read(Model).convert(-1)

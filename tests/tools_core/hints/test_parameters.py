@@ -1,0 +1,205 @@
+"""Parameters that are declared by hand."""
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tools_core._context import Context
+from tools_core._errors import DefinitionError
+from tools_core._parameter import Parameter
+from tools_core._signature import read_signature
+
+
+@pytest.mark.parametrize(
+    ("parameter", "schema"),
+    [
+        (Parameter("a"), {"type": "string"}),
+        (Parameter("a", "INTEGER", "The a."), {"type": "integer", "description": "The a."}),
+        (Parameter("a", int), {"type": "integer"}),
+        (Parameter("a", float), {"type": "number"}),
+        (Parameter("a", "bool"), {"type": "boolean"}),
+        (Parameter("a", dict), {"type": "object"}),
+        (Parameter("a", list), {"type": "array", "items": {}}),
+        (Parameter("a", list, items=int), {"type": "array", "items": {"type": "integer"}}),
+        (Parameter("a", list, items="string"), {"type": "array", "items": {"type": "string"}}),
+        (Parameter("a", list, items={"type": "null"}), {"type": "array", "items": {"type": "null"}}),
+        (
+            Parameter("a", list, items=Parameter("b", int, minimum=1)),
+            {"type": "array", "items": {"type": "integer", "minimum": 1}},
+        ),
+        (Parameter("a", enum=["x", "y"]), {"type": "string", "enum": ["x", "y"]}),
+        (
+            Parameter("a", int, default=3, minimum=1, maximum=5),
+            {"type": "integer", "minimum": 1, "maximum": 5, "default": 3},
+        ),
+        (
+            Parameter("a", min_length=1, max_length=2, pattern="^a"),
+            {"type": "string", "minLength": 1, "maxLength": 2, "pattern": "^a"},
+        ),
+        (Parameter("a", list, min_length=1), {"type": "array", "items": {}, "minItems": 1}),
+        (Parameter("a", dict, max_length=1), {"type": "object", "maxProperties": 1}),
+        (
+            Parameter("a", dict, properties=[Parameter("b"), Parameter("c", int, required=False)]),
+            {
+                "type": "object",
+                "properties": {"b": {"type": "string"}, "c": {"type": "integer"}},
+                "required": ["b"],
+                "additionalProperties": False,
+            },
+        ),
+        (
+            Parameter("a", list, properties=[Parameter("b")]),
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"b": {"type": "string"}},
+                    "required": ["b"],
+                    "additionalProperties": False,
+                },
+            },
+        ),
+    ],
+    ids=repr,
+)
+def test_a_declaration_has_this_schema(parameter, schema):
+    Draft202012Validator.check_schema(schema)
+    assert parameter.schema() == schema
+
+
+VALID = "valid types: string, integer, number, boolean, array, object"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"type": "binary"}, f"invalid type 'binary'; {VALID}"),
+        ({"type": None}, f"invalid type None; {VALID}"),
+        ({"type": bytes}, f"invalid type 'bytes'; {VALID}"),
+        ({"type": list, "items": "any"}, f"invalid type 'any'; {VALID}"),
+        ({"type": list, "items": int, "properties": []}, "has both items and properties"),
+        ({"type": str, "items": int}, "items is for an array, and this is of type string"),
+        (
+            {"type": int, "properties": []},
+            "properties is for an object or array of objects, and this is of type integer",
+        ),
+        ({"type": str, "minimum": 1}, "minimum is for a number, and this is of type string"),
+        (
+            {"type": int, "max_length": 1},
+            "max_length is for a string, array or object; this is of type integer",
+        ),
+        ({"type": int, "pattern": "a"}, "pattern is for a string, and this is of type integer"),
+        ({"type": int, "default": "x"}, 'the default must be an integer, got "x"'),
+        ({"type": int, "default": 9, "maximum": 5}, "the default must be at most 5, got 9"),
+        ({"enum": ["a"], "default": "b"}, 'the default must be "a", got "b"'),
+        ({"type": int, "enum": [1, "a"]}, """the enum value 'a' must be an integer, got "a\""""),
+        ({"enum": "abc"}, "enum must be a list of values, got 'abc'"),
+        ({"enum": []}, "enum must be a list of values, got []"),
+        ({"type": dict, "properties": [Parameter("b"), Parameter("b")]}, "declared twice: b"),
+        ({"type": dict, "properties": ["b"]}, "expected Parameter objects, got str"),
+        ({"type": list, "default": [1], "items": str}, "the default [0] must be a string, got 1"),
+    ],
+    ids=lambda value: str(value)[:50],
+)
+def test_a_declaration_that_contradicts_itself_is_refused(arguments, text):
+    with pytest.raises(DefinitionError) as caught:
+        Parameter("a", **arguments)
+    assert str(caught.value).startswith(f"Parameter 'a': {text}")
+
+
+@pytest.mark.parametrize("name", ["", None, 5])
+def test_a_declaration_needs_a_name(name):
+    with pytest.raises(DefinitionError, match="a Parameter needs a name"):
+        Parameter(name)
+
+
+def test_a_pattern_that_cannot_be_enforced_is_refused():
+    with pytest.raises(DefinitionError, match="pattern"):
+        Parameter("a", pattern="(")
+
+
+def test_a_default_makes_it_optional_and_is_copied_in_and_out():
+    given = [1]
+    parameter = Parameter("a", list, default=given)
+    given.append(2)
+    parameter.default.append(3)
+    parameter.schema()["default"].append(4)
+    assert not parameter.required
+    assert parameter.default == [1]
+
+
+def test_parameters_are_values():
+    assert Parameter("a", int, "x") == Parameter("a", "integer", "x")
+    assert Parameter("a", int) != Parameter("a", int, required=False)
+    assert Parameter("a") != "a"
+    assert repr(Parameter("a", int, "The a.", default=3)) == "Parameter('a', 'integer', 'The a.', default=3)"
+    assert repr(Parameter("a", required=False)) == "Parameter('a', 'string', required=False)"
+
+
+def test_declared_parameters_are_shown_in_place_of_the_signature():
+    def execute(self, city, units="x", *, hidden=1, context: Context): ...
+
+    declared = [Parameter("units", enum=["c", "f"], required=False), Parameter("city", str, "The city.")]
+    signature = read_signature(execute, bound=True, parameters=declared)
+    assert signature.input_schema == {
+        "type": "object",
+        "properties": {
+            "units": {"type": "string", "enum": ["c", "f"]},
+            "city": {"type": "string", "description": "The city."},
+        },
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    assert signature.context == "context"
+    assert list(signature.parameters.values()) == declared
+    assert signature.convert is None
+
+
+def test_a_declared_default_is_passed_and_an_undeclared_one_is_left_to_the_function():
+    def execute(city, units=None, limit=10): ...
+
+    declared = [Parameter("city"), Parameter("units", default="c"), Parameter("limit", int, required=False)]
+    assert read_signature(execute, parameters=declared).convert({"city": "B"}) == {"city": "B", "units": "c"}
+
+
+def test_a_declared_default_is_fresh_for_every_call():
+    def execute(tags): ...
+
+    convert = read_signature(execute, parameters=[Parameter("tags", list, default=[])]).convert
+    convert({})["tags"].append(1)
+    assert convert({}) == {"tags": []}
+
+
+def test_a_function_that_takes_any_arguments_takes_the_declared_ones():
+    def execute(**arguments): ...
+
+    schema = read_signature(execute, parameters=[Parameter("a")]).input_schema
+    assert list(schema["properties"]) == ["a"]
+    assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        (
+            [Parameter("a"), Parameter("c")],
+            r"execute: the parameter `c`: is declared, and the function does not take it \(a, b",
+        ),
+        (
+            [Parameter("b")],
+            r"execute: the parameter `a`: is not declared \(b\); declare it, or give it a default",
+        ),
+        (
+            [Parameter("a", required=False)],
+            "`a`: is declared optional, so the function needs a default for it",
+        ),
+        ([Parameter("a"), Parameter("a")], "execute: declared twice: a"),
+        ([Parameter("a"), Parameter("context")], "`context`: is the Context, which is never an argument"),
+        (["a"], "execute: expected Parameter objects, got str"),
+    ],
+    ids=["not taken", "not declared", "no default", "twice", "context", "no parameter"],
+)
+def test_a_declaration_that_does_not_fit_the_function_is_refused(declared, text):
+    def execute(a, b=1, context: Context = None): ...
+
+    with pytest.raises(DefinitionError, match=text):
+        read_signature(execute, parameters=declared)

@@ -1,0 +1,98 @@
+"""Hints under `from __future__ import annotations`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NotRequired, TypedDict
+
+import pytest
+
+from tools_core._context import Context
+from tools_core._errors import DefinitionError
+from tools_core._signature import read_signature
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+
+class Item(TypedDict):
+    name: Annotated[str, "The name."]
+    day: NotRequired[date]
+
+
+@dataclass
+class Order:
+    items: list[Item]
+    parent: Order | None = None
+
+
+class Pair(NamedTuple):
+    left: date
+    right: date | None = None
+
+
+def test_postponed_hints_are_evaluated_at_every_level():
+    def place(order: Order, pair: Pair, context: Context) -> None: ...
+
+    signature = read_signature(place)
+    assert signature.context == "context"
+    item = {"name": "a", "day": "2026-11-20"}
+    assert signature.convert({"order": {"items": [item], "parent": {"items": []}}}) == {
+        "order": Order([{"name": "a", "day": date(2026, 11, 20)}], Order([]))
+    }
+    schema = signature.input_schema["$defs"]["Order"]["properties"]["items"]["items"]
+    assert schema["required"] == ["name"]
+    assert schema["properties"]["name"]["description"] == "The name."
+
+
+def test_a_name_of_the_enclosing_function_is_found_if_the_function_uses_it():
+    class Local(TypedDict):
+        day: date
+
+    def take(x: Local) -> None:
+        return Local
+
+    assert read_signature(take).convert({"x": {"day": "2026-11-20"}}) == {"x": {"day": date(2026, 11, 20)}}
+
+
+def test_a_local_class_may_use_its_own_name():
+    class Local(TypedDict):
+        children: list[Local]
+
+    def take(x): ...
+
+    take.__annotations__ = {"x": Local}
+    assert list(read_signature(take).input_schema["$defs"]) == ["Local"]
+
+
+def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
+    class Local(TypedDict):
+        day: date
+
+    def take(x: list[Local]) -> None: ...
+
+    text = (
+        r"take: the parameter `x`: the name `Local` in the hint 'list\[Local\]' is not defined; "
+        "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
+    )
+    with pytest.raises(DefinitionError, match=text):
+        read_signature(take)
+
+
+def test_a_return_type_that_cannot_be_found_does_no_harm():
+    def take(x: int) -> Fraction: ...
+
+    signature = read_signature(take)
+    assert signature.input_schema["properties"] == {"x": {"type": "integer"}}
+    assert signature.output_schema is None
+
+
+def test_a_hint_that_is_no_expression_is_refused():
+    def take(x): ...
+
+    take.__annotations__ = {"x": "a list of numbers"}
+    with pytest.raises(
+        DefinitionError, match="take: the parameter `x`: the hint 'a list of numbers' cannot be evaluated"
+    ):
+        read_signature(take)

@@ -1,0 +1,173 @@
+"""What cannot be a tool is refused when it is defined, with the function, the parameter and a fix."""
+
+import ipaddress
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Any, Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
+
+import pytest
+
+from tools_core._context import Context
+from tools_core._errors import DefinitionError
+from tools_core._signature import read_signature
+
+T = TypeVar("T")
+NO_JSON = "cannot be made from JSON"
+VALUES = "give its members strings or numbers as values"
+NO_FUNCTIONS = "JSON has no functions: take a name as a str, and look the function up"
+USABLE = "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, a dataclass or a pydantic model"
+
+
+class Thing: ...
+
+
+class Empty(Enum): ...
+
+
+class Objects(Enum):
+    A = object()
+
+
+class Holder(TypedDict):
+    things: "list[Thing]"
+
+
+@dataclass
+class Outer:
+    holder: Holder
+
+
+class Unknown(Generic[T]): ...
+
+
+@dataclass
+class Growing(Generic[T]):
+    next: "Growing[list[T]]"
+
+
+@pytest.mark.parametrize(
+    ("hint", "reason"),
+    [
+        (Thing, f"Thing {NO_JSON}; {USABLE}"),
+        (list[Thing], f"Thing {NO_JSON}; {USABLE}"),
+        (Unknown[int], f"Unknown[int] {NO_JSON}; {USABLE}"),
+        (Outer, f"field `holder` of Outer: field `things` of Holder: Thing {NO_JSON}; {USABLE}"),
+        (
+            Callable[[int], str],
+            f"Callable[[int], str] {NO_JSON}; {NO_FUNCTIONS}",
+        ),
+        (type[int], f"type[int] {NO_JSON}; JSON has no classes: take a name as a str or a Literal"),
+        (complex, "complex cannot be made from JSON; take two floats"),
+        (any, "<built-in function any> cannot be made from JSON; write typing.Any"),
+        (Iterator[int], f"Iterator[int] {NO_JSON}; {USABLE}"),
+        (OrderedDict[str, int], f"OrderedDict[str, int] {NO_JSON}; {USABLE}"),
+        (ipaddress.IPv4Address, f"IPv4Address {NO_JSON}; {USABLE}"),
+        (re.Pattern, f"Pattern {NO_JSON}; {USABLE}"),
+        (Never, f"Never {NO_JSON}; {USABLE}"),
+        (ParamSpec("P"), f"~P {NO_JSON}; {USABLE}"),
+        ([int], f"[<class 'int'>] {NO_JSON}; {USABLE}"),
+        (5, f"5 {NO_JSON}; {USABLE}"),
+        (dict[float, int], "float cannot be a key of a JSON object; use str"),
+        (dict[tuple[int, int], int], "tuple[int, int] cannot be a key of a JSON object; use str"),
+        (set[list[int]], "a set cannot hold list[int], which has no hash; use a list"),
+        (set[Holder], "a set cannot hold Holder, which has no hash; use a list"),
+        (
+            tuple[int, *tuple[str, ...]],
+            "tuple[int, *tuple[str, ...]] has a part of any length; use tuple[X, ...], or a list",
+        ),
+        (Empty, f"Empty has no members; {VALUES}"),
+        (Objects, f"Objects has a member that is no JSON value; {VALUES}"),
+        (Literal[b"a"], f"Literal[b'a'] has a member that is no JSON value; {VALUES}"),
+    ],
+    ids=str,
+)
+def test_a_hint_that_json_cannot_fill_is_refused(hint, reason):
+    def take(x): ...
+
+    take.__annotations__ = {"x": hint}
+    with pytest.raises(DefinitionError) as caught:
+        read_signature(take)
+    assert str(caught.value) == f"take: the parameter `x`: {reason}"
+
+
+def test_a_type_that_grows_without_end_is_refused():
+    def take(x: Growing[int]): ...
+
+    with pytest.raises(DefinitionError, match="has no end; let it use itself with the same types"):
+        read_signature(take)
+
+
+def test_a_parameter_without_a_hint_is_refused():
+    def take(x, y=None): ...
+
+    with pytest.raises(
+        DefinitionError, match="take: the parameter `x`: it has no type hint; add one, as in `count: int`"
+    ):
+        read_signature(take)
+    with pytest.raises(DefinitionError, match="`y`: it has no type hint"):
+        read_signature(lambda y=None: y)
+
+
+def test_arguments_by_position_are_refused():
+    def many(*names: str): ...
+    def first(x: int, y: int, /): ...
+
+    with pytest.raises(DefinitionError, match=r"many: arguments are passed by name, .*write `names: list\[str\]`"):
+        read_signature(many)
+    with pytest.raises(DefinitionError, match=r"first: .*`y` is positional-only; remove the `/`"):
+        read_signature(first)
+
+
+def test_a_leading_underscore_is_refused():
+    def take(_x: int = 1): ...
+
+    with pytest.raises(DefinitionError, match="take: the parameter `_x`: a leading underscore says private"):
+        read_signature(take)
+
+
+def test_a_second_context_is_refused():
+    def take(a: Context, b: Context): ...
+
+    with pytest.raises(DefinitionError, match="take: the parameter `b`: is a second Context beside `a`; keep one"):
+        read_signature(take)
+
+
+def test_a_bad_hint_of_extra_keywords_is_refused():
+    def take(**rest: Thing): ...
+
+    with pytest.raises(DefinitionError, match=r"take: the parameter `\*\*rest`: Thing cannot be made from JSON"):
+        read_signature(take)
+
+
+def test_a_builtin_without_a_signature_is_refused():
+    with pytest.raises(
+        DefinitionError, match="its parameters cannot be read; write a function with type hints around it"
+    ):
+        read_signature(type)
+
+
+def test_the_name_of_a_method_has_its_class():
+    class Weather:
+        def execute(self, x: Thing): ...
+
+    with pytest.raises(DefinitionError, match=r"^Weather\.execute: the parameter `x`"):
+        read_signature(Weather.execute, bound=True)
+
+
+def test_an_undescribed_parameter_is_refused_where_descriptions_are_required():
+    def take(a: Annotated[int, "The a."], b: Any): ...
+
+    with pytest.raises(DefinitionError, match="take: the parameter `b`: has no description"):
+        read_signature(take, require_described=True)
+
+
+def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_forever():
+    class Everything:
+        def __getattr__(self, name):
+            return self
+
+    with pytest.raises(DefinitionError):
+        read_signature(Everything())

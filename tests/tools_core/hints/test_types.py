@@ -1,0 +1,238 @@
+"""Plain types, the standard library's types, and containers: their schema, and what the tool gets."""
+
+import typing
+from collections import abc
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum, IntEnum
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any, Literal, LiteralString, NewType, TypeVar
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core._errors import InvalidArguments
+from tools_core._jsonable import clean
+from tools_core._signature import read_signature
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Unit(str, Enum):  # noqa: UP042  # as many write it
+    C = "celsius"
+    F = "fahrenheit"
+
+
+class Level(IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+UserId = NewType("UserId", int)
+T = TypeVar("T", bound=int)
+U = TypeVar("U", int, str)
+V = TypeVar("V")
+IDENTIFIER = "12345678-1234-5678-1234-567812345678"
+
+CASES = [
+    (str, {"type": "string"}, "a", "a"),
+    (int, {"type": "integer"}, 3, 3),
+    (float, {"type": "number"}, 1.5, 1.5),
+    (bool, {"type": "boolean"}, True, True),
+    (None, {"type": "null"}, None, None),
+    (Any, {}, {"a": [1]}, {"a": [1]}),
+    (object, {}, [1], [1]),
+    (LiteralString, {"type": "string"}, "a", "a"),
+    (UserId, {"type": "integer"}, 7, 7),
+    (T, {"type": "integer"}, 7, 7),
+    (U, {"type": ["integer", "string"]}, "7", "7"),
+    (V, {}, None, None),
+    (typing.Final[int], {"type": "integer"}, 1, 1),
+    (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
+    (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
+    (typing.List[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),  # noqa: UP006
+    (abc.Sequence[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
+    (typing.Sequence[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
+    (abc.Iterable[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
+    (abc.Collection[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
+    (tuple, {"type": "array", "items": {}}, [1, "a"], (1, "a")),
+    (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, [1, 2], (1, 2)),
+    (
+        tuple[int, date],
+        {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": 2,
+            "prefixItems": [{"type": "integer"}, {"type": "string", "format": "date"}],
+        },
+        [1, "2026-11-20"],
+        (1, date(2026, 11, 20)),
+    ),
+    (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}, [], ()),
+    (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, ["a", "b"], {"a", "b"}),
+    (set, {"type": "array", "items": {}, "uniqueItems": True}, [1], {1}),
+    (
+        frozenset[int],
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
+        [1],
+        frozenset({1}),
+    ),
+    (abc.Set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, ["a"], {"a"}),
+    (dict, {"type": "object"}, {"a": 1}, {"a": 1}),
+    (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
+    (dict[str, Any], {"type": "object", "additionalProperties": True}, {"a": 1}, {"a": 1}),
+    (typing.Dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {}, {}),  # noqa: UP006
+    (abc.Mapping[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}, {}, {}),
+    (
+        dict[int, str],
+        {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "propertyNames": {"pattern": "^(0|-?[1-9][0-9]*)$"},
+        },
+        {"-1": "a"},
+        {-1: "a"},
+    ),
+    (
+        dict[Color, date],
+        {
+            "type": "object",
+            "additionalProperties": {"type": "string", "format": "date"},
+            "propertyNames": {"type": "string", "enum": ["red", "blue"]},
+        },
+        {"red": "2026-11-20"},
+        {Color.RED: date(2026, 11, 20)},
+    ),
+    (
+        list[dict[str, date]],
+        {
+            "type": "array",
+            "items": {"type": "object", "additionalProperties": {"type": "string", "format": "date"}},
+        },
+        [{"a": "2026-11-20"}],
+        [{"a": date(2026, 11, 20)}],
+    ),
+    (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
+    (Unit, {"type": "string", "enum": ["celsius", "fahrenheit"]}, "celsius", Unit.C),
+    (Level, {"type": "integer", "enum": [1, 2]}, 2, Level.HIGH),
+    (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
+    (Literal["a", 1, True, None], {"enum": ["a", 1, True, None]}, None, None),  # noqa: PYI061
+    (Literal[Color.RED, "x"], {"type": "string", "enum": ["red", "x"]}, "red", Color.RED),
+    (date, {"type": "string", "format": "date"}, "2026-11-20", date(2026, 11, 20)),
+    (
+        datetime,
+        {"type": "string", "format": "date-time"},
+        "2026-11-20T14:30:00Z",
+        datetime(2026, 11, 20, 14, 30, tzinfo=UTC),
+    ),
+    (time, {"type": "string", "format": "time"}, "14:30:00", time(14, 30)),
+    (
+        timedelta,
+        {"type": "string", "format": "duration"},
+        "P1DT1H30M",
+        timedelta(days=1, hours=1, minutes=30),
+    ),
+    (timedelta, {"type": "string", "format": "duration"}, "-PT0.5S", timedelta(seconds=-0.5)),
+    (timedelta, {"type": "string", "format": "duration"}, "P2W", timedelta(weeks=2)),
+    (UUID, {"type": "string", "format": "uuid"}, IDENTIFIER, UUID(IDENTIFIER)),
+    (Decimal, {"type": ["number", "string"]}, "0.10", Decimal("0.10")),
+    (Decimal, {"type": ["number", "string"]}, 0.1, Decimal("0.1")),
+    (Decimal, {"type": ["number", "string"]}, 3, Decimal(3)),
+    (Path, {"type": "string", "format": "path"}, "a/b.txt", Path("a/b.txt")),
+    (PurePath, {"type": "string", "format": "path"}, "a", PurePath("a")),
+    (PurePosixPath, {"type": "string", "format": "path"}, "a", PurePosixPath("a")),
+    (bytes, {"type": "string", "contentEncoding": "base64"}, "aGk=", b"hi"),
+]
+
+
+@pytest.mark.parametrize(("hint", "schema", "json", "python"), CASES, ids=[str(case[0]) for case in CASES])
+def test_a_hint_has_this_schema_and_the_tool_gets_this_value(read, hint, schema, json, python):
+    argument = read(hint)
+    assert argument.schema == schema
+    converted = argument.convert(json)
+    assert converted == python
+    assert type(converted) is type(python)
+
+
+@pytest.mark.parametrize("hint", [str, int, list[int], dict[str, float], Literal["a"], int | None, set], ids=str)
+def test_only_what_needs_a_conversion_has_one(read, hint):
+    assert (read(hint).signature.convert is None) == (hint is not set)
+
+
+REFUSED = [
+    (date, "tomorrow", 'x must be a date like 2026-11-20, got "tomorrow"'),
+    (datetime, "now", 'x must be a date and time like 2026-11-20T14:30:00+01:00, got "now"'),
+    (time, "25:00", 'x must be a time like 14:30:00, got "25:00"'),
+    (timedelta, "1 hour", 'x must be a duration like PT1H30M, got "1 hour"'),
+    (timedelta, "P", 'x must be a duration like PT1H30M, got "P"'),
+    (timedelta, "P1DT", 'x must be a duration like PT1H30M, got "P1DT"'),
+    (timedelta, "P9999999999D", 'x must be a duration like PT1H30M, got "P9999999999D"'),
+    (UUID, "1", 'x must be a UUID like 12345678-1234-5678-1234-567812345678, got "1"'),
+    (Decimal, "ten", 'x must be a decimal number like 12.50, got "ten"'),
+    (Decimal, "NaN", 'x must be a decimal number like 12.50, got "NaN"'),
+    (bytes, "a", 'x must be text in base64, got "a"'),
+    (bytes, "aGk=\n", 'x must be text in base64, got "aGk=\\n"'),
+    (list[date], ["2026-11-20", "x"], 'x[1] must be a date like 2026-11-20, got "x"'),
+    (tuple[int, date], [1, "x"], 'x[1] must be a date like 2026-11-20, got "x"'),
+    (set[date], ["x"], 'x[0] must be a date like 2026-11-20, got "x"'),
+    (dict[str, date], {"odd key": "x"}, 'x["odd key"] must be a date like 2026-11-20, got "x"'),
+    (dict[date, int], {"x": 1}, 'x.x must be a date like 2026-11-20, got "x"'),
+    (dict[int, int], {"9" * 5000: 1}, None),
+]
+
+
+@pytest.mark.parametrize(("hint", "json", "text"), REFUSED, ids=[str(case[:2])[:60] for case in REFUSED])
+def test_what_does_not_convert_is_a_problem_with_its_path(read, hint, json, text):
+    with pytest.raises(InvalidArguments) as caught:
+        read(hint).convert(json)
+    assert text is None or str(caught.value) == text
+
+
+def test_all_problems_of_all_parameters_are_reported_at_once():
+    def plan(day: date, stops: list[time], price: Decimal): ...
+
+    convert = read_signature(plan).convert
+    with pytest.raises(InvalidArguments) as caught:
+        convert({"day": "x", "stops": ["08:00", "y", "z"], "price": "1"})
+    assert [problem.path for problem in caught.value.problems] == ["day", "stops[1]", "stops[2]"]
+
+
+def test_conversion_leaves_the_arguments_as_they_were(read):
+    arguments = {"x": [{"a": "2026-11-20"}]}
+    read(list[dict[str, date]]).signature.convert(arguments)
+    assert arguments == {"x": [{"a": "2026-11-20"}]}
+
+
+def test_integer_keys_that_would_fall_together_are_not_accepted(read):
+    assert not read(dict[int, str]).accepts({"1": "a", "01": "b"})
+
+
+@pytest.mark.parametrize(
+    ("hint", "values"),
+    [
+        (date, st.dates()),
+        (datetime, st.datetimes()),
+        (time, st.times()),
+        (timedelta, st.timedeltas()),
+        (UUID, st.uuids()),
+        (Decimal, st.decimals(allow_nan=False, allow_infinity=False)),
+        (Color, st.sampled_from(Color)),
+    ],
+    ids=str,
+)
+def test_what_a_result_shows_an_argument_takes(hint, values):
+    def take(x): ...
+
+    take.__annotations__ = {"x": hint}
+    convert = read_signature(take).convert
+
+    @given(values)
+    def back_and_forth(value):
+        assert convert({"x": clean(value)}) == {"x": value}
+
+    back_and_forth()
