@@ -8,6 +8,7 @@ import pydantic
 import pytest
 from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
 
+from tools_core import tool
 from tools_core._errors import DefinitionError, InvalidArguments
 from tools_core._signature import read_signature
 
@@ -210,3 +211,24 @@ def test_anything_that_offers_the_same_methods_is_a_model(read):
     assert read(Model).convert(1).value == 1
     with pytest.raises(InvalidArguments, match=r"^x is invalid: no debts$"):
         read(Model).convert(-1)
+
+
+def test_an_unknown_member_of_a_model_is_refused_where_the_model_would_drop_it():
+    class Stop(pydantic.BaseModel):
+        city: str
+        nights: int = 1
+
+    class Lenient(pydantic.BaseModel, extra="ignore"):
+        city: str
+
+    @tool
+    def travel(stops: list[Stop], note: Lenient | None = None) -> int:
+        """Travel."""
+        return len(stops)
+
+    assert travel.call(stops=[{"city": "Oslo"}]).output == 1
+    assert (
+        'has no member "nigths"; did you mean "nights"?'
+        in travel.call(stops=[{"city": "x", "nigths": 2}]).error_message
+    )
+    assert travel.call(stops=[], note={"city": "x", "other": 1}).is_ok

@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from tools_core._context import Context
 from tools_core._errors import DefinitionError
-from tools_core._parameter import Parameter
+from tools_core._parameter import Parameter, parameters_of
 from tools_core._signature import read_signature
 
 
@@ -150,7 +150,7 @@ def test_declared_parameters_are_shown_in_place_of_the_signature():
         "additionalProperties": False,
     }
     assert signature.context == "context"
-    assert list(signature.parameters.values()) == declared
+    assert list(parameters_of(signature.input_schema).values()) == declared
     assert signature.convert is None
 
 

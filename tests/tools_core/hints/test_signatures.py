@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tools_core._context import Context
 from tools_core._errors import InvalidArguments
-from tools_core._parameter import Parameter
+from tools_core._parameter import Parameter, parameters_of
 from tools_core._signature import context_parameter, read_signature
 
 
@@ -69,7 +69,7 @@ def test_a_function_without_parameters_has_the_empty_object_schema():
         "additionalProperties": False,
     }
     assert signature.convert is None
-    assert signature.parameters == {}
+    assert parameters_of(signature.input_schema) == {}
 
 
 def test_keyword_only_parameters_are_parameters():
@@ -151,7 +151,7 @@ def test_a_context_is_injected_and_never_shown(hint):
     take.__annotations__ = {"a": int, "_context": hint}
     signature = read_signature(take)
     assert signature.context == "_context"
-    assert list(signature.parameters) == ["a"]
+    assert list(parameters_of(signature.input_schema)) == ["a"]
     assert context_parameter(take) == "_context"
 
 
@@ -164,7 +164,7 @@ def test_a_function_without_a_context_has_none():
 def test_parameters_are_objects_by_name():
     def take(a: Annotated[int, "The a."], b: date | None = None): ...
 
-    parameters = read_signature(take).parameters
+    parameters = parameters_of(read_signature(take).input_schema)
     assert parameters["a"] == Parameter("a", int, "The a.")
     assert (parameters["b"].type, parameters["b"].required, parameters["b"].has_default) == (
         "string",
@@ -184,7 +184,7 @@ def test_texts_come_from_annotated_first_and_then_from_the_docstring():
 
     signature = read_signature(take)
     assert signature.description == "Take things."
-    texts = [one.description for one in signature.parameters.values()]
+    texts = [one.description for one in parameters_of(signature.input_schema).values()]
     assert texts == ["From the hint.", "From the docstring.", None]
 
 
@@ -199,7 +199,10 @@ def test_the_docstring_of_a_class_goes_before_that_of_its_method():
     docstring = "The tool.\n\nArgs:\n    a: Of the class.\n    b: Of the class.\n"
     signature = read_signature(execute, bound=True, docstring=docstring)
     assert signature.description == "The tool."
-    assert [one.description for one in signature.parameters.values()] == ["Of the class.", "Of the method."]
+    assert [one.description for one in parameters_of(signature.input_schema).values()] == [
+        "Of the class.",
+        "Of the method.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -276,9 +279,9 @@ class Callable:
 )
 def test_what_is_no_plain_function_is_read_as_well(function, names):
     signature = read_signature(function)
-    assert list(signature.parameters) == names
+    assert list(parameters_of(signature.input_schema)) == names
     assert signature.description == "Count days."
-    assert signature.parameters["count"].default == 1
+    assert parameters_of(signature.input_schema)["count"].default == 1
 
 
 def test_an_async_function_is_read_like_any_other():

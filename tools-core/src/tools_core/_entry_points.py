@@ -24,9 +24,7 @@ class EntryPoint:
 
     __slots__ = ("distribution", "folder", "group", "name", "value", "version")
 
-    def __init__(
-        self, name: str, value: str, group: str, distribution: str, version: str, folder: str
-    ) -> None:
+    def __init__(self, name: str, value: str, group: str, distribution: str, version: str, folder: str) -> None:
         self.name = name
         self.value = value
         self.group = group

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._errors import DefinitionError
@@ -53,7 +52,6 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
         self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
         self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
-        self.parameters = MappingProxyType(self._spec.parameters)
         self.name = check_name(options.pop("name", None) or getattr(function, "__name__", ""), where)
         self.description = (options.pop("description", None) or found).strip()
         for name, value in options.items():
@@ -66,6 +64,11 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
             if hasattr(function, name):
                 setattr(self, name, getattr(function, name))
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:  # type: ignore[override]
+        """The parameters by name, in their order."""
+        return self._spec.parameters
 
     def __new__(cls, *_: Any, **__: Any) -> FunctionTool[P, R]:
         return object.__new__(cls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from tools_core._errors import DefinitionError
@@ -196,3 +197,14 @@ def object_schema(owner: str, parameters: Sequence[Parameter]) -> dict[str, Any]
         raise DefinitionError(f"{owner}: declared twice: {listing(sorted(repeated))}")
     required = [one.name for one in parameters if one.required]
     return object_of({one.name: one.schema() for one in parameters}, required)
+
+
+def parameters_of(schema: Mapping[str, Any]) -> Mapping[str, Parameter]:
+    """Read the parameters off a tool's input schema, by name and in its order."""
+    required = schema.get("required", ())
+    return MappingProxyType(
+        {
+            name: Parameter.from_schema(name, one, required=name in required)
+            for name, one in schema["properties"].items()
+        }
+    )

@@ -32,14 +32,20 @@ def render_path(path: Path) -> str:
 class Problem:
     """One reason why arguments were refused; `path` is empty for the arguments as a whole."""
 
-    __slots__ = ("path", "text")
+    __slots__ = ("_where", "text")
 
     def __init__(self, path: Path, text: str) -> None:
-        self.path = render_path(path)
+        self._where = path
         self.text = text
 
+    @property
+    def path(self) -> str:
+        """Where it is, as `render_path` writes it; only who reads it pays for that."""
+        return render_path(self._where)
+
     def __str__(self) -> str:
-        return clip(f"{self.path} {self.text}" if self.path else self.text, MESSAGE_LIMIT)
+        where = self.path
+        return clip(f"{where} {self.text}" if where else self.text, MESSAGE_LIMIT)
 
     def __repr__(self) -> str:
         return f"Problem({str(self)!r})"
@@ -54,6 +60,8 @@ def show(value: Any, limit: int = _VALUE_LIMIT) -> str:
     """Write a value for a message: like JSON, on one line, clipped, control characters escaped."""
     kind = type(value)
     if kind is str:
+        if value.isalnum() and len(value) <= limit - 2:  # a quick way for the commonest value
+            return f'"{value}"'
         if len(value) > limit:
             value = value[:limit]
         return clip('"' + _escape(value) + '"', limit)

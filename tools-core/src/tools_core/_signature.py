@@ -9,18 +9,18 @@ from tools_core._draft import Draft, is_builtin, is_context
 from tools_core._errors import DefinitionError
 from tools_core._hints import Reader, Schema, Unsupported
 from tools_core._hints._functions import MISSING, Function, read_function
-from tools_core._parameter import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tools_core._draft import Convert
+    from tools_core._parameter import Parameter
 
 
 class Signature:
     """What a function's signature and docstring say of it as a tool."""
 
-    __slots__ = ("_parameters", "context", "convert", "description", "input_schema", "output_schema")
+    __slots__ = ("context", "convert", "description", "input_schema", "output_schema")
 
     def __init__(
         self,
@@ -35,18 +35,6 @@ class Signature:
         self.convert = convert
         self.description = description
         self.output_schema = output_schema
-        self._parameters: dict[str, Parameter] | None = None
-
-    @property
-    def parameters(self) -> dict[str, Parameter]:
-        """The parameters by name, in their order, without the context."""
-        if self._parameters is None:
-            required = set(self.input_schema["required"])
-            self._parameters = {
-                name: Parameter.from_schema(name, schema, required=name in required)
-                for name, schema in self.input_schema["properties"].items()
-            }
-        return self._parameters
 
 
 def read_signature(

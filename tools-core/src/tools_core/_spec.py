@@ -26,7 +26,7 @@ class Spec:
 
     __slots__ = (
         "_validator", "accepts", "check", "context", "convert", "count",
-        "input_schema", "is_async", "output_schema", "packed", "parameters",
+        "input_schema", "is_async", "output_schema", "packed",
     )  # fmt: skip
 
     def __init__(
@@ -34,7 +34,6 @@ class Spec:
         input_schema: dict[str, Any],
         *,
         output_schema: dict[str, Any] | None = None,
-        parameters: Mapping[str, Parameter] | None = None,
         context: str | None = None,
         convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
         is_async: bool = False,
@@ -42,7 +41,6 @@ class Spec:
     ) -> None:
         self.input_schema: dict[str, Any] = freeze(input_schema)
         self.output_schema: dict[str, Any] | None = freeze(output_schema)
-        self.parameters = dict(parameters or {})
         self.context = context
         self.convert = convert
         self.is_async = is_async
@@ -51,6 +49,13 @@ class Spec:
         self.accepts: Callable[[Any], bool] = self._first_accepts
         self.count: Callable[[Any], int | None] = self._first_count
         self.check: Callable[..., Checked] = self._first_check
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The parameters by name, read off the schema when somebody asks."""
+        from tools_core._parameter import parameters_of  # calls and definitions never need it
+
+        return parameters_of(self.input_schema)
 
     @property
     def validator(self) -> Validator:
@@ -105,7 +110,6 @@ def spec_of(
     spec = Spec(
         signature.input_schema,
         output_schema=signature.output_schema,
-        parameters=signature.parameters,
         context=signature.context,
         convert=signature.convert,
         is_async=is_async(function),

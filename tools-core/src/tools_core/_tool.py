@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from tools_core._errors import DefinitionError, InvalidArguments
 from tools_core._frozen import FrozenDict, FrozenList
@@ -186,6 +185,18 @@ class Tool:
         return f"<{type(self).__name__} name={self.name!r}>"
 
 
+class _Parameters:
+    """Gives the parameters of a class, and of its instances, when they are asked for."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+
+    def __get__(self, instance: object, owner: type | None = None) -> Mapping[str, Parameter]:
+        return self.spec.parameters
+
+
 def _define(cls: type[Tool]) -> None:
     own = vars(cls)
     where = f"{cls.__module__}.{cls.__qualname__}"
@@ -206,7 +217,7 @@ def _define(cls: type[Tool]) -> None:
         )
         cls._spec = spec
         cls.input_schema, cls.output_schema = spec.input_schema, spec.output_schema
-        cls.parameters = MappingProxyType(spec.parameters)
+        cls.parameters = _Parameters(spec)  # type: ignore[assignment]
     else:
         found = described(docstring)
     cls.description = _text(own.get("description") or found or getattr(cls, "description", ""), where)

@@ -1,6 +1,6 @@
 """What can be read from a registry, and the views which show a part of one, or show it under other names."""
 
-# ruff: noqa: SLF001  # a view asks its base by the inner methods that both inherit
+# a view asks its base by the inner methods that both inherit
 
 from __future__ import annotations
 

@@ -41,10 +41,19 @@ def read_model(reader: Reader, model: Any) -> Reading:
             "give its fields types that pydantic can write as JSON Schema",
         ) from error
     definitions = schema.pop("$defs", {})
+    if not reader.is_output and getattr(model, "model_config", {}).get("extra") is None:
+        for definition in (schema, *definitions.values()):
+            _close(definition)
     names = _free_names(reader, definitions)
     for name, definition in definitions.items():
         reader.defs[names[name]] = _moved(definition, names)
     return _moved(schema, names), _validated(model)
+
+
+def _close(schema: Schema) -> None:
+    """Refuse unknown members where the model says nothing of them: it would drop a misspelt one silently."""
+    if "properties" in schema:
+        schema.setdefault("additionalProperties", False)
 
 
 def _free_names(reader: Reader, definitions: Mapping[str, Schema]) -> dict[str, str]:
