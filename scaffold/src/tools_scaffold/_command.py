@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from tools_scaffold._plan import Plan
 
 
-def configure(
-    parser: argparse.ArgumentParser, installed: Callable[[], Mapping[str, str]] | None = None
-) -> None:
+def configure(parser: argparse.ArgumentParser, installed: Callable[[], Mapping[str, str]] | None = None) -> None:
     """Give `parser` the options of `ask-tools new`, and `run` as what it does.
 
     `installed` tells the names of the installed tools, each with its distribution, when they are asked for;

@@ -57,9 +57,7 @@ def new_package(
 
 
 def _refuse_installed(names: PackageName, installed: Mapping[str, str] | Iterable[str]) -> None:
-    origins = cast(
-        "Mapping[str, str]", installed if isinstance(installed, Mapping) else dict.fromkeys(installed, "")
-    )
+    origins = cast("Mapping[str, str]", installed if isinstance(installed, Mapping) else dict.fromkeys(installed, ""))
     taken = {tool.rpartition(":")[2].lower().replace("-", "_"): origin for tool, origin in origins.items()}
     if names.tool in taken:
         origin = f" from {taken[names.tool]}" if taken[names.tool] else ""
@@ -75,6 +73,4 @@ def _refuse_installed(names: PackageName, installed: Mapping[str, str] | Iterabl
 def _check_line(option: str, text: str) -> None:
     limit = _LINE_LIMIT[option]
     if not text.strip() or not text.isprintable() or len(text) > limit:
-        raise ScaffoldError(
-            f"the {option} must be a line of 1 to {limit} printable characters, not {shown(text, 60)}"
-        )
+        raise ScaffoldError(f"the {option} must be a line of 1 to {limit} printable characters, not {shown(text, 60)}")

@@ -20,9 +20,7 @@ def choose_parent(into: str | PathLike[str] | None) -> Path:
     try:
         parent = Path.cwd() if into is None else Path(into).resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # gone, a loop of links, no path at all
-        raise ScaffoldError(
-            f"there is no folder {shown(into or '.')} to make the package in; make it first"
-        ) from error
+        raise ScaffoldError(f"there is no folder {shown(into or '.')} to make the package in; make it first") from error
     if not parent.is_dir():
         raise ScaffoldError(f"{shown(parent)} is not a folder; say where to make the package with --dir")
     return parent if into is not None else _configured(parent) or parent
@@ -79,7 +77,5 @@ def _inside(root: Path, setting: str) -> Path:
     top = root.resolve()
     folder = (top / setting).resolve()
     if not folder.is_relative_to(top):
-        raise ScaffoldError(
-            f"[tool.ask-tools] packages = {shown(setting)} leads out of {shown(top)}; use --dir"
-        )
+        raise ScaffoldError(f"[tool.ask-tools] packages = {shown(setting)} leads out of {shown(top)}; use --dir")
     return folder

@@ -1,0 +1,151 @@
+"""Whole packages: built once, installed by pip into environments that hold nothing else, run as users do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = "Scripts" if os.name == "nt" else "bin"
+DEADLOCK = 300  # seconds; a command that takes so long hangs
+
+
+def clean_environ(**more):
+    """What a user has who has set nothing: no path to this checkout, no settings of pip or of ours."""
+    foreign = (
+        "PIP_",
+        "UV_",
+        "PYTHON",
+        "PYTEST_",
+        "ASK_TOOLS_",
+        "COVERAGE_",
+        "VIRTUAL_ENV",
+        "COLUMNS",
+        "FORCE_COLOR",
+    )
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return kept | {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"} | more
+
+
+def run(command, *, cwd, check=True, **more):
+    """Run a command to its end and return the process, with its output as text."""
+    process = subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=clean_environ(**more),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=DEADLOCK,
+        check=False,
+    )
+    if check:
+        assert process.returncode == 0, f"{command} ended with {process.returncode}\n{process.stdout}\n{process.stderr}"
+    return process
+
+
+class Environment:
+    """A virtual environment without anything in it, and what a user does there."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        run([sys.executable, "-m", "venv", "--without-pip", folder], cwd=folder.parent)
+        self.scripts = folder / SCRIPTS
+        self.interpreter = self.scripts / Path(sys.executable).name
+
+    def pip(self, *words):
+        pip = [sys.executable, "-m", "pip", "--python", self.interpreter]
+        return run([*pip, *words], cwd=self.folder)
+
+    def python(self, *words, **options):
+        return run([self.interpreter, *words], **{"cwd": self.folder} | options)
+
+    def ask_tools(self, *words, **options):
+        return run([self.scripts / "ask-tools", *words], **{"cwd": self.folder} | options)
+
+    def site_packages(self):
+        return Path(self.python("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
+
+    def copy_distribution(self, name, seen=frozenset()):
+        """Bring `name` and what it needs from the environment that runs the tests, without a network."""
+        if name in seen:
+            return
+        found = distribution(name)
+        target = self.site_packages()
+        for file in found.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                (target / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(found.locate_file(file), target / file)
+        for text in found.requires or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                self.copy_distribution(requirement.name, {*seen, name})
+
+
+def build(project, folder, *targets):
+    """Build `project` with the build backend that is installed here, without a network."""
+    words = [word for target in targets for word in ("-t", target)]
+    run([sys.executable, "-m", "hatchling", "build", "-d", folder, *words], cwd=project)
+
+
+def projects():
+    """Every folder of this repository that is published."""
+    packages = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
+    return [ROOT, ROOT / "tools-core", ROOT / "tools-filesystem", ROOT / "tools-shell", *packages]
+
+
+@pytest.fixture(scope="session")
+def wheelhouse(tmp_path_factory):
+    """A folder with the wheel and the source distribution of everything that is published."""
+    folder = tmp_path_factory.mktemp("wheelhouse")
+    for project in projects():
+        build(project, folder, "sdist", "wheel")
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path):
+    """An empty environment."""
+    return Environment(tmp_path / "environment")
+
+
+@pytest.fixture
+def install(environment, wheelhouse):
+    """Install distributions by name from the wheelhouse, or wheels by path, and nothing else."""
+
+    def install(*what):
+        environment.pip("install", "--no-index", "--find-links", wheelhouse, *what)
+        return environment
+
+    return install
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Make the wheel of a small package: a distribution, its module's source, and its entry points."""
+
+    def package(name, source, tools):
+        project = tmp_path / "projects" / name
+        module = name.replace("-", "_")
+        (project / module).mkdir(parents=True)
+        (project / module / "__init__.py").write_text(source, encoding="utf-8")
+        lines = "\n".join(f'{tool} = "{module}:{attribute}"' for tool, attribute in tools.items())
+        (project / "pyproject.toml").write_text(
+            '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
+            f'[project]\nname = "{name}"\nversion = "1.0"\ndependencies = ["tools-core"]\n'
+            f'[project.entry-points."ask_tools.tools"]\n{lines}\n',
+            encoding="utf-8",
+        )
+        folder = tmp_path / "wheels" / name
+        build(project, folder, "wheel")
+        return next(folder.glob("*.whl"))
+
+    return package

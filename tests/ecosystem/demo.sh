@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# Usage: demo.sh ENVIRONMENT
+# What a newcomer sees first: tools that were found, called and newly made. All that it writes is in a folder of its own,
+# which is removed at the end; ENVIRONMENT is left as it was.
+set -euo pipefail
+bin=$(cd "$1/bin" && pwd)
+workspace=$(mktemp -d)
+made=""
+
+finish() {
+    if [ -n "$made" ]; then "$bin/python" -m pip uninstall --quiet --yes "$made" || true; fi
+    rm -rf "$workspace"
+}
+trap finish EXIT
+
+if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m'; else bold="" plain=""; fi
+say() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
+show() { # print a command as one would type it, then run it
+    local word line=""
+    for word in "$@"; do
+        case $word in
+            *[!A-Za-z0-9_./=:-]*) line+=" '$word'" ;;
+            *) line+=" $word" ;;
+        esac
+    done
+    printf '%s$%s%s\n' "$bold" "$line" "$plain"
+    "$@" 2>&1
+}
+export PATH="$bin:$PATH" PYTHONDONTWRITEBYTECODE=1
+export PIP_CONSTRAINT=$PWD/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+cd "$workspace"
+
+say "Installed packages are registered tools. Nothing of them is imported to list them:"
+show ask-tools list
+
+say "Any tool can be called from here, without a model:"
+printf 'buy milk\n' >notes.txt
+show ask-tools call read_file path=notes.txt
+show ask-tools call bash command='echo "hello from $0"' --yes
+
+say "What does not fit is an answer that says what would:"
+show ask-tools call read_file pth=notes.txt || echo "(exit code $?)"
+
+say "A tool of your own is a typed function:"
+cat >first.py <<'PYTHON'
+from typing import Annotated, Literal
+
+from tools_core import tool
+
+
+@tool
+def greet(name: Annotated[str, "Who to greet"], language: Literal["en", "no"] = "en") -> str:
+    """Greet somebody by name."""
+    return f"{'Hello' if language == 'en' else 'Hei'}, {name}!"
+
+
+print(greet("Ada"))
+print(greet.call({"name": "Ada", "language": "no"}))
+print(greet.call({"nam": "Ada", "language": "fr"}).error_message)
+PYTHON
+show cat first.py
+show python first.py
+
+say "One command makes it a package to share:"
+show ask-tools new weather
+made=$(basename "$(dirname "$(echo "$workspace"/*/pyproject.toml)")")
+cd "$made"
+show python -m pip install --quiet --no-build-isolation .
+
+say "Being installed is being registered:"
+show ask-tools list
+tool=$(python -c '
+import tomllib
+points = tomllib.load(open("pyproject.toml", "rb"))["project"]["entry-points"]["ask_tools.tools"]
+print(next(iter(points)))')
+show ask-tools show "$tool"
+show ask-tools call "$tool" city=Oslo
+
+say "Its tests pass as they are:"
+show python -m pytest -q
+
+say "That is all. Next: README.md, and make test."

@@ -1,0 +1,181 @@
+"""What holds for the tree as a whole, checked by reading it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import statistics
+import subprocess
+import sys
+import tomllib
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [
+    ROOT / "tools-core/src",
+    ROOT / "scaffold/src",
+    ROOT / "tools-filesystem/src",
+    ROOT / "tools-shell/src",
+]
+SOURCES += sorted(ROOT.glob("packages/*/src"))
+# The template becomes a package of somebody else, with needs of its own.
+MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py") if "template" not in path.parts)
+STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
+PUBLIC_MODULES = {"tools_core.strict"}  # what users import by module; every other module is underscored
+STDLIB = sys.stdlib_module_names | {"annotationlib", "compression"}  # the two came with Python 3.14
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+LONGEST_MODULE = 400
+OVERSIZED: set[str] = set()  # modules that are longer; this list only shrinks
+NO_CHECKOUT = "only on a checkout: git does not know this folder"
+
+
+def name_of(path):
+    """`tools_core._schema` for tools-core/src/tools_core/_schema/__init__.py."""
+    source = next(source for source in SOURCES if path.is_relative_to(source))
+    parts = path.relative_to(source).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def by_name(paths):
+    return pytest.mark.parametrize("path", paths, ids=name_of)
+
+
+def imported(nodes):
+    """The top-level packages that the nodes import, literal `import_module` and `__import__` included."""
+    for node in nodes:
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.Call(
+                func=ast.Name(id="__import__" | "import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                yield module.partition(".")[0]
+
+
+def run_at_import(node):
+    """Every node below `node` that runs when the module is imported: all but the bodies of functions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from run_at_import(child)
+
+
+@by_name(STDLIB_ONLY)
+def test_a_module_of_the_core_or_the_scaffold_imports_the_standard_library_alone(path):
+    packages = set(imported(ast.walk(ast.parse(path.read_bytes()))))
+    assert packages - STDLIB - {"tools_core", "tools_scaffold"} == set()
+
+
+@by_name(STDLIB_ONLY)
+def test_a_module_of_the_core_or_the_scaffold_imports_on_every_system(path):
+    assert set(imported(run_at_import(ast.parse(path.read_bytes())))) & POSIX_ONLY == set()
+
+
+def test_packages_and_modules_need_each_other_in_the_stated_direction_only():
+    command = [Path(sys.executable).parent / "lint-imports", "--no-logo", "--no-cache"]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_contracts_of_direction_know_every_package():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    packages = {folder.name for source in SOURCES for folder in source.iterdir() if (folder / "__init__.py").is_file()}
+    named = set(settings["root_packages"])
+    assert named <= packages
+    # What `ask-tools new` has just made needs no contract, as long as it keeps to itself.
+    needs = {name_of(path): set(imported(ast.walk(ast.parse(path.read_bytes())))) & packages for path in MODULES}
+    for package in packages - named:
+        users = {module for module, needed in needs.items() if package in needed | {module.partition(".")[0]}}
+        assert {module.partition(".")[0] for module in users} == {package}, "name it in root_packages"
+        assert set().union(*(needs[module] for module in users)) <= {package, "tools_core"}
+
+
+def test_modules_are_small():
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name for name, count in lines.items() if count > LONGEST_MODULE} == OVERSIZED
+    assert statistics.median(lines.values()) <= 120
+
+
+@by_name(MODULES)
+def test_a_module_is_underscored_unless_users_import_it(path):
+    name = name_of(path)
+    inner = name.split(".")[1:]
+    assert name in PUBLIC_MODULES or not inner or any(part.startswith("_") for part in inner)
+
+
+@pytest.mark.parametrize("name", sorted({name_of(path).partition(".")[0] for path in MODULES}))
+def test_the_public_names_of_a_package_are_sorted_and_complete(name):
+    package = importlib.import_module(name)
+    exported = list(package.__all__)
+    assert exported == sorted(set(exported))
+    assert [public for public in exported if not hasattr(package, public)] == []
+    present = {key for key, value in vars(package).items() if not isinstance(value, types.ModuleType)}
+    public = {key for key in present if not key.startswith("_")} - {"annotations", "TYPE_CHECKING"}
+    assert public <= set(exported)
+
+
+def test_the_core_has_at_most_twenty_public_names():
+    assert len(importlib.import_module("tools_core").__all__) <= 20
+
+
+def test_every_package_says_that_it_is_typed():
+    folders = {source / name_of(path).partition(".")[0] for source in SOURCES for path in source.rglob("__init__.py")}
+    folders = {folder for folder in folders if folder.is_dir()}
+    assert [str(folder) for folder in folders if not (folder / "py.typed").is_file()] == []
+
+
+@pytest.mark.parametrize("project", [source.parent for source in SOURCES], ids=lambda project: project.name)
+def test_a_package_has_readme_changelog_and_licence(project):
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 60
+    assert "## 0.1.0" in (project / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert "MIT License" in (project / "LICENSE").read_text(encoding="utf-8")
+
+
+# What no file of the repository may hold
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Every file that git tracks, or would track, by its path."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip(NO_CHECKOUT)
+    paths = [ROOT / name for name in listed.split("\0") if name]
+    return {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in paths if path.is_file()}
+
+
+def test_no_file_names_the_host_of_a_package_registry(texts):
+    hosts = [
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("rubygems", "org"),
+    ]
+    needles = re.compile(rb"|".join(re.escape(".".join(host).encode()) for host in hosts), re.IGNORECASE)
+    assert {name: needles.findall(text) for name, text in texts.items() if needles.search(text)} == {}
+
+
+def test_no_file_names_a_path_of_this_machine(texts):
+    everywhere = {Path("/"), Path("/root"), Path("/usr"), Path("/usr/local")}  # they say nothing of this one
+    places = {ROOT, Path.home(), Path(sys.prefix), Path(sys.base_prefix)} - everywhere
+    needles = [f"{place}/".encode() for place in places]
+    found = {name: [needle for needle in needles if needle in text] for name, text in texts.items()}
+    assert {name: needles for name, needles in found.items() if needles} == {}
+
+
+def test_constraints_are_names_and_versions_only():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", pin)] == []
+    assert pins == sorted(pins)

@@ -1,0 +1,114 @@
+"""Every block of every page runs, and what it shows is its real output.
+
+`python` blocks run as programs of their own; where one has lines `#> ...`, those are its output. One that
+begins with `# name.py` is saved under that name too. `console` blocks run `$ ` lines in a shell and compare
+what follows, where `...` stands for anything. The blocks of a page run in order and share a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
+PAGES += sorted(ROOT.glob("packages/*/README.md"))
+NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page):
+    """Line number, language and text of each fenced block."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match[1], match[2]
+
+
+def environ(folder):
+    scripts = str(Path(sys.executable).parent)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "PYTHON"))}
+    path = os.pathsep.join([scripts, os.environ["PATH"]])
+    return kept | {"PATH": path, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
+
+
+def run(command, folder, **options):
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environ(folder),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def run_python(text, folder, where):
+    name = re.match(r"# (\w+\.py)\n", text)
+    program = folder / (name[1] if name else "block.py")
+    program.write_text(text, encoding="utf-8")
+    ended = run([sys.executable, program.name], folder)
+    assert ended.returncode == 0, f"{where}\n{ended.stdout}"
+    if not name:
+        program.unlink()
+    expected = re.findall(r"^\s*#> ?(.*)$", text, re.MULTILINE)
+    if expected:
+        assert ended.stdout.splitlines() == expected, where
+
+
+def run_console(text, folder, where):
+    parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
+    assert not parts[0].strip(), f"{where}: a console block begins with a command"
+    for command, expected in zip(parts[1::2], parts[2::2], strict=True):
+        ended = run(command, folder, shell=True)  # noqa: S604 - a page shows what a user types
+        assert ended.returncode == 0, f"{where}: {command}\n{ended.stdout}"
+        assert matches(ended.stdout, expected), f"{where}: {command}\n{ended.stdout}\nis not\n{expected}"
+
+
+def matches(output, expected):
+    pattern = ".*".join(re.escape(part) for part in tidy(expected).split("..."))
+    return re.fullmatch(pattern, tidy(output), re.DOTALL) is not None
+
+
+def tidy(text):
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path):
+    for line, language, text in blocks(page):
+        where = f"{page.relative_to(ROOT).as_posix()}:{line}"
+        if language == "python":
+            run_python(text, tmp_path, where)
+        elif language == "console":
+            run_console(text, tmp_path, where)
+        else:
+            assert language in NOT_RUN, f"{where}: a block is python, console, or one of {sorted(NOT_RUN)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_to_a_file_of_the_tree_leads_somewhere(page):
+    links = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_package_with_tools_shows_them_at_work():
+    silent = [page for page in PAGES if page.parent.name.startswith("tools-")]
+    assert silent
+    assert [page for page in silent if "python" not in {language for _, language, _ in blocks(page)}] == []
+
+
+def test_what_follows_a_command_is_compared_with_its_output():
+    assert matches("one\ntwo\n", "one\n...\n")
+    assert matches("one\ntwo\n", "...tw...\n")
+    assert not matches("one\ntwo\n", "one\n")
+    assert not matches("one\ntwo\n", "three...\n")
