@@ -1,0 +1,263 @@
+"""Paths: both resolvers over one corpus, judged by what the kernel opened."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tools_filesystem import _resolve
+from tools_filesystem._workspace import Workspace
+
+# What each name is: the corpus is made of all their combinations.
+NAMES = (
+    *("", ".", "..", "...", "~", "$HOME", "a b", "é", "é", "file.txt", "FILE.TXT", "folder", "missing"),
+    *("in-file", "in-folder", "in-absolute", "in-absolute-file", "in-up", "in-chain"),
+    *("out-file", "out-folder", "out-absolute", "out-and-back", "out-sibling", "dangling", "dangling-out"),
+    *("loop", "loop-a", "self-parent", "proc-link"),
+)
+
+
+@pytest.fixture
+def tree(root, tmp_path):
+    """A workspace with a link of every kind."""
+    (tmp_path / "root-evil").mkdir()
+    (tmp_path / "root-evil" / "file.txt").write_text("evil")
+    inner = root / "folder" / "folder"
+    inner.mkdir(parents=True)
+    for place in (root, root / "folder", inner):
+        (place / "file.txt").write_text(str(place))
+        links = {
+            "in-file": "file.txt",
+            "in-folder": "./folder",
+            "in-absolute": f"{root}/folder",
+            "in-absolute-file": f"{root}//./folder/file.txt",
+            "in-up": "../root/folder" if place == root else "../file.txt",
+            "in-chain": "in-absolute/../in-file",
+            "out-file": f"{os.path.relpath(tmp_path, place)}/outside/secret.txt",
+            "out-folder": f"{os.path.relpath(tmp_path, place)}/outside",
+            "out-absolute": f"{tmp_path}/outside",
+            "out-and-back": f"{os.path.relpath(tmp_path, place)}/root",
+            "out-sibling": f"{tmp_path}/root-evil",
+            "dangling": "missing",
+            "dangling-out": f"{tmp_path}/outside/new.txt",
+            "loop": "loop",
+            "loop-a": "folder/../loop-a",
+            "self-parent": ".",
+            "proc-link": "/proc/self/root",
+        }
+        for name, target in links.items():
+            (place / name).symlink_to(target)
+    with Workspace(str(root), None) as workspace:
+        yield workspace
+
+
+def corpus(tree, tmp_path):
+    for length in (1, 2, 3):
+        for names in itertools.product(NAMES, repeat=length):
+            yield "/".join(names)
+    for names in itertools.product(NAMES, repeat=2):
+        tail = "/".join(names)
+        for head in (tree.path, "", f"{tmp_path}/root-evil", f"{tmp_path}/./root/", f"{tree.path}/../root"):
+            yield f"{head}/{tail}"
+        for head in ("in-folder/in-absolute/..", "folder//folder/.", "in-chain/../in-folder", "folder/../.."):
+            yield f"{head}/{tail}"
+        yield f"{tree.path}-evil/{tail}/"
+
+
+def outcome(resolver, tree, path):
+    """Which file, or which error; nothing else may come out."""
+    try:
+        descriptor = resolver(tree, path)
+    except OSError as error:
+        return error.errno
+    try:
+        found = os.fstat(descriptor)
+        where = os.readlink(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
+    assert where == tree.path or where.startswith(f"{tree.path}/"), f"{path!r} escaped to {where}"
+    return found.st_dev, found.st_ino
+
+
+def never_leaves(tree, path):
+    """An oracle of its own: each beginning of a relative path is inside, as the kernel sees it."""
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        real = os.path.realpath(os.path.join(tree.path, *parts[:end]))
+        if real != tree.path and not real.startswith(f"{tree.path}/"):
+            return False
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="judges by /proc/self/fd")
+def test_no_path_of_the_corpus_escapes_and_none_that_stays_inside_is_refused(tree, resolver, tmp_path):
+    count = inside = 0
+    for path in dict.fromkeys(corpus(tree, tmp_path)):
+        if not path:
+            continue
+        count += 1
+        got = outcome(resolver, tree, path)
+        if path.startswith("/") or "out-" in path or "in-up" in path or not never_leaves(tree, path):
+            continue
+        try:
+            wanted = os.stat(os.path.join(tree.path, path))
+        except OSError as error:
+            assert isinstance(got, int), path
+            assert got == error.errno or errno.ELOOP in (got, error.errno), path
+        else:
+            assert got == (wanted.st_dev, wanted.st_ino), path
+            inside += 1
+    assert count > 25_000
+    assert inside > 500
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _resolve.is_supported(), reason="this kernel has no openat2")
+def test_both_resolvers_give_the_same_file_or_the_same_error(tree, tmp_path):
+    for path in dict.fromkeys(corpus(tree, tmp_path)):
+        if path:
+            by_kernel = outcome(_resolve.pin_by_openat2, tree, path)
+            by_walk = outcome(_resolve.pin_by_walk, tree, path)
+            assert by_kernel == by_walk, path
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        pytest.param("../outside/secret.txt", "denied", id="parent"),
+        pytest.param("a/../../outside/secret.txt", "not_found", id="parent of what is missing"),
+        pytest.param("/etc/passwd", "denied", id="absolute"),
+        pytest.param("~/secret", "not_found", id="tilde is a name"),
+        pytest.param("$HOME", "not_found", id="variable is a name"),
+        pytest.param("", "validation_error", id="empty"),
+        pytest.param("a\0b", "validation_error", id="NUL"),
+        pytest.param("x" * 256, "validation_error", id="over-long name"),
+        pytest.param("x/" * 3000, "validation_error", id="over-long path"),
+        pytest.param("file.txt/", "not_a_directory", id="slash behind a file"),
+        pytest.param("file.txt/.", "not_a_directory", id="dot behind a file"),
+        pytest.param("file.txt/..", "not_a_directory", id="parent of a file"),
+    ],
+)
+def test_a_path_that_does_not_work_is_refused_by_a_stable_kind(files, root, resolver, path, kind):
+    (root / "file.txt").write_text("text")
+    for result in (files.read.call(path=path), files.list.call(path=path)):
+        assert result.error_type == kind
+
+
+def test_a_root_that_is_the_beginning_of_another_name_does_not_open_the_other(files, root, resolver):
+    evil = root.with_name("root-evil")
+    evil.mkdir()
+    (evil / "file.txt").write_text("evil")
+    assert files.read.call(path=f"{evil}/file.txt").error_type == "denied"
+
+
+def test_an_absolute_path_under_the_root_works_however_the_root_is_spelled(root, tmp_path, resolver):
+    from tools_filesystem import ReadFile
+
+    (root / "file.txt").write_text("here")
+    (tmp_path / "alias").symlink_to(root)
+    for spelled in (root, tmp_path / "alias"):
+        for path in (root / "file.txt", tmp_path / "alias" / "file.txt"):
+            read = ReadFile(str(spelled))
+            allowed = spelled.name == "alias" or "alias" not in path.parts
+            assert read.call(path=str(path)).is_ok is allowed
+
+
+def test_an_absolute_link_that_points_back_inside_works(files, root, resolver):
+    (root / "file.txt").write_text("here")
+    (root / "link").symlink_to(root / "file.txt")
+    assert files.read.call(path="link").output == "here"
+
+
+def test_a_chain_of_folders_longer_than_a_path_may_be_stays_inside(files, root, resolver):
+    # realpath gives up beyond PATH_MAX and then calls this path harmless; the kernel opens the secret.
+    long = "d" * 247
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(17):
+        os.mkdir(long, dir_fd=here)
+        inner = os.open(long, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.symlink(str(root.parent / "outside"), "out", dir_fd=here)
+    os.close(here)
+    for level in range(4):
+        os.symlink("/".join([long] * 4), root / f"alias{level}")
+    deep = "/".join([long] * 15)
+    for path in (f"{deep}/{long}/{long}/out/secret.txt", f"alias0/{'/'.join([long] * 13)}/out/secret.txt"):
+        assert files.read.call(path=path).is_error
+
+
+@pytest.mark.parametrize("special", ["pipe", "socket", "device"])
+def test_a_special_file_is_never_opened_for_data(files, root, resolver, special):
+    place = root / "special"
+    if special == "pipe":
+        os.mkfifo(place)
+    elif special == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+    else:
+        try:
+            os.mknod(place, 0o20666, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    assert files.read.call(path="special").error_type == "not_a_file"
+    assert files.write.call(path="special", content="x", overwrite=True).error_type == "not_a_file"
+    assert files.list.call(path=".").output == f"special ({special})"
+
+
+SWAP = """
+import ctypes, os, sys
+root, outside = sys.argv[1:]
+os.chdir(root)
+os.symlink(outside, "lure")
+swap = ctypes.CDLL(None).renameat2
+assert swap(-100, b"place", -100, b"lure", 2) == 0  # RENAME_EXCHANGE: there is always something at `place`
+print("ready", flush=True)
+while True:
+    swap(-100, b"place", -100, b"lure", 2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names at once")
+def test_a_folder_that_is_swapped_for_a_link_never_lets_a_read_or_a_write_out(files, root, resolver):
+    outside = root.parent / "outside"
+    (root / "place").mkdir()
+    (root / "place" / "secret.txt").write_text("inside")
+    with subprocess.Popen([sys.executable, "-c", SWAP, root, outside], stdout=subprocess.PIPE) as swapper:
+        swapper.stdout.readline()
+        try:
+            read = {files.read.call(path="place/secret.txt").output for _ in range(20_000)}
+            written = {
+                files.write.call(path=f"place/new{number % 9}.txt", content="x", overwrite=True).is_ok
+                for number in range(2_000)
+            }
+            assert swapper.poll() is None
+        finally:
+            swapper.kill()
+    assert read == {"inside", None}
+    assert written == {True, False}
+    assert [entry.name for entry in outside.iterdir()] == ["secret.txt"]
+    assert (outside / "secret.txt").read_text() == "secret"
+
+
+ELSEWHERE = """
+import os, pathlib, socket, subprocess  # what the system itself loads
+for name in ("O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_TMPFILE", "fchown"):
+    vars(os).pop(name, None)
+from tools_filesystem import ListDirectory, ReadFile, WriteFile
+for tool, more in ((ReadFile(), {}), (WriteFile(), {"content": ""}), (ListDirectory(), {})):
+    print(tool.call({"path": "x", **more}).error_type)
+"""
+
+
+def test_where_the_promises_cannot_be_kept_the_tools_import_and_refuse_clearly():
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
+    assert done.stdout == "unavailable\n" * 3

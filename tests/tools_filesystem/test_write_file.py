@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tools_filesystem import _atomic
+
+
+@pytest.fixture(params=["without a name", "with a name"])
+def temporary(request, monkeypatch):
+    """Both ways to write aside: a file without a name, or with one where the system has no such thing."""
+    if request.param == "with a name":
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+
+
+def names(folder):
+    return sorted(entry.name for entry in folder.rglob("*"))
+
+
+def test_a_new_file_is_written_with_its_folders(files, root, temporary, resolver):
+    result = files.write.call(path="a/b/héllo.txt", content="héllo\r\n")
+    assert result.output == {"path": "a/b/héllo.txt", "bytes": 8, "created": True}
+    assert (root / "a" / "b" / "héllo.txt").read_bytes() == "héllo\r\n".encode()
+    assert names(root) == ["a", "b", "héllo.txt"]
+
+
+def test_an_existing_file_is_replaced_only_when_told(files, root, temporary):
+    (root / "file.txt").write_text("old")
+    refused = files.write.call(path="file.txt", content="new")
+    assert refused.error_type == "conflict"
+    assert "overwrite=true" in refused.error_message
+    assert (root / "file.txt").read_text() == "old"
+    assert files.write.call(path="file.txt", content="new", overwrite=True).output["created"] is False
+    assert (root / "file.txt").read_text() == "new"
+    assert names(root) == ["file.txt"]
+
+
+def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(files, root, temporary):
+    before = os.umask(0o027)
+    try:
+        files.write.call(path="new.txt", content="x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((root / "new.txt").stat().st_mode) == 0o640
+    (root / "script").write_text("old")
+    (root / "script").chmod(0o4751)
+    files.write.call(path="script", content="new", overwrite=True)
+    assert stat.S_IMODE((root / "script").stat().st_mode) == 0o751  # and never gains the set-id bit
+
+
+def test_a_replaced_file_keeps_its_owner(files, root):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    (root / "file.txt").write_text("old")
+    os.chown(root / "file.txt", 1234, 5678)
+    files.write.call(path="file.txt", content="new", overwrite=True)
+    found = (root / "file.txt").stat()
+    assert (found.st_uid, found.st_gid) == (1234, 5678)
+
+
+def test_a_link_inside_is_written_through_and_one_to_the_outside_is_refused(files, root, resolver):
+    (root / "folder").mkdir()
+    (root / "folder" / "file.txt").write_text("old")
+    (root / "link").symlink_to("folder/file.txt")
+    (root / "absolute").symlink_to(root / "folder" / "new.txt")
+    (root / "out").symlink_to("../outside/secret.txt")
+    (root / "out-new").symlink_to("../outside/new.txt")
+    (root / "loop").symlink_to("loop")
+    assert files.write.call(path="link", content="new", overwrite=True).is_ok
+    assert (root / "link").is_symlink()
+    assert (root / "folder" / "file.txt").read_text() == "new"
+    assert files.write.call(path="absolute", content="made").is_ok
+    assert (root / "folder" / "new.txt").read_text() == "made"
+    for path in ("out", "out-new", "../outside/new.txt", "folder/../../outside/new.txt"):
+        assert files.write.call(path=path, content="x", overwrite=True).error_type == "denied"
+    assert files.write.call(path="loop", content="x", overwrite=True).error_type == "not_found"
+    assert names(root.parent / "outside") == ["secret.txt"]
+
+
+def test_a_hard_link_to_an_outside_file_is_never_written_through(files, root):
+    os.link(root.parent / "outside" / "secret.txt", root / "hard")
+    assert files.write.call(path="hard", content="x", overwrite=True).is_ok
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+@pytest.mark.parametrize("path", ["folder", "folder/", "new/", ".", "..", "new/.", "/"])
+def test_a_path_that_cannot_be_a_file_is_refused_and_nothing_is_made(files, root, path):
+    (root / "folder").mkdir()
+    assert files.write.call(path=path, content="x", overwrite=True).error_type in ("not_a_file", "denied")
+    assert names(root) == ["folder"]
+
+
+@pytest.mark.parametrize("path", ["a/b/" + "x" * 256, "a/b/../../../x", "dangling/x"])
+def test_a_failure_leaves_no_folders_behind(files, root, path):
+    (root / "dangling").symlink_to("nowhere")
+    assert files.write.call(path=path, content="x").is_error
+    assert names(root) == ["dangling"]
+
+
+def test_when_the_disk_is_full_the_old_content_stays_and_nothing_else(files, root, temporary):
+    (root / "file.txt").write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        replaced = files.write.call(path="file.txt", content="x" * 200_000, overwrite=True)
+        created = files.write.call(path="a/new.txt", content="x" * 200_000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert replaced.error_type == created.error_type == "limit_exceeded"
+    assert (root / "file.txt").read_text() == "old"
+    assert names(root) == ["file.txt"]
+
+
+def test_of_many_calls_that_create_one_file_one_succeeds(files, root, temporary):
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: files.write.call(path="a/b/file", content=str(n) * 9), range(40)))
+    written = [number for number, result in enumerate(results) if result.is_ok]
+    assert len(written) == 1
+    assert {result.error_type for result in results if result.is_error} == {"conflict"}
+    assert (root / "a" / "b" / "file").read_text() == str(written[0]) * 9
+
+
+WRITER = """
+import os, sys
+if sys.argv[2] == "named":
+    del os.O_TMPFILE
+from tools_filesystem import WriteFile
+write = WriteFile(sys.argv[1])
+while True:
+    for letter in "ab":
+        write.call(path="file.txt", content=letter * 300_000, overwrite=True)
+        print(letter, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["unnamed", "named"])
+def test_a_writer_killed_at_any_moment_leaves_old_or_new(root, way):
+    if not hasattr(os, "O_TMPFILE") and way == "unnamed":
+        pytest.skip("this system has no files without a name")
+    (root / "file.txt").write_text("b" * 300_000)
+    for rounds in range(1, 16):
+        with subprocess.Popen([sys.executable, "-c", WRITER, root, way], stdout=subprocess.PIPE) as writer:
+            for _ in range(rounds):
+                writer.stdout.readline()
+            writer.kill()
+        content = (root / "file.txt").read_text()
+        assert content in ("a" * 300_000, "b" * 300_000)
+
+
+ONE_WRITE = """
+import sys
+from tools_filesystem import WriteFile
+print(WriteFile(sys.argv[1]).call(path=sys.argv[2], content="n" * 100_000, overwrite=True).error_type)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO", "error=ENOSPC"])
+@pytest.mark.parametrize("call", ["write", "fsync", "linkat", "rename,renameat,renameat2"])
+@pytest.mark.parametrize("path", ["file.txt", "new/file.txt"])
+def test_a_fault_at_any_system_call_leaves_old_or_new(root, call, fault, path):
+    if path.startswith("new") and call.startswith("rename"):
+        pytest.skip("a new file is not renamed")
+    (root / "file.txt").write_text("old")
+    command = ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"inject={call}:{fault}:when=1"]
+    command += [sys.executable, "-B", "-c", ONE_WRITE, root, path]  # -B: the first write is the tool's own
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    killed = fault == "signal=KILL"
+    kinds = [""] if killed else ["limit_exceeded\n", "execution_error\n"]
+    assert done.stdout in kinds, done.stderr
+    content = (root / path).read_text() if (root / path).exists() else None
+    assert content in ("old" if path == "file.txt" else None, "n" * 100_000)
+    if not killed:
+        assert names(root) == ["file.txt"]
+        assert (root / "file.txt").read_text() == "old"
+
+
+def test_a_file_that_appears_meanwhile_is_not_replaced(root):
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        _atomic.put(folder, "file.txt", b"first", None)
+        with pytest.raises(FileExistsError):
+            _atomic.put(folder, "file.txt", b"second", None)
+    finally:
+        os.close(folder)
+    assert (root / "file.txt").read_text() == "first"
+    assert names(root) == ["file.txt"]

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools_core import Context
+from tools_shell import Bash
+
+
+def test_an_exit_code_is_a_fact_and_no_error(bash):
+    result = bash.call(command="echo out; echo error >&2; exit 3")
+    assert result.is_ok
+    assert result.output.pop("duration") >= 0
+    assert result.output == {"stdout": "out\n", "stderr": "error\n", "exit_code": 3, "timed_out": False}
+
+
+def test_a_signal_is_told_by_its_name(bash):
+    output = bash.call(command="kill -KILL $$").output
+    assert (output["exit_code"], output["signal"]) == (None, "SIGKILL")
+
+
+def test_the_script_is_bash_whatever_it_begins_with(bash):
+    assert bash.call(command="a=(1 2 3); echo ${#a[@]} <(:) | wc -w").output["stdout"].strip() == "2"
+    assert "-x: command not found" in bash.call(command="-x").output["stderr"]
+
+
+def test_stdin_is_empty_and_there_is_no_terminal(bash):
+    result = bash.call(command="cat; read line || echo ended; (: < /dev/tty) 2> /dev/null || echo none")
+    assert result.output["stdout"] == "ended\nnone\n"
+
+
+def test_secrets_of_the_host_are_not_inherited(bash, monkeypatch):
+    for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "BASH_ENV", "PYTHONPATH", "LC_SECRET"):
+        monkeypatch.setenv(name, "canary")
+    monkeypatch.setenv("LC_TIME", "C")
+    output = bash.call(command="env").output["stdout"]
+    assert "canary" not in output
+    assert "LC_TIME=C" in output
+    assert "PATH=" in output
+
+
+def test_the_host_may_add_to_the_environment(root):
+    assert Bash(str(root), env={"COLOR": "green"}).call(command="echo $COLOR").output["stdout"] == "green\n"
+
+
+def test_no_descriptor_of_the_host_is_inherited(bash, tmp_path):
+    with (tmp_path / "secret").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        output = bash.call(command="for fd in /proc/self/fd/*; do readlink $fd; done").output["stdout"]
+    assert "secret" not in output
+
+
+def test_nothing_persists_between_calls_but_files(bash):
+    bash.call(command="cd /; x=1; echo kept > $OLDPWD/file")
+    assert bash.call(command="echo $x$(cat file)").output["stdout"] == "kept\n"
+
+
+def test_the_workdir_is_a_folder_inside_the_workspace(bash, root, tmp_path):
+    (root / "inner").mkdir()
+    (root / "file").write_text("")
+    (tmp_path / "root-evil").mkdir()
+    (root / "out").symlink_to(tmp_path)
+    (root / "in").symlink_to(root / "inner")
+    for workdir in ("inner", str(root / "inner"), "in", "inner/../inner/."):
+        assert bash.call(command="pwd", workdir=workdir).output["stdout"] == f"{root}/inner\n"
+    for workdir in ("..", "/", "out", "in/../..", f"{root}-evil", str(tmp_path)):
+        assert bash.call(command="pwd", workdir=workdir).error_type == "denied", workdir
+    for workdir in ("missing", "file"):
+        assert bash.call(command="pwd", workdir=workdir).error_type == "not_found"
+
+
+def test_the_workspace_comes_from_the_tool_then_the_context_then_the_environment(tmp_path, monkeypatch):
+    places = {name: tmp_path / name for name in ("setting", "context", "variable", "current")}
+    for place in places.values():
+        place.mkdir()
+    where = {"command": "basename $PWD"}
+    monkeypatch.chdir(places["current"])
+    assert Bash().call(where).output["stdout"] == "current\n"
+    monkeypatch.setenv("ASK_TOOLS_WORKSPACE", str(places["variable"]))
+    assert Bash().call(where).output["stdout"] == "variable\n"
+    context = Context(workspace=places["context"])
+    assert Bash().call(where, context=context).output["stdout"] == "context\n"
+    assert Bash(str(places["setting"])).call(where, context=context).output["stdout"] == "setting\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        pytest.param({"command": ""}, "validation_error", id="empty"),
+        pytest.param({"command": " \n"}, "validation_error", id="blank"),
+        pytest.param({"command": "a\0b"}, "validation_error", id="NUL"),
+        pytest.param({"command": ["echo", "hi"]}, "validation_error", id="a list"),
+        pytest.param({"command": ":", "timeout": 0}, "validation_error", id="no time"),
+        pytest.param({"command": ":", "timeout": 601}, "validation_error", id="too much time"),
+        pytest.param({"command": f": {'x' * 200_000}"}, "limit_exceeded", id="too long for the system"),
+        pytest.param({"command": ":", "workdir": "a\0b"}, "validation_error", id="NUL in the workdir"),
+    ],
+)
+def test_an_impossible_request_is_an_error_of_a_stable_kind(bash, arguments, kind):
+    assert bash.call(arguments).error_type == kind
+
+
+def test_a_shell_that_is_not_there_is_told(root):
+    bash = Bash(str(root), shell="/missing/bash")  # noqa: S604 - a tool's own setting, not subprocess
+    assert bash.call(command=":").error_type == "unavailable"
+
+
+ELSEWHERE = """
+import os, select, subprocess  # what the system itself loads
+for name in ("O_PATH", "O_DIRECTORY", "killpg", "pidfd_open", "setsid", "waitid"):
+    vars(os).pop(name, None)
+del select.poll
+os.name = "nt"
+from tools_shell import Bash
+print(Bash().call(command="echo").error_type)
+"""
+
+
+def test_where_the_promises_cannot_be_kept_the_tool_imports_and_refuses_clearly():
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
+    assert done.stdout == "unavailable\n"
+
+
+def test_a_result_says_what_is_not_isolated(bash):
+    assert bash.call(command=":").metadata["isolation"] == "none"
+    assert "network" in bash.call(command=":").metadata["not_isolated"]
+
+
+def test_the_model_is_told_that_this_tool_is_dangerous():
+    assert Bash.requires_approval
+    assert Bash().definition["annotations"] == {"destructive": True, "open_world": True}
+
+
+FLOOD = """
+import resource, sys
+from tools_shell import Bash
+bash = Bash(sys.argv[1])
+bash.call(command="yes | head -c 2000000")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+output = bash.call(command="yes | head -c 200000000; echo end").output
+shown = output["stdout"]
+added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(added, len(shown), output["truncated_bytes"]["stdout"], shown.endswith("y\\nend\\n"))
+"""
+
+
+def test_of_long_output_head_and_tail_are_kept_in_bounded_memory_and_the_rest_is_counted(root):
+    done = subprocess.run([sys.executable, "-c", FLOOD, root], capture_output=True, text=True, check=True)
+    added, shown, left_out, has_end = done.stdout.split()
+    assert int(added) < 2 * 1024 * (1 if sys.platform == "linux" else 1024)  # ru_maxrss: KiB, on macOS bytes
+    assert int(left_out) == 200_000_004 - 2 * 64 * 1024
+    assert int(shown) < 132_000
+    assert has_end == "True"
+
+
+@pytest.mark.parametrize("size", [131_071, 131_072])
+def test_output_that_fits_is_whole(bash, size):
+    output = bash.call(command=f"yes abcdefg | head -c {size}").output
+    assert len(output["stdout"]) == size
+    assert "truncated_bytes" not in output
+
+
+def test_a_cut_never_splits_a_character_and_every_byte_is_counted(bash):
+    output = bash.call(command="printf 'x'; yes '€' | tr -d '\\n' | head -c 600000").output
+    head, middle, tail = output["stdout"].split("\n")
+    assert "not_utf8" not in output
+    assert middle == f"[... {output['truncated_bytes']['stdout']} bytes left out ...]"
+    assert output["truncated_bytes"]["stdout"] == 600_001 - len(head.encode()) - len(tail.encode())
+    assert set(tail) == {"€"}
+
+
+def test_bytes_that_are_not_utf8_are_replaced_and_flagged(bash):
+    output = bash.call(command=r"printf 'caf\xe9'; echo é >&2").output
+    assert (output["stdout"], output["not_utf8"]) == ("caf\ufffd", ["stdout"])
+
+
+async def _three(bash):
+    import asyncio
+
+    return await asyncio.gather(*(bash.acall(command=f"echo {n}") for n in range(3)))
+
+
+def test_calls_from_coroutines_run_side_by_side(bash):
+    import asyncio
+
+    assert [result.output["stdout"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]

@@ -1,0 +1,155 @@
+"""What a script starts ends with it, and the call ends by its limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tools_core import Context
+from tools_shell import _process, _survivors
+
+needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
+
+
+@pytest.fixture(params=["pidfd", "no pidfd"])
+def waiting(request, monkeypatch):
+    """Both ways to learn of an exit; the second is what macOS has."""
+    if request.param == "no pidfd":
+        monkeypatch.setattr(_process, "_exit_descriptor", lambda _: None)
+
+
+def test_at_the_limit_the_whole_group_is_ended_and_the_output_so_far_is_kept(bash, lifeline, waiting):
+    script = f"exec 9> {lifeline.path}; echo so far; (sleep 900 & sleep 900) & sleep 900"
+    result = bash.call(command=script, timeout=1)
+    assert result.error_type == "timeout_error"
+    assert "so far" in result.error_message
+    assert result.metadata["stdout"] == "so far\n"
+    assert result.metadata["timed_out"] is True
+    assert 1 <= result.metadata["duration"] < 10
+    assert lifeline.holders_are_gone()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("trap '' TERM; sleep 900 & while :; do wait; done", id="ignores TERM"),
+        pytest.param("kill -STOP $$", id="stops itself"),
+        pytest.param("nohup sleep 900 & disown; sleep 900", id="nohup"),
+        pytest.param("setsid sleep 900 & sleep 900", id="own session", marks=needs_proc),
+        pytest.param("(setsid sh -c 'sleep 900 & wait' &); sleep 900", id="double fork", marks=needs_proc),
+        pytest.param("(setsid sleep 900 > /dev/null 2>&1 &) ; sleep 900", id="daemon", marks=needs_proc),
+    ],
+)
+def test_nothing_outlives_the_limit(bash, lifeline, script):
+    result = bash.call(command=f"exec 9> {lifeline.path}; {script}", timeout=1)
+    assert result.error_type == "timeout_error"
+    assert lifeline.holders_are_gone()
+
+
+def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root):
+    result = bash.call(command="trap 'echo cleaned > file; exit 5' TERM; sleep 900 & wait", timeout=1)
+    assert result.metadata["exit_code"] == 5
+    assert (root / "file").read_text() == "cleaned\n"
+
+
+@pytest.mark.parametrize("background", ["sleep 900 &", pytest.param("setsid sleep 900 &", marks=needs_proc)])
+def test_a_background_process_that_holds_the_output_is_ended_at_once(bash, lifeline, waiting, background):
+    result = bash.call(command=f"exec 9> {lifeline.path}; {background} echo done")
+    assert result.output["stdout"] == "done\n"
+    assert "background" in result.output
+    assert result.output["duration"] < 5
+    assert lifeline.holders_are_gone()
+
+
+def test_a_background_process_of_the_group_ends_with_the_script(bash, lifeline):
+    assert bash.call(command=f"exec 9> {lifeline.path}; sleep 900 > /dev/null 2>&1 &").is_ok
+    assert lifeline.holders_are_gone()
+
+
+def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash):
+    assert bash.call(command="echo late > >(cat; echo more)").output["stdout"] == "late\nmore\n"
+
+
+def test_the_deadline_of_the_caller_counts_too(bash, root, lifeline):
+    script = f"exec 9> {lifeline.path}; echo so far; sleep 900"
+    result = bash.call({"command": script}, context=Context(timeout=3))
+    assert result.error_type == "timeout_error"
+    assert "so far" in result.error_message
+    assert lifeline.holders_are_gone()
+
+
+def test_a_cancelled_call_ends_its_script(bash, lifeline):
+    context = Context()
+    results = []
+    command = f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"
+    caller = threading.Thread(target=lambda: results.append(bash.call({"command": command}, context=context)))
+    caller.start()
+    while not _can_read(lifeline):
+        pass
+    context.cancel()
+    caller.join(20)
+    assert results[0].error_type == "cancelled"
+    assert lifeline.holders_are_gone()
+
+
+def _can_read(lifeline):
+    try:
+        return os.read(lifeline.descriptor, 100) == b"begun\n"
+    except BlockingIOError:
+        return False
+
+
+INTERRUPTED = """
+import sys
+from tools_shell import Bash
+Bash(sys.argv[1]).call(command=f"exec 9> {sys.argv[2]}; echo begun >&9; sleep 900")
+"""
+
+
+def test_an_interrupt_from_the_keyboard_ends_the_script_and_passes_through(root, lifeline):
+    command = [sys.executable, "-c", INTERRUPTED, root, lifeline.path]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as host:
+        while not _can_read(lifeline):
+            assert host.poll() is None
+        host.send_signal(signal.SIGINT)
+        _, error = host.communicate(timeout=20)
+    assert error.rstrip().endswith("KeyboardInterrupt")
+    assert lifeline.holders_are_gone()
+
+
+def test_neither_zombies_nor_descriptors_nor_threads_grow_over_200_calls(bash):
+    def count():
+        free = os.dup(0)
+        os.close(free)
+        return free, threading.active_count()
+
+    bash.call(command="true")
+    before = count()
+    for number in range(200):
+        bash.call(command="sleep 900 & echo hi" if number % 50 == 0 else "echo hi; false | true")
+    assert count() == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)  # no child is left, dead or alive
+
+
+def test_64_calls_at_once_do_not_mix(bash):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(64) as pool:
+        outputs = list(pool.map(lambda n: bash.call(command=f"echo {n}; echo {n} >&2").output, range(64)))
+    assert [output["stdout"] for output in outputs] == [f"{n}\n" for n in range(64)]
+    assert all(output["stdout"] == output["stderr"] for output in outputs)
+
+
+@needs_proc
+def test_the_search_for_survivors_touches_nobody_else():
+    with subprocess.Popen(["sleep", "900"], env={"MARK": "other"}) as bystander:
+        _survivors.end_marked("MARK=mine")
+        assert bystander.poll() is None
+        _survivors.end_marked("MARK=other")
+        assert bystander.wait(20) == -signal.SIGKILL

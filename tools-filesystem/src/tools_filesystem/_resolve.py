@@ -1,0 +1,62 @@
+"""From a path to the file it means, which is pinned by a descriptor and inside the workspace.
+
+Two resolvers do the same by different means: the kernel's `openat2`, and a walk. No path is ever checked
+first and opened later.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from tools_filesystem._openat2 import is_supported, openat2
+from tools_filesystem._step import SpecialFileError, reopen
+from tools_filesystem._walk import pin_by_walk
+
+if TYPE_CHECKING:
+    from tools_filesystem._workspace import Workspace
+
+
+def pin(workspace: Workspace, path: str) -> int:
+    """A descriptor of what `path` means, not opened for data; OSError, with EXDEV when it leads out."""
+    return (pin_by_openat2 if is_supported() else pin_by_walk)(workspace, path)
+
+
+def pin_by_openat2(workspace: Workspace, path: str) -> int:
+    """Ask the kernel first: it knows about races, and is done in one call."""
+    path = workspace.relative(path)
+    try:
+        return openat2(workspace.descriptor, path, os.O_PATH)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+    return pin_by_walk(workspace, path)  # the kernel also refuses an absolute link that points back inside
+
+
+def open_regular(workspace: Workspace, path: str) -> int:
+    """Open a regular file for reading; anything else (a folder, a pipe, a device) raises OSError unopened."""
+    pinned = pin(workspace, path)
+    try:
+        check_regular(os.fstat(pinned).st_mode, path)
+        return reopen(pinned)
+    finally:
+        os.close(pinned)
+
+
+def check_regular(mode: int, path: str) -> None:
+    """Raise OSError for what has no content to read or replace."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise SpecialFileError(path)
+
+
+def open_folder(workspace: Workspace, path: str) -> int:
+    """Open a folder so that it can be listed and written to; OSError when it is none."""
+    pinned = pin(workspace, path)
+    try:
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=pinned)
+    finally:
+        os.close(pinned)

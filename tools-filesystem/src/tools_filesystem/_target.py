@@ -1,0 +1,106 @@
+"""Where a write goes: a folder that is held open, and a bare name in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+from tools_filesystem._resolve import open_folder
+
+if TYPE_CHECKING:
+    from tools_filesystem._workspace import Workspace
+
+_MOST_LINKS = 40
+
+
+class Target:
+    """The folder and the name that `path` means for writing: links followed, missing folders made.
+
+    `found` is what is there now. Leaving the block by an exception takes back the folders that were made.
+    """
+
+    __slots__ = ("_made", "_workspace", "folder", "found", "name")
+
+    folder: int
+    found: os.stat_result | None
+    name: str
+
+    def __init__(self, workspace: Workspace, path: str) -> None:
+        self._workspace = workspace
+        self._made: list[str] = []
+        self.folder = -1
+        try:
+            self._find(workspace.relative(path))
+        except BaseException:
+            self._leave(unmake=True)
+            raise
+
+    def _find(self, path: str) -> None:
+        for _ in range(_MOST_LINKS):
+            where, _, self.name = path.rpartition("/")
+            if self.name in ("", ".", ".."):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            self.folder = self._open_or_make(where or ".")
+            self.found = _look(self.folder, self.name)
+            if self.found is None or not stat.S_ISLNK(self.found.st_mode):
+                return
+            link = os.readlink(self.name, dir_fd=self.folder)
+            self._leave()
+            path = self._workspace.relative(link) if link.startswith("/") else f"{where or '.'}/{link}"
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+    def _open_or_make(self, path: str) -> int:
+        try:
+            return open_folder(self._workspace, path)
+        except FileNotFoundError:
+            if ".." in path.split("/"):  # it would be made only to be left again
+                raise
+        parts = path.split("/")
+        folder = open_folder(self._workspace, ".")
+        for end, name in enumerate(parts, 1):
+            if name in ("", "."):
+                continue
+            try:
+                inner = self._enter(folder, name, "/".join(parts[:end]))
+            finally:
+                os.close(folder)
+            folder = inner
+        return folder
+
+    def _enter(self, folder: int, name: str, path: str) -> int:
+        try:
+            return open_folder(self._workspace, path)
+        except FileNotFoundError:
+            with suppress(FileExistsError):  # by another call, or a link to nowhere: opening tells
+                os.mkdir(name, dir_fd=folder)
+                self._made.append(path)
+            return open_folder(self._workspace, path)
+
+    def _leave(self, *, unmake: bool = False) -> None:
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+        for path in reversed(self._made if unmake else ()):
+            where, _, name = path.rpartition("/")
+            with suppress(OSError):  # somebody uses it already, which is a reason to leave it
+                folder = open_folder(self._workspace, where or ".")
+                try:
+                    os.rmdir(name, dir_fd=folder)
+                finally:
+                    os.close(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._leave(unmake=kind is not None)
+
+
+def _look(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None

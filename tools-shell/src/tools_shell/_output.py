@@ -1,0 +1,85 @@
+"""What a command writes: head and tail are kept, and what falls out between them is counted."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+KEEP = 64 * 1024  # bytes of the head, and as many of the tail, of one stream
+_MOST_CHUNKS = 64  # many small ones would take more memory than what is in them
+
+
+class Text(NamedTuple):
+    """A stream as text; `left_out` counts the bytes of it that are not shown."""
+
+    text: str
+    left_out: int
+    is_utf8: bool
+
+
+class Kept:
+    """The head and the tail of one stream, in memory that does not grow with it."""
+
+    __slots__ = ("_head", "_tail", "_tail_size", "size")
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()  # as it came: joining each time would copy all of it
+        self._tail_size = 0
+        self.size = 0
+
+    def add(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        room = KEEP - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if not chunk:
+            return
+        self._tail.append(chunk)
+        self._tail_size += len(chunk)
+        while self._tail_size - len(self._tail[0]) >= KEEP:
+            self._tail_size -= len(self._tail.popleft())
+        if len(self._tail) > _MOST_CHUNKS:
+            self._tail = deque([b"".join(self._tail)])
+
+    def text(self) -> Text:
+        """Decode what was kept; where bytes are missing, a line in between says how many."""
+        head, tail = bytes(self._head), b"".join(self._tail)
+        if len(head) + len(tail) == self.size:
+            whole, is_utf8 = _decode(head + tail)
+            return Text(whole, 0, is_utf8)
+        head = head[: len(head) - _split_at_end(head)]
+        tail = tail[-KEEP:]
+        tail = tail[_split_at_start(tail) :]
+        left_out = self.size - len(head) - len(tail)
+        first, first_ok = _decode(head)
+        last, last_ok = _decode(tail)
+        return Text(f"{first}\n[... {left_out} bytes left out ...]\n{last}", left_out, first_ok and last_ok)
+
+
+def _decode(data: bytes) -> tuple[str, bool]:
+    try:
+        return data.decode(), True
+    except UnicodeDecodeError:
+        return data.decode(errors="replace"), False
+
+
+def _split_at_end(data: bytes) -> int:
+    """How many bytes at the end are the beginning of a character that was cut off."""
+    for back in range(1, min(4, len(data) + 1)):
+        byte = data[-back]
+        if byte >= 0xC0:
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return back if back < length else 0
+        if byte < 0x80:
+            return 0
+    return 0
+
+
+def _split_at_start(data: bytes) -> int:
+    """How many bytes at the start are the end of a character that was cut off."""
+    count = 0
+    while count < min(3, len(data)) and data[count] & 0xC0 == 0x80:
+        count += 1
+    return count

@@ -1,0 +1,64 @@
+"""Where a command starts: a folder inside the workspace, pinned by a descriptor."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tools_core import Context
+
+# O_PATH pins a folder without the right to list it; where it is missing, reading has to do.
+_PIN = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
+
+
+@contextmanager
+def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[str]:
+    """Yield a path that leads to `workdir` and to nothing else, whatever is renamed meanwhile.
+
+    It is opened first and judged by what was opened, so a link that is swapped in between gains nothing.
+    """
+    chosen = setting or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or "."
+    root = _open(os.path.expanduser(chosen), "workspace")
+    try:
+        folder = _open(workdir, "workdir", root)
+        try:
+            if not _is_inside(_real_path(folder), _real_path(root)):
+                message = f"workdir {workdir!r} is outside the workspace; give a folder inside it, like '.'"
+                raise ToolError(message, "denied")
+            yield f"/proc/self/fd/{folder}" if hasattr(os, "O_PATH") else _real_path(folder)
+        finally:
+            os.close(folder)
+    finally:
+        os.close(root)
+
+
+def _open(path: str | os.PathLike[str], what: str, root: int | None = None) -> int:
+    try:
+        return os.open(path, _PIN, dir_fd=root)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        message = f"{what} {os.fspath(path)!r}: {_reason(error)}; give a folder that exists"
+        raise ToolError(message, "not_found") from error
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{what} {os.fspath(path)!r} cannot be opened: {_reason(error)}", "denied") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _real_path(folder: int) -> str:
+    if hasattr(os, "O_PATH"):
+        return os.readlink(f"/proc/self/fd/{folder}")
+    import fcntl  # not on Windows
+
+    return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))  # type: ignore[attr-defined]  # macOS
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
