@@ -8,7 +8,7 @@ from tools_core._naming import derive_name
 @pytest.mark.parametrize(
     ("class_name", "name"),
     [
-        ("class_name", "name"), ("Greeter", "greeter"), ("SimpleGreeter", "simple_greeter"),
+        ("Greeter", "greeter"), ("SimpleGreeter", "simple_greeter"),
         ("SearchTool", "search"), ("HTTPTool", "http"), ("HTTPServerTool", "http_server"),
         ("XMLHttpRequest", "xml_http_request"), ("GetURL", "get_url"), ("PDFToHTMLTool", "pdf_to_html"),
         ("JSONParser", "json_parser"), ("IOTool", "io"), ("OAuth2Client", "o_auth2_client"),

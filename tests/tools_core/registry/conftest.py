@@ -29,9 +29,7 @@ class Site:
         self.folder = folder
         self.modules: list[str] = []
 
-    def install(
-        self, distribution, entries, source=GET, *, version="1.0", group="ask_tools.tools", module=None
-    ):
+    def install(self, distribution, entries, source=GET, *, version="1.0", group="ask_tools.tools", module=None):
         """Add a distribution with one module; `entries` are lines of its group, `{}` being the module."""
         module = module or distribution.replace("-", "_").lower()
         if source is not None:

@@ -111,9 +111,7 @@ def test_the_key_is_the_name_of_the_entry_point_and_the_tool_answers_to_it(site,
     assert (registry["fetch"].name, registry["fetch"].call().output) == ("fetch", "tools_weather")
     assert "get" not in registry
     (problem,) = problems_of(registry)
-    assert problem.startswith(
-        "fetch (tools-weather 1.0): the entry point is named `fetch` but its tool `get`"
-    )
+    assert problem.startswith("fetch (tools-weather 1.0): the entry point is named `fetch` but its tool `get`")
     assert "fix: give both one name in tools-weather" in problem
 
 
@@ -274,9 +272,7 @@ def test_a_plugin_that_hangs_is_given_up_and_the_others_go_on(site, discovered):
     registry = discovered(load_timeout=0.2)
     assert [each.name for each in registry.all()] == ["good"]
     (problem,) = [str(each) for each in registry.problems if each.name == "slow"]
-    assert problem.startswith(
-        "slow (a-hanging 1.0): did not load within 0.2 s; fix: pip install -U a-hanging"
-    )
+    assert problem.startswith("slow (a-hanging 1.0): did not load within 0.2 s; fix: pip install -U a-hanging")
     with pytest.raises(ToolError, match=r"did not load within 0\.2 s"):
         registry["slow"]
     assert list(registry) == ["slow", "good"]
@@ -380,9 +376,7 @@ def test_a_name_of_two_distributions_is_never_resolved_silently(site, discovered
     registry = discovered()
     with pytest.raises(UnknownToolError) as unknown:
         registry["get"]
-    assert (
-        str(unknown.value) == "`get` means more than one tool; use `tools-climate:get` or `tools-weather:get`"
-    )
+    assert str(unknown.value) == "`get` means more than one tool; use `tools-climate:get` or `tools-weather:get`"
     assert unknown.value.near == ("tools-climate:get", "tools-weather:get")
     with pytest.raises(UnknownToolError):
         registry.get("get", "default")
@@ -394,9 +388,7 @@ def test_a_name_of_two_distributions_is_never_resolved_silently(site, discovered
     }
     assert [each["name"] for each in registry.definitions()] == list(registry)
     climate, weather = problems_of(registry)
-    assert (
-        "get (tools-climate 2.0): `get` is also the name of tools-weather 1.0 (tools_weather:Get)" in climate
-    )
+    assert "get (tools-climate 2.0): `get` is also the name of tools-weather 1.0 (tools_weather:Get)" in climate
     assert "use `tools-weather:get`, or block one with ASK_TOOLS_DENY" in weather
 
 
@@ -427,9 +419,7 @@ def test_registering_over_a_discovered_tool_names_both_and_the_way_out(site, dis
         def execute(self) -> str:
             return "mine"
 
-    with pytest.raises(
-        ValueError, match=r"Mine` cannot be registered as `get`: tools-weather 3\.1"
-    ) as refused:
+    with pytest.raises(ValueError, match=r"Mine` cannot be registered as `get`: tools-weather 3\.1") as refused:
         registry.register(Mine)
     assert "(tools_weather:Get) has that name" in str(refused.value)
     registry.register(Mine, replace=True)

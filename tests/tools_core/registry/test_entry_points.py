@@ -44,9 +44,7 @@ def test_no_bytes_make_the_parser_raise(noise):
 
 WORD = st.text(st.characters(categories=["L", "N"], include_characters="_.-"), min_size=1, max_size=12)
 SPACE = st.sampled_from(["", " ", "  ", "\t"])
-ENTRY = st.builds(
-    lambda name, a, b, module, attr: f"{name}{a}={b}{module}:{attr}", WORD, SPACE, SPACE, WORD, WORD
-)
+ENTRY = st.builds(lambda name, a, b, module, attr: f"{name}{a}={b}{module}:{attr}", WORD, SPACE, SPACE, WORD, WORD)
 LINE = ENTRY | WORD.map("[{}]".format) | WORD.map("# {}".format) | SPACE | st.just("[g]")
 
 

@@ -76,9 +76,7 @@ def test_a_second_tool_with_the_same_name_is_refused_and_both_origins_are_named(
     registry = Registry()
     first = registry.register(Weather)
     other = named("weather")
-    with pytest.raises(
-        ValueError, match=r"named\.<locals>\.Made` cannot be registered as `weather`"
-    ) as refused:
+    with pytest.raises(ValueError, match=r"named\.<locals>\.Made` cannot be registered as `weather`") as refused:
         registry.register(other)
     assert f"{first.__module__}:Weather has that name" in str(refused.value)
     assert "replace=True" in str(refused.value)

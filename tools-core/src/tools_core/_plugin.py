@@ -140,7 +140,7 @@ class Plugin:
             done.set()
 
     def _read_tools(self) -> dict[str, Tool]:
-        from tools_core._tool import as_tools  # a name can be listed without the contract being loaded
+        from tools_core._as_tools import as_tools  # a name can be listed without the contract being loaded
         from tools_core._toolset import Toolset
 
         point = self.point

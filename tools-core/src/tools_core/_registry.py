@@ -77,7 +77,7 @@ class Registry(ToolMapping):
         Raises: ValueError when another tool has the name and `replace` is not set; DefinitionError for what
         is no tool.
         """
-        from tools_core._tool import as_tools  # not needed to list names
+        from tools_core._as_tools import as_tools  # not needed to list names
 
         made = {each.name: Registered(each, tool) for each in as_tools(tool)}
         with self._lock:

@@ -283,28 +283,3 @@ def _context_or_argument(context: Any, keywords: dict[str, Any]) -> tuple[Contex
     from tools_core._context import Context  # loaded already, by _run
 
     return (context, keywords) if isinstance(context, Context) else (None, {**keywords, "context": context})
-
-
-def as_tools(value: Any) -> list[Tool]:
-    """The tools that an object stands for: a Tool class or instance, a function, a Toolset or one of its methods."""
-    from tools_core._function import FunctionTool  # both modules build on this one
-    from tools_core._toolset import Toolset
-
-    if isinstance(value, Tool):
-        return [value]
-    if isinstance(value, type) and issubclass(value, Tool | Toolset):
-        try:
-            value = value()
-        except TypeError as error:
-            raise DefinitionError(
-                f"{value.__qualname__} cannot be made without arguments ({error}); register an instance"
-            ) from error
-        return as_tools(value)
-    if isinstance(value, Toolset):
-        return list(value.tools)
-    owner = getattr(value, "__self__", None)
-    if isinstance(owner, Toolset):
-        return [owner.tool(value.__name__)]
-    if callable(value) and not isinstance(value, type):
-        return [FunctionTool(value)]
-    raise DefinitionError(f"{value!r} is no tool: give a Tool, a function made with @tool, or a Toolset")
