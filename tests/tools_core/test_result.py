@@ -116,7 +116,7 @@ def test_text_and_json_choose_what_the_model_reads():
         (object(), "(object)"),
         (range(3), [0, 1, 2]),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_become_the_json_that_a_person_would_write(value, plain):
     out = Result.ok({"v": value}).to_dict()["output"]["v"]

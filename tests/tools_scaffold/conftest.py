@@ -30,7 +30,5 @@ def tree(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        found[name] = (
-            os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-        )
+        found[name] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
     return found

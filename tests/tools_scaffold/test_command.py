@@ -87,9 +87,7 @@ def test_json_says_it_for_programs(tmp_path: Path) -> None:
         (["weather", "--color"], "unrecognized arguments: --color"),
     ],
 )
-def test_a_mistake_is_told_on_stderr_and_is_exit_code_2(
-    tmp_path: Path, words: list[str], reason: str
-) -> None:
+def test_a_mistake_is_told_on_stderr_and_is_exit_code_2(tmp_path: Path, words: list[str], reason: str) -> None:
     ended = ask_tools_new(tmp_path, *words)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert reason in ended.stderr
@@ -105,9 +103,7 @@ def install(folder: Path, distribution: str, entry_points: bytes) -> None:
     (metadata / "entry_points.txt").write_bytes(entry_points)
 
 
-def test_installed_tools_are_known_from_their_metadata_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_installed_tools_are_known_from_their_metadata_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     site.mkdir()
     install(site, "a-broken-one", b"[ask_tools.tools]\nno entry\n")
@@ -120,9 +116,7 @@ def test_installed_tools_are_known_from_their_metadata_alone(
     assert ask_tools_new(tmp_path, "my-weather").returncode == 0
 
 
-def test_the_command_can_tell_the_installed_names_itself(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_can_tell_the_installed_names_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     configure(parser, lambda: {"weather": "acme-tools 1.5"})
     arguments = parser.parse_args(["weather", "--dir", str(tmp_path)])

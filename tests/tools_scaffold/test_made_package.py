@@ -52,9 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Plan]:
     for case in NAMES:
         name = str(case.values[0])
         (folder / name).mkdir()
-        plans[name] = new_package(
-            name, into=folder / name, author='Zoë "Z" O\\Neil', description='Says "hi".'
-        )
+        plans[name] = new_package(name, into=folder / name, author='Zoë "Z" O\\Neil', description='Says "hi".')
     return plans
 
 
@@ -65,9 +63,7 @@ def test_its_tests_pass(made: Mapping[str, Plan], name: str) -> None:
     assert "failed" not in output
 
 
-def test_it_is_clean_for_ruff_whatever_the_length_of_its_name(
-    made: Mapping[str, Plan], tmp_path: Path
-) -> None:
+def test_it_is_clean_for_ruff_whatever_the_length_of_its_name(made: Mapping[str, Plan], tmp_path: Path) -> None:
     for plan in made.values():
         run(plan.folder, "ruff", "check", ".")
         run(plan.folder, "ruff", "format", "--check", ".")
@@ -81,9 +77,7 @@ def test_it_is_clean_for_ruff_whatever_the_length_of_its_name(
 def test_it_is_clean_for_strict_mypy(
     made: Mapping[str, Plan], name: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    cache = (
-        tmp_path_factory.getbasetemp() / "mypy"
-    )  # shared: the core need not be checked for each package again
+    cache = tmp_path_factory.getbasetemp() / "mypy"  # shared: the core need not be checked for each package again
     assert "no issues found in 3 source files" in run(made[name].folder, "mypy", "--cache-dir", str(cache))
 
 

@@ -139,9 +139,7 @@ def test_every_spelling_of_a_made_package_names_it_again() -> None:
         for spelling in (name, f"tools-{name}")
     ],
 )
-def test_a_name_that_cannot_work_is_refused_with_one_that_can(
-    name: str, reason: str, proposal: str | None
-) -> None:
+def test_a_name_that_cannot_work_is_refused_with_one_that_can(name: str, reason: str, proposal: str | None) -> None:
     error = refusal(name)
     assert reason in str(error)
     assert error.proposal == proposal

@@ -54,9 +54,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same_each_time(tmp_path: Path, tr
     assert tree(tmp_path) == {}
     assert (first.folder, first.files) == (second.folder, second.files)
     first.write()
-    assert (tmp_path / "tools-weather/pyproject.toml").read_text(encoding="utf-8") == second.files[
-        "pyproject.toml"
-    ]
+    assert (tmp_path / "tools-weather/pyproject.toml").read_text(encoding="utf-8") == second.files["pyproject.toml"]
 
 
 def test_description_author_and_year_go_where_they_belong(tmp_path: Path) -> None:
@@ -106,9 +104,7 @@ def test_git_s_user_is_the_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    "answer", ["exec tail -f /dev/null", "exit 3", "printf 'a\\nb'", "printf '\\377'", "exit 0"]
-)
+@pytest.mark.parametrize("answer", ["exec tail -f /dev/null", "exit 3", "printf 'a\\nb'", "printf '\\377'", "exit 0"])
 def test_a_git_that_hangs_fails_or_babbles_is_done_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
@@ -127,9 +123,7 @@ def test_without_git_it_works_as_well(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("installed", "reason"),
     [
-        pytest.param(
-            {"weather": "acme-tools 2.1"}, "weather is installed already from acme-tools 2.1", id="origin"
-        ),
+        pytest.param({"weather": "acme-tools 2.1"}, "weather is installed already from acme-tools 2.1", id="origin"),
         pytest.param({"acme:Weather": "acme"}, "weather is installed already from acme", id="qualified"),
         pytest.param(["weather"], "weather is installed already; try", id="names alone"),
         pytest.param({"rain": "tools-weather 1.0"}, "a package called tools-weather", id="distribution"),

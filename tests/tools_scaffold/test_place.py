@@ -16,9 +16,7 @@ Tree = Callable[[Path], dict[str, Any]]
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="POSIX file systems only")
 
 
-def test_without_more_it_goes_into_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_more_it_goes_into_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert new_package("weather").folder == tmp_path.resolve() / "tools-weather"
 
@@ -30,9 +28,7 @@ def repository(folder: Path, setting: str = 'packages = "packages"') -> Path:
 
 
 @pytest.mark.parametrize("here", [".", "packages", "deep/er", "tools-core"])
-def test_a_repository_says_where_its_packages_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str
-) -> None:
+def test_a_repository_says_where_its_packages_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: str) -> None:
     root = repository(tmp_path / "repo")
     (root / here).mkdir(parents=True, exist_ok=True)
     (root / "tools-core").mkdir(exist_ok=True)
@@ -49,18 +45,14 @@ def test_dir_comes_before_what_the_repository_says(tmp_path: Path, monkeypatch: 
     assert new_package("weather", into=".", dry_run=True).folder == root.resolve() / "tools-weather"
 
 
-def test_a_repository_does_not_answer_for_one_within_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_does_not_answer_for_one_within_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = repository(tmp_path / "repo") / "inner"
     (inner / ".git").mkdir(parents=True)
     monkeypatch.chdir(inner)
     assert new_package("weather", dry_run=True).folder == inner.resolve() / "tools-weather"
 
 
-def test_a_file_of_another_project_is_not_even_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_another_project_is_not_even_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pyproject.toml").write_text("this is no TOML")
     monkeypatch.chdir(tmp_path)
     assert new_package("weather", dry_run=True).folder.parent == tmp_path.resolve()

@@ -21,9 +21,7 @@ def test_every_file_of_the_template_is_listed() -> None:
 
 
 def test_a_package_with_the_template_s_name_is_the_template(tmp_path: Path) -> None:
-    made = new_package(
-        "example", into=tmp_path, author=AUTHOR, description=DESCRIPTION, year=int(YEAR), dry_run=True
-    )
+    made = new_package("example", into=tmp_path, author=AUTHOR, description=DESCRIPTION, year=int(YEAR), dry_run=True)
     assert made.files == {path: (FOLDER / path).read_text(encoding="utf-8") for path in FILES}
 
 

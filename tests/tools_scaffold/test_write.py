@@ -111,20 +111,14 @@ except ScaffoldError as error:
 
 @POSIX_ONLY
 def test_a_disk_that_is_full_half_way_leaves_nothing(tmp_path: Path, tree: Tree) -> None:
-    assert (
-        len(plan(tmp_path).files["pyproject.toml"])
-        < 2500
-        < len(plan(tmp_path).files["tests/test_weather.py"])
-    )
+    assert len(plan(tmp_path).files["pyproject.toml"]) < 2500 < len(plan(tmp_path).files["tests/test_weather.py"])
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("nothing was made:")
     assert tree(tmp_path) == {}
 
 
-@pytest.mark.skipif(
-    not Path("/proc/self").exists(), reason="needs a /proc, where not even root makes folders"
-)
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a /proc, where not even root makes folders")
 def test_a_place_that_takes_no_folders_is_an_error_that_names_it() -> None:
     with pytest.raises(ScaffoldError, match=r"nothing was made: '/proc/\.tools-weather"):
         new_package("weather", into="/proc")

@@ -132,7 +132,9 @@ def test_neither_zombies_nor_descriptors_nor_threads_grow_over_200_calls(bash):
     before = count()
     for number in range(200):
         bash.call(command="sleep 900 & echo hi" if number % 50 == 0 else "echo hi; false | true")
-    assert count() == before
+    descriptors, threads = count()
+    assert descriptors == before[0]
+    assert threads <= before[1]  # fewer, where an idle one of an earlier call has ended meanwhile
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)  # no child is left, dead or alive
 

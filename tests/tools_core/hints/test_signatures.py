@@ -114,7 +114,7 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
         (Unit | None, None, {"default": None}),
         (Node, None, {}),
     ],
-    ids=str,
+    ids=range(15),
 )
 def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, shown):
     schema = read(hint, default).schema
