@@ -40,17 +40,10 @@ Begun: TypeAlias = "tuple[dict[str, Any], Context | None, Sequence[str]]"
 def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, Any]) -> Begun | Result:
     """Validate, convert and inject; a Result where the call ends here."""
     spec = tool._spec
-    arguments: dict[str, Any] | None
-    notes: Sequence[Any] = _NONE
     try:
-        if type(given) is dict and not keywords and spec.accepts(given):
-            arguments = given if spec.convert is None else spec.convert(given)
-        else:
-            arguments, notes = read_arguments(spec, given, keywords, tool.strict)
-            if arguments is None:
-                return failure(
-                    str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error"
-                )
+        arguments, notes = read_arguments(spec, given, keywords, tool.strict)
+        if arguments is None:
+            return failure(str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error")
     except InvalidArguments as error:
         return Result.error(error.message, type=error.type, metadata={"reason": error.reason}, exception=error)
     if spec.context is not None or tool.timeout is not None or context is not None:
@@ -90,30 +83,40 @@ def read_arguments(
     spec: Spec, given: Any, keywords: Mapping[str, Any], strict: bool
 ) -> tuple[dict[str, Any] | None, Sequence[Any]]:
     """Valid arguments and the repairs made, or None and the problems; InvalidArguments for text that is no object."""
-    if type(given) is ToolCall:
-        given = given.given
-    if given is None:
-        given = keywords
-    elif keywords:
-        given = _merged(given, keywords)
-    if type(given) is str or isinstance(given, bytes):
-        text, given = parse(given)
-        members = spec.count(given)
-        if members is not None and proven(text, members):
-            return (given if spec.convert is None else spec.convert(given)), _NONE
-        given = parse(text, exactly=True)[1]
-    elif type(given) is not dict:
-        if not isinstance(given, Mapping):
-            text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
-            raise InvalidArguments([Problem(None, text)], "not_an_object")
-        given = dict(given)
+    text = None
+    if type(given) is not dict or keywords:
+        text, given = _object(given, keywords)
     notes = _NONE
-    if not spec.accepts(given):
+    if text is None:
+        is_valid = spec.accepts(given)
+    else:
+        members = spec.count(given)
+        is_valid = members is not None and proven(text, members)
+        if not is_valid:
+            given = parse(text, exactly=True)[1]
+            is_valid = spec.accepts(given)
+    if not is_valid:
         checked = spec.check(given, repair=not strict)
         if checked.problems:
             return None, checked.problems
         given, notes = checked.value, checked.repairs
     return (given if spec.convert is None else spec.convert(given)), notes
+
+
+def _object(given: Any, keywords: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """One dict of whatever form the arguments came in, and the text that it was read from, if it came as text."""
+    if type(given) is ToolCall:
+        given = given.given
+    if given is None:
+        return None, dict(keywords)
+    if keywords:
+        return None, _merged(given, keywords)
+    if isinstance(given, str | bytes):
+        return parse(given)
+    if isinstance(given, Mapping):
+        return None, dict(given)
+    text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
+    raise InvalidArguments([Problem(None, text)], "not_an_object")
 
 
 def _merged(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tools_core._schema import compile_schema
+
+DAY = {"type": "string", "description": "such as Monday"}
+CLOSED = {
+    "type": "object",
+    "properties": {"day": DAY, "count": {"type": "integer", "minimum": 1}, "unit": {"enum": ["C", "F"]}},
+    "required": ["day"],
+    "additionalProperties": False,
+}
+LINE = {"type": "object", "properties": {"quantity": {"type": "integer"}}, "required": ["quantity"]}
+ORDER = {"type": "object", "properties": {"items": {"type": "array", "items": LINE}, "ship": CLOSED}}
+
+
+def said(schema: Any, value: Any, **options: Any) -> list[str]:
+    return [str(problem) for problem in compile_schema(schema).check(value, **options).problems]
+
+
+def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
+    assert said(CLOSED, {"unit": "K", "count": 0, "wat": 1}) == [
+        "day is required: a string",
+        "count must be at least 1, got 0",
+        'unit must be one of "C", "F", got "K"',
+        'unknown argument "wat": expected day, count, unit',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        ({"type": "integer"}, "two", 'must be an integer, got "two"'),
+        ({"type": "integer"}, True, "must be an integer, got true"),
+        ({"type": "integer"}, 2.5, "must be an integer, got 2.5"),
+        ({"type": ["integer", "null"]}, [1], "must be an integer or null, got an array of 1"),
+        ({"type": "boolean"}, 1, "must be true or false, got 1"),
+        ({"type": "string", "maxLength": 5}, 7, "must be a string of at most 5 characters, got 7"),
+        (
+            {"type": "array", "items": {"type": "string"}},
+            {},
+            "must be an array of strings, got an empty object",
+        ),
+        ({"type": "object", "required": ["a", "b"]}, [], "must be an object with a, b, got an empty array"),
+        ({"const": "C"}, "F", 'must be "C", got "F"'),
+        ({"maxLength": 1}, "ab", "must have at most 1 character, got 2"),
+        ({"minItems": 2}, [1], "must have at least 2 items, got 1"),
+        ({"minProperties": 1}, {}, "must have at least 1 member, got 0"),
+        ({"pattern": "^a+$"}, "b", 'must match the pattern ^a+$, got "b"'),
+        ({"exclusiveMaximum": 3}, 3, "must be below 3, got 3"),
+        ({"multipleOf": 0.25}, 0.3, "must be a multiple of 0.25, got 0.3"),
+        ({"uniqueItems": True}, [1, 1.0], "must not have equal items, got an array of 2"),
+        ({"contains": {"type": "string"}}, [1], "must have at least 1 item fitting: a string, got 0"),
+        ({"not": {"type": "string"}}, "a", 'must not be a string, got "a"'),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, 'b is required when "a" is given'),
+        ({"properties": {"a": False}}, {"a": 1}, "a is not allowed"),
+        (
+            {"propertyNames": {"maxLength": 1}},
+            {"ab": 1},
+            'must not have a member named "ab": a name must have at most 1',
+        ),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 1}]}, 2, "must fit one alternative only, and fits 2"),
+        (
+            {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+            None,
+            "must be an integer or a string, got null",
+        ),
+        ({"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}}, "x", 'must be a number, got "x"'),
+    ],
+)
+def test_a_problem_says_what_was_expected_and_what_came(schema: Any, value: Any, text: str) -> None:
+    (problem,) = said(schema, value)
+    assert problem.startswith(text)
+
+
+def test_the_path_leads_to_the_part_that_is_wrong() -> None:
+    assert said(ORDER, {"items": [{"quantity": 1}, {"quantity": "two"}, {}]}) == [
+        'items[1].quantity must be an integer, got "two"',
+        "items[2].quantity is required: an integer",
+    ]
+    assert said({"additionalProperties": {"type": "null"}}, {"odd key": 1}) == ['["odd key"] must be null, got 1']
+
+
+def test_an_unknown_member_is_named_with_the_one_that_was_probably_meant() -> None:
+    assert said(CLOSED, {"day": "Monday", "dayz": 1, "conut": 2}) == [
+        'unknown argument "dayz": expected day, count, unit',  # day is there already
+        'unknown argument "conut": did you mean "count"?',
+    ]
+    assert said(ORDER, {"ship": {"day": "Monday", "untl": "C"}}) == ['ship has no member "untl"; did you mean "unit"?']
+    assert said(ORDER, {"ship": {"day": "Monday", "x": "C"}}) == ['ship has no member "x"; expected: day, count, unit']
+    assert said({"additionalProperties": False}, {"x": 1}) == ['unknown argument "x": none are expected']
+    assert said({"allOf": [{"properties": {"name": True}}], "unevaluatedProperties": False}, {"nam": 1}) == [
+        'unknown argument "nam": did you mean "name"?'
+    ]
+
+
+def test_of_alternatives_the_one_that_was_meant_is_explained() -> None:
+    optional = {"anyOf": [LINE, {"type": "null"}]}
+    assert said(optional, {"quantity": "x"}) == ['quantity must be an integer, got "x"']
+    cat = {
+        "type": "object",
+        "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+        "required": ["kind"],
+    }
+    dog = {
+        "type": "object",
+        "properties": {"kind": {"const": "dog"}, "tricks": {"type": "array"}},
+        "required": ["kind"],
+    }
+    assert said({"anyOf": [cat, dog]}, {"kind": "dog", "tricks": 3}) == ["tricks must be an array, got 3"]
+    assert said({"oneOf": [cat, dog]}, {"kind": "cow"}) == ['kind must be one of "cat", "dog", got "cow"']
+    assert said({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}) == [
+        "fits none of the 2 alternatives: a is required; b is required"
+    ]
+
+
+def test_at_most_a_hundred_problems_are_collected() -> None:
+    assert len(said({"items": {"type": "integer"}}, ["x"] * 1000)) == 100
+    many = {f"k{n}": {"type": "integer"} for n in range(300)}
+    wide = {"type": "object", "properties": many, "required": list(many), "additionalProperties": False}
+    assert len(said(wide, {})) == len(said(wide, dict.fromkeys(many, "x"))) == 100
+    assert len(said(CLOSED, {"day": "x"} | {f"k{n}": n for n in range(1000)})) == 100
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"x" * 10_000: "y" * 10_000},
+        {"unit": "\n\x00\x1b" * 10_000},
+        {"day": 10**5_000},
+        {"day": {"k" * 1_000: 1}},
+        {"day": "ok", "\ud800" * 50: 1},
+        {"day": "\ud800" * 50},
+        [{"a": [1]}] * 1_000,
+    ],
+    ids=range(7),
+)
+def test_no_message_is_longer_than_200_characters_or_more_than_a_line(value: Any) -> None:
+    texts = said(CLOSED, value) + said({"items": CLOSED, "additionalProperties": CLOSED}, [value])
+    assert texts
+    for text in texts:
+        assert 0 < len(text) <= 200
+        assert text.isprintable()
+        text.encode()
+
+
+def test_absurd_schemas_still_make_short_messages() -> None:
+    long = {
+        "type": "object",
+        "properties": {f"property_{n}": {"enum": [f"value {m}" * 9 for m in range(99)]} for n in range(99)},
+        "required": [f"property_{n}" for n in range(99)],
+        "additionalProperties": False,
+    }
+    texts = said(long, {"x": 1}) + said(long, 1) + said({"anyOf": [long] * 50}, {"property_1": 0})
+    texts += said({"pattern": "(?:" + "a|" * 5_000 + "b)$"}, "c")
+    assert len(texts) >= 100
+    assert max(map(len, texts)) <= 200

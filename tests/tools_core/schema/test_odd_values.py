@@ -1,0 +1,222 @@
+"""Whatever Python value comes: an answer, no exception, no change of the value."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, namedtuple
+from datetime import date
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from typing import Any
+
+import pytest
+
+from tools_core._schema import Validator, compile_schema
+
+TREE = {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}
+ANYTHING = compile_schema(True)
+OBJECT = compile_schema(
+    {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "x": {"type": "number"}, "s": {"type": "string"}, "any": {}},
+        "additionalProperties": False,
+    }
+)
+
+
+class Color(StrEnum):
+    RED = "red"
+
+
+class Size(IntEnum):
+    BIG = 3
+
+
+class Hostile:
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __hash__(self) -> int:
+        return 7
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    __class__ = dict  # type: ignore[assignment]
+
+
+def said(validator: Validator, value: Any) -> list[str]:
+    return [str(problem) for problem in validator.check(value).problems]
+
+
+def nested(depth: int, wrap: Any = lambda inner: [inner]) -> Any:
+    value: Any = wrap(None)
+    for _ in range(depth - 1):
+        value = wrap(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"x": math.nan}, "x must be a finite number, got NaN"),
+        ({"x": -math.inf}, "x must be a finite number, got -Infinity"),
+        ({"n": math.nan}, "n must be a finite number, got NaN"),
+        ({"s": "\ud800"}, "s must not contain lone surrogates"),
+        ({"any": ["\udfff"]}, "any[0] must not contain lone surrogates"),
+        ({"any": {"\udfff": 1}}, 'any must not contain lone surrogates, got the member name "\\udfff"'),
+        ({"any": {1, 2}}, "any must be JSON, got a set"),
+        ({"any": b"x"}, "any must be JSON, got a bytes"),
+        ({"n": Decimal(1)}, "n must be JSON, got a Decimal"),
+        ({"s": date(2024, 1, 1)}, "s must be JSON, got a date"),
+        ({"any": Hostile()}, "any must be JSON, got a Hostile"),
+        ({"any": {1: 2}}, "any must have text as member names, got 1"),
+        ({1: 2}, "must have text as member names, got 1"),
+        ({(1, 2): 2}, "must have text as member names, got an array of 2"),
+        (Hostile(), "must be JSON, got a Hostile"),
+    ],
+)
+def test_what_is_no_json_is_one_problem_with_its_path(value: Any, text: str) -> None:
+    assert said(OBJECT, value) == [text]
+    assert not OBJECT.accepts(value)
+
+
+def test_what_is_no_json_hides_no_other_problem() -> None:
+    assert said(OBJECT, {"x": math.nan, "n": "two", "any": {3}, "m": 1}) == [
+        "x must be a finite number, got NaN",
+        "any must be JSON, got a set",
+        'n must be an integer, got "two"',
+        'unknown argument "m": expected n, x, s, any',
+    ]
+
+
+def test_subclasses_of_the_json_types_are_taken_as_what_they_are() -> None:
+    point = namedtuple("point", "x y")  # noqa: PYI024
+    value = OrderedDict(s=Color.RED, n=Size.BIG, any=point(1, (2, Color.RED)))
+    checked = OBJECT.check(value)
+    assert (checked.problems, checked.repairs) == ([], [])
+    assert checked.value == {"s": "red", "n": 3, "any": [1, [2, "red"]]}
+    assert [type(part) for part in checked.value.values()] == [str, int, list]
+    assert type(checked.value) is dict
+    assert not OBJECT.accepts(value)
+
+
+def test_a_key_that_hides_its_type_is_answered() -> None:
+    assert said(OBJECT, {Color.RED: 1}) == ['unknown argument "red": expected n, x, s, any']
+    assert said(OBJECT, {Hostile(): 1}) == ["must have text as member names, got a Hostile"]
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**5_000), 2**64], ids=["400 digits", "5000 digits", "64 bits"])
+def test_integers_of_any_size_are_numbers(number: int) -> None:
+    assert OBJECT.accepts({"n": number})
+    for keywords in (
+        {"minimum": 0.5},
+        {"maximum": 1e300},
+        {"multipleOf": 0.1},
+        {"multipleOf": 3},
+        {"enum": [1.5]},
+    ):
+        compile_schema(keywords).check(number)
+        compile_schema(keywords).accepts(number)
+
+
+@pytest.mark.parametrize(
+    "schema", [True, {"type": "array"}, {"items": {"$ref": "#"}}, {"uniqueItems": True}, {"enum": [[]]}]
+)
+def test_absurd_depth_is_a_problem_and_no_crash(schema: Any) -> None:
+    validator = compile_schema(schema)
+    deep = nested(100_000)
+    assert any(text.endswith("is nested too deeply (limit 64)") for text in said(validator, deep))
+    assert not validator.accepts(deep)
+    assert validator.count(deep) is None
+    while deep:  # taken apart by hand: a deep structure may overflow the stack when it is freed
+        deep = deep.pop()
+
+
+@pytest.mark.parametrize(
+    ("schema", "wrap"),
+    [(True, lambda inner: [inner]), (TREE, lambda inner: {"next": inner} if inner is not None else {})],
+    ids=["free-form", "recursive"],
+)
+def test_the_limit_of_depth_is_exact(schema: Any, wrap: Any) -> None:
+    validator = compile_schema(schema)
+    assert said(validator, nested(64, wrap)) == []
+    assert "is nested too deeply (limit 64)" in said(validator, nested(65, wrap))[0]
+    assert validator.accepts(nested(50, wrap))
+    assert not validator.accepts(nested(65, wrap))
+
+
+def test_a_list_or_dict_that_contains_itself_is_a_problem() -> None:
+    loop: list[Any] = [1]
+    loop += [loop, loop]
+    assert said(ANYTHING, loop) == ["[1] must not contain itself", "[2] must not contain itself"]
+    table: dict[str, Any] = {}
+    table["any"] = table
+    assert said(OBJECT, table) == ["any must not contain itself"]
+    assert not ANYTHING.accepts(loop)
+    assert not OBJECT.accepts(table)
+
+
+def test_a_full_stack_is_answered_as_too_deep() -> None:
+    validator = compile_schema(TREE)
+    value = nested(60, lambda inner: {"next": inner} if inner is not None else {})
+    validator.accepts({}), validator.count({}), validator.check({"next": 1})
+
+    def at_the_end_of_the_stack() -> tuple[bool, int | None, list[str]]:
+        try:
+            return at_the_end_of_the_stack()
+        except RecursionError:
+            return validator.accepts(value), validator.count(value), said(validator, value)
+
+    accepted, count, texts = at_the_end_of_the_stack()
+    assert accepted is (count is not None)
+    assert texts in ([], ["is nested too deeply (limit 64)"])
+
+
+def test_closed_objects_deeper_than_the_limit_are_refused_by_every_way_of_asking() -> None:
+    schema: dict[str, Any] = {"type": "null"}
+    value = None
+    for depth in range(1, 80):
+        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
+        value = {"a": value}
+        if depth in (50, 64, 65, 79):
+            validator = compile_schema(schema)
+            assert (said(validator, value) == []) is (depth <= 64)
+            assert not (validator.accepts(value) and depth > 64)
+            assert validator.count(value) in ((depth, None) if depth <= 64 else (None,))
+
+
+def test_a_choice_of_recursive_objects_takes_no_exponential_time() -> None:
+    def operation(name: str, tag: dict[str, Any]) -> dict[str, Any]:
+        sides = {side: {"$ref": "#"} for side in ("left", "right")}
+        properties = {**sides, name: tag}
+        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+    leaf = {"type": "integer"}
+    tagged = [operation("op", {"const": "add"}), operation("op", {"const": "times"}), leaf]
+    untagged = [operation("op", {"type": "string"}), operation("op", {"type": "integer"}), leaf]
+    for branches in (tagged, untagged):
+        value: Any = 1
+        for depth in range(1, 41):
+            value = {"left": value, "right": 2, "op": "times" if branches is tagged else depth}
+        validator = compile_schema({"anyOf": branches})
+        assert validator.accepts(value)
+        assert said(validator, value) == []
+        value["left"]["left"]["op"] = 1.5
+        assert not validator.accepts(value)
+        assert said(validator, value)
+
+
+def test_alternatives_inside_alternatives_take_no_exponential_time() -> None:
+    step = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "number"}}}
+    closed = {**step, "unevaluatedProperties": False}
+    for branches in (
+        [step, closed],
+        [{**step, "required": ["x"]}, {**step, "required": ["y"]}, {"type": "null"}],
+    ):
+        for keyword in ("anyOf", "oneOf"):
+            validator = compile_schema({keyword: branches})
+            for last in (1, "x", {"n": "two"}):
+                value = nested(40, lambda inner, last=last: {"next": last if inner is None else inner, "n": 1})
+                validator.check(value)
+                validator.accepts(value)

@@ -1,0 +1,136 @@
+"""A schema that cannot be enforced is refused when it is compiled, never by accepting everything."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from tools_core._errors import SchemaError
+from tools_core._schema import compile_schema
+
+ITSELF: dict[str, Any] = {}
+ITSELF["not"] = ITSELF
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "advice"),
+    [
+        ({"$anchor": "x"}, "#/$anchor", "$defs"),
+        ({"$dynamicRef": "#x"}, "#/$dynamicRef", "$ref"),
+        ({"$dynamicAnchor": "x"}, "#/$dynamicAnchor", "$ref"),
+        ({"$vocabulary": {}}, "#/$vocabulary", "leave it out"),
+        ({"$recursiveRef": "#"}, "#/$recursiveRef", '"$ref": "#"'),
+        ({"$schema": "https://example.com/mine"}, "#/$schema", "2020-12"),
+        ({"properties": {"a": {"$id": "b"}}}, "#/properties/a/$id", "$defs"),
+        ({"$ref": "https://example.com/s"}, "#/$ref", "#/$defs/name"),
+        ({"$ref": "#/$defs/none"}, "#/$ref", "leads nowhere"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "#/$ref", "back to itself"),
+        ({"anyOf": [{"$ref": "#"}]}, "#/anyOf/0/$ref", "back to itself"),
+        ({"dependencies": {}}, "#/dependencies", "dependentRequired"),
+        ({"items": [{}]}, "#/items", "prefixItems"),
+        ({"minimum": 1, "exclusiveMinimum": True}, "#/exclusiveMinimum", "a number"),
+        ({"properties": {"a": {"required": True}}}, "#/properties/a/required", "an array of property names"),
+        ({"type": "int"}, "#/type", "integer"),
+        ({"type": []}, "#/type", "array of them"),
+        ({"type": {"a": 1}}, "#/type", "one of"),
+        ({"enum": "abc"}, "#/enum", "an array"),
+        ({"minLength": -1}, "#/minLength", "0 or more"),
+        ({"maxItems": 1.5}, "#/maxItems", "whole number"),
+        ({"maxLength": "5"}, "#/maxLength", "whole number"),
+        ({"multipleOf": 0}, "#/multipleOf", "above 0"),
+        ({"maximum": True}, "#/maximum", "a number"),
+        ({"uniqueItems": 1}, "#/uniqueItems", "true or false"),
+        ({"pattern": 1}, "#/pattern", "a string"),
+        ({"required": [1]}, "#/required", "names"),
+        ({"properties": []}, "#/properties", "an object of schemas"),
+        ({"properties": {"a": "string"}}, "#/properties/a", "a schema"),
+        ({"properties": {"a": None}}, "#/properties/a", "a schema"),
+        ({"allOf": []}, "#/allOf", "an array of schemas"),
+        ({"anyOf": {"type": "string"}}, "#/anyOf", "an array of schemas"),
+        ({"not": 1}, "#/not", "a schema"),
+        ({"dependentRequired": {"a": "b"}}, "#/dependentRequired", "lists of names"),
+        ({"$defs": {"unused": {"$anchor": "x"}}}, "#/$defs/unused/$anchor", "$ref"),
+        ({"$ref": "#/extra", "extra": {"type": "int"}}, "#/extra/type", "integer"),
+        ({"enum": [{1, 2}]}, "#/enum", "must be JSON, got a set"),
+        ({"maximum": float("nan")}, "#", "must be JSON, got NaN"),
+        ({"const": "\ud800"}, "#", "must be JSON"),
+        ({"properties": {1: True}}, "#/properties", "text as member names"),
+        (ITSELF, "#/not/not/not", "contains itself"),
+        ("string", "#", "must be a schema"),
+        (None, "#", "must be a schema"),
+    ],
+)
+def test_what_is_not_enforced_is_refused_with_the_place_and_what_would_work(
+    schema: Any, place: str, advice: str
+) -> None:
+    with pytest.raises(SchemaError) as refusal:
+        compile_schema(schema)
+    assert str(refusal.value).startswith(f"the schema at {place}")
+    assert advice in str(refusal.value)
+    assert len(str(refusal.value)) <= 400
+
+
+def test_annotations_and_unknown_keywords_constrain_nothing() -> None:
+    validator = compile_schema(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "format": "email",
+            "default": 3,
+            "x-mine": {"type": 7},
+        }
+    )
+    assert validator.accepts("no address")
+
+
+def test_words_in_a_default_or_an_enum_are_no_keywords() -> None:
+    odd = {"type": "object", "enum": [{"$ref": "#/none", "$id": "x"}], "default": {"$ref": "#/none"}}
+    branches = [{**odd, "properties": {"a": {"$ref": "#"}}}, {"type": "array", "items": {"$ref": "#"}}]
+    validator = compile_schema({"anyOf": branches, "properties": {"$ref": {"type": "null"}}})
+    assert validator.check({"$ref": "#/none", "$id": "x"}, repair=False).problems
+    assert validator.check([[]]).problems == []
+
+
+def test_a_later_change_of_the_schema_changes_nothing() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    validator = compile_schema(schema)
+    schema["properties"]["a"]["type"] = "string"  # type: ignore[index]
+    assert validator.accepts({"a": 1})
+    assert not validator.accepts({"a": "x"})
+
+
+def test_any_mapping_is_a_schema() -> None:
+    validator = compile_schema(MappingProxyType({"type": "array", "items": MappingProxyType({"type": "null"})}))
+    assert validator.accepts([None])
+    assert not validator.accepts([1])
+
+
+def test_a_trusted_schema_is_compiled_at_its_first_use() -> None:
+    validator = compile_schema({"type": "int"}, trusted=True)
+    with pytest.raises(KeyError):
+        validator.check(1)
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_open"),
+    [
+        (True, True),
+        (False, False),
+        ({}, True),
+        ({"type": "string"}, False),
+        ({"enum": [1]}, False),
+        ({"type": "object"}, True),
+        ({"type": "object", "additionalProperties": False}, False),
+        ({"type": "object", "additionalProperties": {"type": "null"}}, False),
+        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, True),
+        ({"type": "array"}, True),
+        ({"type": "array", "items": {"type": "null"}}, False),
+        ({"anyOf": [{"type": "null"}, {"type": "array"}]}, True),
+        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, False),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}, False),
+        ({"type": "array", "items": {"$ref": "#"}}, True),
+    ],
+)
+def test_open_is_what_has_a_free_form_or_recursive_part(schema: Any, is_open: bool) -> None:
+    assert compile_schema(schema).is_open is is_open

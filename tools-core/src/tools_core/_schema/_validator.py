@@ -1,0 +1,111 @@
+"""One schema, compiled once: a fast yes, and a full explanation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from tools_core._schema._generate import generate
+from tools_core._schema._kinds import is_open
+from tools_core._schema._report import Checked
+from tools_core._schema._value import DEPTH_LIMIT, members, plain
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tools_core._problem import Problem
+    from tools_core._schema._hurry import Hurry
+    from tools_core._schema._nodes import Nodes
+    from tools_core._schema._pointer import Schema
+    from tools_core._schema._report import Node
+
+
+def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -> Validator:
+    """Make the validator of a JSON Schema 2020-12.
+
+    `trusted` is for schemas that this library wrote itself: they are neither examined nor copied.
+
+    Raises:
+        SchemaError: the schema is malformed or asks for what is not enforced; names the place and the way out.
+    """
+    if trusted:
+        return Validator(schema)  # type: ignore[arg-type]  # trusted to hold dicts, not any Mapping
+    from tools_core._schema._examine import examine  # only schemas from outside need it
+
+    return Validator(examine(schema))
+
+
+class Validator:
+    """A compiled schema; each way of asking is built when it is first used."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def check(self, value: Any, *, repair: bool = True) -> Checked:
+        """Say everything that is wrong with `value`, repairing what can be repaired without a loss.
+
+        Neither raises nor changes `value`, whatever it is.
+        """
+        report = Checked(value, repair)
+        try:
+            if type(value) is dict and self._hurry is not None:
+                if self._hurry(value, report):
+                    return report
+                report = Checked(value, repair)
+            given = value if members(value) is not None else plain(value, None, report)
+            out = self._node(given, None, report)
+        except RecursionError:  # the caller's own stack was nearly full
+            report.say(None, f"is nested too deeply (limit {DEPTH_LIMIT})")
+            return report
+        # A repair for one keyword can break another: only what is valid as repaired counts.
+        if report.repairs and (report.problems or not self._is_valid(out)):
+            unrepaired = self.check(value, repair=False)
+            if not report.problems or len(unrepaired.problems) <= len(report.problems):
+                return unrepaired
+        if report.problems:
+            report.problems = _unique(report.problems)
+            return report
+        report.value = out
+        return report
+
+    def _is_valid(self, value: Any) -> bool:
+        return self.accepts(value) or not self.check(value, repair=False).problems
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        """`accepts(value)`: True only if `value` is valid exactly as it stands; False means "ask `check`"."""
+        return generate(self._schema, self._compiled, counting=False)
+
+    @cached_property
+    def count(self) -> Callable[[Any], int | None]:
+        """`count(value)`: the same for parsed JSON text free of lone surrogates; its object members, or None."""
+        return generate(self._schema, self._compiled, counting=True)
+
+    def _compiled(self, schema: Schema) -> Node:
+        return self._nodes.node(schema)
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether some part is free-form or recursive."""
+        return is_open(self._schema, self._schema)
+
+    @cached_property
+    def _nodes(self) -> Nodes:
+        from tools_core._schema._nodes import Nodes  # valid arguments never load what explains
+
+        return Nodes(self._schema)
+
+    @cached_property
+    def _hurry(self) -> Hurry | None:
+        from tools_core._schema._hurry import hurry  # a part of explaining, see above
+
+        return hurry(self._schema, self._nodes)
+
+    @cached_property
+    def _node(self) -> Node:
+        return self._nodes.node(self._schema)
+
+
+def _unique(problems: list[Problem]) -> list[Problem]:
+    return problems if len(problems) == 1 else list({str(problem): problem for problem in problems}.values())
