@@ -13,6 +13,9 @@ import pytest
 
 import tools_core
 
+# Not the environment's own interpreter: this repository's packages are installed there, and would be listed.
+PYTHON = sys._base_executable
+
 SOURCES = [Path(tools_core.__file__).parents[1], Path(tools_core.__file__).parents[3] / "scaffold/src"]
 
 WEATHER = '''
@@ -163,7 +166,7 @@ def ask_tools(environment, tmp_path):
 
     def run(*words, stdin="", **variables):
         done = subprocess.run(
-            [sys.executable, "-m", "tools_core", *words],
+            [PYTHON, "-m", "tools_core", *words],
             input=stdin,
             capture_output=True,
             encoding="utf-8",
@@ -182,7 +185,7 @@ def on_terminal(environment, tmp_path):
     """Run `ask-tools` on a terminal of its own, type `typed`, and return the exit code and what it showed."""
     pty = pytest.importorskip("pty", reason="only on systems with pseudo-terminals", exc_type=ImportError)
 
-    def run(*words, typed="", program=(sys.executable, "-m", "tools_core")):
+    def run(*words, typed="", program=(PYTHON, "-m", "tools_core")):
         child, terminal = pty.fork()
         if child == 0:
             os.chdir(tmp_path)

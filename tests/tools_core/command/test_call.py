@@ -198,7 +198,7 @@ def test_an_interrupt_ends_with_130_and_no_traceback(environment, site):
             threading.Event().wait()
     """
     site.install("tools-wait", {"wait": "wait"}, source)
-    command = [sys.executable, "-m", "tools_core", "call", "wait"]
+    command = [sys._base_executable, "-m", "tools_core", "call", "wait"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)

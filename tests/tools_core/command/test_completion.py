@@ -129,7 +129,7 @@ def program(environment, tmp_path):
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "ask-tools"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m tools_core "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec {sys._base_executable} -m tools_core "$@"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     environment["PATH"] = f"{folder}{os.pathsep}{environment['PATH']}"
     return script

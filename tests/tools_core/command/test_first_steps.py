@@ -51,7 +51,9 @@ def test_the_version_is_told_without_loading_anything(ask_tools, environment):
         "from tools_core._command import main; main(['--version'])\n"
         "print(sorted(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys._base_executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     loaded = done.stdout.splitlines()[1]
     assert loaded == str(["__future__", "tools_core", "tools_core._command", "tools_core._version"])
 

@@ -172,7 +172,7 @@ def test_a_reader_that_stops_reading_is_no_error(environment, site):
     site.install("tools-a", {"get": "get"}, GET)
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-m", "tools_core", "list"]
+    command = [sys._base_executable, "-m", "tools_core", "list"]
     done = subprocess.run(command, env=environment, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")

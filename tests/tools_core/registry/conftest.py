@@ -65,14 +65,14 @@ def site(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run_python(site):
-    """Run code in a fresh interpreter which sees the site, and return what it printed."""
+    """Run code in a fresh interpreter which sees the site and no other packages, and return what it printed."""
 
     def run(code, **environment):
         source = Path(sys.modules["tools_core"].__file__).parents[1]
         path = os.pathsep.join([str(site.folder), str(source)])
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASK_TOOLS")}
         done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
+            [sys.executable, "-S", "-c", textwrap.dedent(code)],
             capture_output=True,
             text=True,
             check=False,
