@@ -237,8 +237,9 @@ def test_from_dict_refuses_what_is_no_result():
 
 def test_a_result_cannot_be_changed():
     result = Result.ok([1], metadata={"a": 1})
-    with pytest.raises(AttributeError, match="cannot be changed"):
-        result.output = 2
+    for name in ("is_ok", "output", "error_message", "error_type", "metadata", "content", "exception", "other"):
+        with pytest.raises(AttributeError):
+            setattr(result, name, 2)
     with pytest.raises(AttributeError):
         del result.output
     with pytest.raises(TypeError):

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tools_core._problem import Problem
 
 
+_SHOWN = 20  # problems that one message spells out
+
+
 class ToolError(Exception):
     """Raise for an expected failure; the model reads `message` as it stands.
 
@@ -33,15 +36,23 @@ class ToolError(Exception):
 
 
 class InvalidArguments(ToolError):
-    """The arguments do not fit the schema; `problems` has every reason, each with its path."""
+    """The arguments do not fit the schema; `problems` has every reason, each with its path.
 
-    def __init__(self, problems: Sequence[Problem], reason: str = "invalid_arguments") -> None:
-        shown = [str(problem) for problem in problems[:20]]
-        if len(problems) > len(shown):
-            shown.append(f"and {len(problems) - len(shown)} more problems")
-        super().__init__("; ".join(shown), "validation_error")
+    `reason` names what is wrong with arguments that could not even be read: `invalid_json`, `duplicate_key` and so on.
+    """
+
+    def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:
+        super().__init__(join_problems(problems), "validation_error")
         self.problems = tuple(problems)
         self.reason = reason
+
+
+def join_problems(problems: Sequence[object]) -> str:
+    """Write problems in one line; of very many, the first ones and the number of the others."""
+    shown = [str(problem) for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        shown.append(f"and {len(problems) - _SHOWN} more problems")
+    return "; ".join(shown)
 
 
 class DefinitionError(TypeError, ValueError):

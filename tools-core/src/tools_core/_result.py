@@ -8,7 +8,7 @@ from tools_core._frozen import FrozenDict
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any, NoReturn, Self
+    from typing import Any, Self
 
 EMPTY: Mapping[str, Any] = FrozenDict()
 
@@ -28,44 +28,21 @@ ERROR_TYPES = (
 )
 
 
-class _Fields:
-    """The mutable twin that a `Result` is filled as, because a frozen object is slow to fill."""
-
-    __slots__ = ("_content", "error_message", "error_type", "exception", "is_ok", "metadata", "output")
-
-    def __init__(
-        self,
-        is_ok: bool,
-        output: Any,
-        metadata: Mapping[str, Any],
-        content: Any = None,
-        error_message: str | None = None,
-        error_type: str | None = None,
-        exception: BaseException | None = None,
-    ) -> None:
-        self.is_ok = is_ok
-        self.output = output
-        self.metadata = metadata
-        self._content = content
-        self.error_message = error_message
-        self.error_type = error_type
-        self.exception = exception
-
-
-class Result(_Fields):
+class Result:
     """The outcome of a call, made by `Result.ok`, `Result.error`, `Result.halt`, `Result.text` or `Result.json`.
 
-    `output` is the tool's own value, `content` is what the model reads of it, `exception` is for the developer: it is
-    never serialised and no part of equality. Results are equal when they serialise alike. Nothing can be reassigned.
+    Nothing of it can be reassigned. Results are equal when they serialise alike.
     """
 
-    __slots__ = ()
-    is_ok: bool
-    output: Any
-    metadata: Mapping[str, Any]
-    error_message: str | None
-    error_type: str | None
-    exception: BaseException | None
+    __slots__ = ("_content", "_error_message", "_error_type", "_exception", "_is_ok", "_metadata", "_output")
+
+    _is_ok: bool
+    _output: Any
+    _metadata: Mapping[str, Any]
+    _content: Any
+    _error_message: str | None
+    _error_type: str | None
+    _exception: BaseException | None
 
     def __init__(self) -> None:
         raise TypeError(
@@ -108,26 +85,71 @@ class Result(_Fields):
         return cls._make(True, value, EMPTY, to_json_text(value))
 
     @classmethod
-    def _make(cls, *fields: Any, **named: Any) -> Self:
-        made = _Fields(*fields, **named)
-        made.__class__ = cls
-        return made  # type: ignore[return-value]
+    def _make(
+        cls,
+        is_ok: bool,
+        output: Any,
+        metadata: Mapping[str, Any],
+        content: Any = None,
+        error_message: str | None = None,
+        error_type: str | None = None,
+        exception: BaseException | None = None,
+    ) -> Self:
+        made = object.__new__(cls)
+        made._is_ok = is_ok
+        made._output = output
+        made._metadata = metadata
+        made._content = content
+        made._error_message = error_message
+        made._error_type = error_type
+        made._exception = exception
+        return made
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the tool did what it was asked; a halt is ok, too."""
+        return self._is_ok
+
+    @property
+    def output(self) -> Any:
+        """The tool's own value; None for an error."""
+        return self._output
+
+    @property
+    def error_message(self) -> str | None:
+        """What was wrong, and what would work."""
+        return self._error_message
+
+    @property
+    def error_type(self) -> str | None:
+        """One of the documented error types, or the tool's own."""
+        return self._error_type
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What else there is to say; cannot be changed."""
+        return self._metadata
+
+    @property
+    def exception(self) -> BaseException | None:
+        """What the tool raised, for the developer: never serialised, and no part of equality."""
+        return self._exception
 
     @property
     def is_error(self) -> bool:
-        return not self.is_ok
+        return not self._is_ok
 
     @property
     def is_halted(self) -> bool:
         """Whether the conversation must end after this result."""
-        return self.metadata.get("halted") is True
+        return self._metadata.get("halted") is True
 
     @property
     def content(self) -> str | tuple[str | Block, ...]:
         """What the model reads: text, JSON for structured data, or content blocks (text as `str` among them)."""
-        if not self.is_ok:
-            return self.error_message or ""
-        value = self.output if self._content is None else self._content
+        if not self._is_ok:
+            return self._error_message or ""
+        value = self._output if self._content is None else self._content
         if isinstance(value, Block):
             return (value,)
         if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
@@ -137,8 +159,8 @@ class Result(_Fields):
     def with_metadata(self, more: Mapping[str, Any]) -> Self:
         """The same result with `more` metadata."""
         return self._make(
-            self.is_ok, self.output, _frozen({**self.metadata, **more}), self._content,
-            self.error_message, self.error_type, self.exception,
+            self._is_ok, self._output, _frozen({**self._metadata, **more}), self._content,
+            self._error_message, self._error_type, self._exception,
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,13 +168,13 @@ class Result(_Fields):
         from tools_core._jsonable import clean  # only what is stored or sent is serialised
 
         out: dict[str, Any] = {
-            "ok": self.is_ok,
-            "output": clean(self.output),
-            "error": self.error_message,
-            "metadata": clean(self.metadata),
+            "ok": self._is_ok,
+            "output": clean(self._output),
+            "error": self._error_message,
+            "metadata": clean(self._metadata),
         }
-        if self.error_type is not None:
-            out["error_type"] = self.error_type
+        if self._error_type is not None:
+            out["error_type"] = self._error_type
         if self._content is not None:
             out["content"] = clean(self._content)
         return out
@@ -181,8 +203,8 @@ class Result(_Fields):
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        failed = f"error={self.error_message!r}, type={self.error_type!r}"
-        shown = f"ok={self.output!r}" if self.is_ok else failed
+        failed = f"error={self._error_message!r}, type={self._error_type!r}"
+        shown = f"ok={self._output!r}" if self._is_ok else failed
         return f"<Result {shown}{', halted' if self.is_halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
@@ -196,35 +218,36 @@ class Result(_Fields):
 
         return json.dumps(self.to_dict(), sort_keys=True)  # as text: 1, 1.0 and true are equal in Python
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError(f"a Result cannot be changed: make another, or use with_metadata (tried to set {name})")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Result cannot be changed (tried to delete {name})")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
-            self.is_ok,
-            self.output,
-            dict(self.metadata),
+            self._is_ok,
+            self._output,
+            dict(self._metadata),
             self._content,
-            self.error_message,
-            self.error_type,
+            self._error_message,
+            self._error_type,
         )
 
 
 def success(output: Any) -> Result:
-    """`Result.ok(output)`, for the path of every call."""
-    made = _Fields(True, output, EMPTY)
-    made.__class__ = Result
-    return made  # type: ignore[return-value]
+    """`Result.ok(output)`, without a step too many: every call makes one."""
+    made = object.__new__(Result)
+    made._is_ok = True
+    made._output = output
+    made._metadata = EMPTY
+    made._content = made._error_message = made._error_type = made._exception = None
+    return made
 
 
 def failure(message: str, type: str) -> Result:
-    """`Result.error(message, type=type)`, for the path of every refused call."""
-    made = _Fields(False, None, EMPTY, None, message, type)
-    made.__class__ = Result
-    return made  # type: ignore[return-value]
+    """`Result.error(message, type=type)`, in the same way: every refused call makes one."""
+    made = object.__new__(Result)
+    made._is_ok = False
+    made._metadata = EMPTY
+    made._error_message = message
+    made._error_type = type
+    made._output = made._content = made._exception = None
+    return made
 
 
 def _restore(is_ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Result:

@@ -10,7 +10,7 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from tools_core._call import ToolCall
 from tools_core._context import Context
-from tools_core._errors import Halt, InvalidArguments, ToolError
+from tools_core._errors import Halt, InvalidArguments, ToolError, join_problems
 from tools_core._json import parse, proven
 from tools_core._problem import Problem, clip, show
 from tools_core._result import Result, failure, success
@@ -40,20 +40,30 @@ Begun: TypeAlias = "tuple[dict[str, Any], Context | None, Sequence[str]]"
 def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, Any]) -> Begun | Result:
     """Validate, convert and inject; a Result where the call ends here."""
     spec = tool._spec
+    repairs = _NONE
     try:
-        arguments, notes = read_arguments(spec, given, keywords, tool.strict)
-        if arguments is None:
-            return failure(str(notes[0]) if len(notes) == 1 else InvalidArguments(notes).message, "validation_error")
+        if type(given) is dict and not keywords:  # at once, for the commonest form
+            arguments, is_valid = given, spec.accepts(given)
+        else:
+            arguments, is_valid = receive(spec, given, keywords)
+        if not is_valid:
+            texts = spec.refusals(arguments)
+            if texts:
+                return failure(texts[0] if len(texts) == 1 else join_problems(texts), "validation_error")
+            arguments, repairs = explain(spec, arguments, tool.strict)
+        if spec.convert is not None:
+            arguments = spec.convert(arguments)
     except InvalidArguments as error:
-        return Result.error(error.message, type=error.type, metadata={"reason": error.reason}, exception=error)
+        known = None if error.reason is None else {"reason": error.reason}
+        return Result.error(error.message, type=error.type, metadata=known)
     if spec.context is not None or tool.timeout is not None or context is not None:
         context = (context or Context()).for_call(tool.timeout, given.id if type(given) is ToolCall else None)
         if spec.context is not None:
             arguments = {**arguments, spec.context: context}
-    return arguments, context, notes
+    return arguments, context, repairs
 
 
-_NONE: Sequence[Any] = ()
+_NONE: Sequence[str] = ()
 
 
 def succeed(value: Any, repairs: Sequence[str]) -> Result:
@@ -79,28 +89,24 @@ def fail(error: BaseException, repairs: Sequence[str]) -> Result:
     return _noted(result, repairs)
 
 
-def read_arguments(
-    spec: Spec, given: Any, keywords: Mapping[str, Any], strict: bool
-) -> tuple[dict[str, Any] | None, Sequence[Any]]:
-    """Valid arguments and the repairs made, or None and the problems; InvalidArguments for text that is no object."""
-    text = None
-    if type(given) is not dict or keywords:
-        text, given = _object(given, keywords)
-    notes = _NONE
+def receive(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The arguments as one dict, and whether they are valid as they stand; InvalidArguments if they are no object."""
+    text, arguments = _object(given, keywords)
     if text is None:
-        is_valid = spec.accepts(given)
-    else:
-        members = spec.count(given)
-        is_valid = members is not None and proven(text, members)
-        if not is_valid:
-            given = parse(text, exactly=True)[1]
-            is_valid = spec.accepts(given)
-    if not is_valid:
-        checked = spec.check(given, repair=not strict)
-        if checked.problems:
-            return None, checked.problems
-        given, notes = checked.value, checked.repairs
-    return (given if spec.convert is None else spec.convert(given)), notes
+        return arguments, spec.accepts(arguments)
+    members = spec.count(arguments)
+    if members is not None and proven(text, members):
+        return arguments, True
+    arguments = parse(text, exactly=True)[1]
+    return arguments, spec.accepts(arguments)
+
+
+def explain(spec: Spec, arguments: dict[str, Any], strict: bool) -> tuple[dict[str, Any], Sequence[str]]:
+    """The arguments repaired, and the repairs made; InvalidArguments with every problem where that is not possible."""
+    checked = spec.check(arguments, repair=not strict)
+    if checked.problems:
+        raise InvalidArguments(checked.problems)
+    return checked.value, checked.repairs
 
 
 def _object(given: Any, keywords: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:

@@ -21,12 +21,13 @@ _TAKES_KEYWORDS = 0x08  # inspect.CO_VARKEYWORDS
 class Spec:
     """The frozen definition of one tool's arguments.
 
-    `accepts`, `count` and `check` are the validator's own, each compiled at its first call.
+    `accepts`, `count`, `refusals` and `check` are the validator's own, each compiled at its first call.
     """
 
     __slots__ = (
         "_validator", "accepts", "check", "context", "convert", "count",
         "input_schema", "is_async", "output_schema", "packed",
+        "refusals",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,7 @@ class Spec:
         self._validator = validator
         self.accepts: Callable[[Any], bool] = self._first_accepts
         self.count: Callable[[Any], int | None] = self._first_count
+        self.refusals: Callable[[dict[Any, Any]], list[str] | None] = self._first_refusals
         self.check: Callable[..., Checked] = self._first_check
 
     @property
@@ -72,6 +74,10 @@ class Spec:
     def _first_count(self, value: Any) -> int | None:
         self.count = self.validator.count
         return self.count(value)
+
+    def _first_refusals(self, value: dict[Any, Any]) -> list[str] | None:
+        self.refusals = self.validator.refusals
+        return self.refusals(value)
 
     def _first_check(self, value: Any, *, repair: bool = True) -> Checked:
         self.check = self.validator.check

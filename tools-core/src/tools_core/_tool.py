@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tools_core._errors import DefinitionError, InvalidArguments
+from tools_core._errors import DefinitionError
 from tools_core._frozen import FrozenDict, FrozenList
 from tools_core._naming import check_name, derive_name
 from tools_core._result import Result
@@ -13,9 +13,10 @@ from tools_core._run import (
     arun_body,
     awaitable,
     begin,
+    explain,
     fail,
     finish,
-    read_arguments,
+    receive,
     run_body,
     succeed,
 )
@@ -144,13 +145,16 @@ class Tool:
 
         InvalidArguments when the arguments do not fit. No time limit is enforced.
         """
-        ready, problems = read_arguments(self._spec, arguments, {}, self.strict)
-        if ready is None:
-            raise InvalidArguments(problems)
-        if self._spec.context is not None:
+        spec = self._spec
+        ready, is_valid = receive(spec, arguments, {})
+        if not is_valid:
+            ready, _ = explain(spec, ready, self.strict)
+        if spec.convert is not None:
+            ready = spec.convert(ready)
+        if spec.context is not None:
             from tools_core._context import Context  # loaded already, by _run
 
-            ready = {**ready, self._spec.context: (context or Context()).for_call(self.timeout)}
+            ready = {**ready, spec.context: (context or Context()).for_call(self.timeout)}
         return self.execute(**ready)
 
     @property

@@ -49,7 +49,7 @@ def _parse_json(key: str, text: str) -> Any:
     try:
         return _json_value(text)
     except InvalidArguments as error:
-        reason = error.reason.replace("_", " ")
+        reason = (error.reason or "").replace("_", " ")
         hint = f"for plain text write {key[:-1]}=TEXT"
         raise CommandError(f"{key}= takes JSON, got {show(text)} ({reason})", hint) from error
 

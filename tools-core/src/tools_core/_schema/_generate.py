@@ -101,7 +101,8 @@ class Writer:
         if not is_root:
             # What is written inline goes at most _BLOCKS deeper; near the limit `check` decides.
             self.reject(1, f"depth > {DEPTH_LIMIT - _BLOCKS}")
-        self.line(1, "n = 0")
+        if not root_of_accepts:
+            self.line(1, "n = 0")
         self.line(1, "try:")
         self.part(schema, "x", pad=2, level=0)
         self.line(2, "pass")
@@ -199,9 +200,12 @@ class Writer:
         self.reject(pad, f"type({x}) is not dict")
         if additional is True and not properties:
             for key in required:
-                self.reject(pad, f"{_name(key)} not in {x}")
+                self.reject(pad, f"{name_of(key)} not in {x}")
             self.part(True, x, pad, level)
             return
+        if x == "x" and required and not self.counting:
+            # A missing argument is the commonest mistake, and an exception costs as much as all the rest.
+            self.reject(pad, " or ".join(f"{name_of(key)} not in {x}" for key in required))
         for key in required:
             self.member(properties[key], x, key, pad, level)
         # What is left after the known members: first counted, which is cheaper than to look for it.
@@ -212,7 +216,7 @@ class Writer:
         optional = [key for key in properties if key not in required]
         self.line(pad, f"if {left} != {len(required)}:")
         for key in optional:
-            self.line(pad + 1, f"if {_name(key)} in {x}:")
+            self.line(pad + 1, f"if {name_of(key)} in {x}:")
             self.member(properties[key], x, key, pad + 2, level)
             self.line(pad + 2, f"{left} -= 1")
         if additional is False:
@@ -222,7 +226,7 @@ class Writer:
 
     def member(self, schema: Schema, x: str, key: str, pad: int, level: int) -> None:
         y = self.variable()
-        self.line(pad, f"{y} = {x}[{_name(key)}]")
+        self.line(pad, f"{y} = {x}[{name_of(key)}]")
         self.part(schema, y, pad, level + 1)
 
     def rest(self, properties: dict[str, Any], additional: Schema, x: str, pad: int, level: int) -> None:
@@ -299,7 +303,8 @@ def _is_choice(schema: Any) -> bool:
     return isinstance(schema, dict) and ("const" in schema or "enum" in schema)
 
 
-def _name(key: str) -> str:
+def name_of(key: str) -> str:
+    """Write a member's name as source."""
     return str.__repr__(key)
 
 

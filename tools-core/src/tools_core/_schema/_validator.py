@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._problem import Problem
-    from tools_core._schema._hurry import Hurry
     from tools_core._schema._nodes import Nodes
     from tools_core._schema._pointer import Schema
+    from tools_core._schema._refusals import Refusals
     from tools_core._schema._report import Node
 
 
@@ -49,10 +49,6 @@ class Validator:
         """
         report = Checked(value, repair)
         try:
-            if type(value) is dict and self._hurry is not None:
-                if self._hurry(value, report):
-                    return report
-                report = Checked(value, repair)
             given = value if members(value) is not None else plain(value, None, report)
             out = self._node(given, None, report)
         except RecursionError:  # the caller's own stack was nearly full
@@ -82,6 +78,13 @@ class Validator:
         """`count(value)`: the same for parsed JSON text free of lone surrogates; its object members, or None."""
         return generate(self._schema, self._compiled, counting=True)
 
+    @cached_property
+    def refusals(self) -> Refusals:
+        """`refusals(value)`: what `check` would say of a dict, where that is quick to tell, or None."""
+        from tools_core._schema._refusals import write_refusals  # a part of explaining, see below
+
+        return write_refusals(self._schema, self._nodes)
+
     def _compiled(self, schema: Schema) -> Node:
         return self._nodes.node(schema)
 
@@ -95,12 +98,6 @@ class Validator:
         from tools_core._schema._nodes import Nodes  # valid arguments never load what explains
 
         return Nodes(self._schema)
-
-    @cached_property
-    def _hurry(self) -> Hurry | None:
-        from tools_core._schema._hurry import hurry  # a part of explaining, see above
-
-        return hurry(self._schema, self._nodes)
 
     @cached_property
     def _node(self) -> Node:
