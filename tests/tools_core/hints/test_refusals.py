@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
+from typing import Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
 
 import pytest
 
@@ -155,13 +155,6 @@ def test_the_name_of_a_method_has_its_class():
 
     with pytest.raises(DefinitionError, match=r"^Weather\.execute: the parameter `x`"):
         read_signature(Weather.execute, bound=True)
-
-
-def test_an_undescribed_parameter_is_refused_where_descriptions_are_required():
-    def take(a: Annotated[int, "The a."], b: Any): ...
-
-    with pytest.raises(DefinitionError, match="take: the parameter `b`: has no description"):
-        read_signature(take, require_described=True)
 
 
 def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_forever():

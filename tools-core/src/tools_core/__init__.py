@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tools_core._context import Context
     from tools_core._errors import DefinitionError, Halt, InvalidArguments, ToolError, UnknownToolError
     from tools_core._function import tool
+    from tools_core._limits import Limits
     from tools_core._parameter import Parameter
     from tools_core._registry import Registry, registry
     from tools_core._result import Result
@@ -28,6 +29,7 @@ __all__ = [
     "Halt",
     "Image",
     "InvalidArguments",
+    "Limits",
     "Parameter",
     "Registry",
     "Result",
@@ -47,6 +49,7 @@ _HOMES = {
     "_context": ("Context",),
     "_errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
     "_function": ("tool",),
+    "_limits": ("Limits",),
     "_parameter": ("Parameter",),
     "_registry": ("Registry", "registry"),
     "_result": ("Result",),

@@ -78,13 +78,6 @@ class Draft:
         if default is MISSING and not one.required and not one.has_default:
             raise self._failure(one.name, "is declared optional, so the function needs a default for it")
 
-    def require_descriptions(self) -> None:
-        """Refuse a parameter that says nothing to the model."""
-        for name, schema in self.schema["properties"].items():
-            if "description" not in schema:
-                reason = 'has no description; write one under "Args:", or Annotated[..., "text"]'
-                raise self._failure(name, reason)
-
     def conversion(self) -> Convert | None:
         """Compose what has to happen between valid JSON and the call; None when nothing has to."""
         if not (self.converters or self.extra or self.defaults):
@@ -121,6 +114,7 @@ class Draft:
             raise Unsupported("a leading underscore says private, yet a model has to use it", "rename it")
         reading = self.reader.read(_guessed(default) if hint is MISSING else hint)
         if is_field(default):
+            self.reader.is_foreign = True
             reading = annotate(reading, [default])
             field, default = default, MISSING
         else:

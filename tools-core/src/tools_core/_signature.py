@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Signature:
     """What a function's signature and docstring say of it as a tool."""
 
-    __slots__ = ("context", "convert", "description", "input_schema", "output_schema")
+    __slots__ = ("context", "convert", "description", "input_schema", "is_foreign", "output_schema")
 
     def __init__(
         self,
@@ -29,12 +29,14 @@ class Signature:
         convert: Convert | None,
         description: str,
         output_schema: Schema | None,
+        is_foreign: bool,
     ) -> None:
         self.input_schema = input_schema
         self.context = context  # the name of the parameter that is injected and never shown
         self.convert = convert
         self.description = description
         self.output_schema = output_schema
+        self.is_foreign = is_foreign  # somebody else's objects or classes wrote a part of the schema
 
 
 def read_signature(
@@ -43,7 +45,6 @@ def read_signature(
     bound: bool = False,
     parameters: Sequence[Parameter] = (),
     docstring: str | None = None,
-    require_described: bool = False,
 ) -> Signature:
     """Define a tool by its function; DefinitionError names the function, the parameter and a fix.
 
@@ -61,9 +62,10 @@ def read_signature(
         draft.declare(parameters)
     else:
         draft.infer(texts)
-    if require_described:
-        draft.require_descriptions()
-    return Signature(draft.schema, draft.context, draft.conversion(), description, _output_schema(shape))
+    output_schema = _output_schema(shape)
+    return Signature(
+        draft.schema, draft.context, draft.conversion(), description, output_schema, draft.reader.is_foreign
+    )
 
 
 def context_parameter(function: Callable[..., Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tools_core._errors import DefinitionError
+from tools_core._errors import DefinitionError, SchemaError
 from tools_core._frozen import freeze, thaw
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -119,6 +119,8 @@ def spec_of(
         context=signature.context,
         convert=signature.convert,
         is_async=is_async(function),
+        # What our own hints read is known to be enforceable; what others wrote is refused here, if at all.
+        validator=_compiled(signature.input_schema, owner) if signature.is_foreign else None,
     )
     return spec, signature.description
 
@@ -140,7 +142,6 @@ def described(docstring: str | None) -> str:
 
 
 def _spec_of_schema(function: Callable[..., Any], owner: str, bound: bool, given: Mapping[str, Any]) -> Spec:
-    from tools_core._schema import compile_schema  # a schema from outside is refused here, if at all
     from tools_core._signature import context_parameter
 
     if not isinstance(given, Mapping):
@@ -148,10 +149,19 @@ def _spec_of_schema(function: Callable[..., Any], owner: str, bound: bool, given
     schema: dict[str, Any] = {"type": "object", "properties": {}, **thaw(dict(given))}
     if schema["type"] != "object":
         raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments are named')
-    validator = compile_schema(schema)
+    validator = _compiled(schema, owner)
     context = context_parameter(function)
     _check_names(function, owner, bound, schema, context)
     return Spec(schema, context=context, is_async=is_async(function), validator=validator)
+
+
+def _compiled(schema: dict[str, Any], owner: str) -> Validator:
+    from tools_core._schema import compile_schema  # only a schema from outside is compiled before the first call
+
+    try:
+        return compile_schema(schema)
+    except SchemaError as error:
+        raise SchemaError(f"{owner}: {error}") from None
 
 
 def _check_names(

@@ -6,8 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Result, Tool
-from tools_filesystem._bounds import Within
+from tools_core import Context, Limits, Result, Tool
 from tools_filesystem._explain import explained
 from tools_filesystem._resolve import open_folder
 from tools_filesystem._workspace import Workspace, check_path
@@ -35,7 +34,7 @@ class ListDirectory(Tool):
     def execute(
         self,
         path: Annotated[str, "The folder, relative to the workspace."] = ".",
-        limit: Annotated[int, "The most entries to list.", Within(1, 10_000)] = 1000,
+        limit: Annotated[int, "The most entries to list.", Limits(ge=1, le=10_000)] = 1000,
         *,
         context: Context,
     ) -> Result:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Result, Tool, ToolError
-from tools_filesystem._bounds import Within
+from tools_core import Context, Limits, Result, Tool, ToolError
 from tools_filesystem._explain import explained
 from tools_filesystem._lines import LINE, SCAN, ScanLimitError, Window, read_window
 from tools_filesystem._resolve import open_regular
@@ -35,8 +34,8 @@ class ReadFile(Tool):
     def execute(
         self,
         path: Annotated[str, "The file, relative to the workspace."],
-        offset: Annotated[int, "The first line to read; the file's first line is 1.", Within(1)] = 1,
-        limit: Annotated[int, "The most lines to read.", Within(1)] = 2000,
+        offset: Annotated[int, "The first line to read; the file's first line is 1.", Limits(ge=1)] = 1,
+        limit: Annotated[int, "The most lines to read.", Limits(ge=1)] = 2000,
         *,
         context: Context,
     ) -> Result:

@@ -7,8 +7,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Result, Tool, ToolError
-from tools_shell._bounds import Within
+from tools_core import Context, Limits, Result, Tool, ToolError
 from tools_shell._environment import clean_environment
 from tools_shell._process import GRACE, Ended, run
 from tools_shell._workspace import open_workdir
@@ -47,7 +46,7 @@ class Bash(Tool):
     def execute(
         self,
         command: Annotated[str, "The script, as you would type it into bash."],
-        timeout: Annotated[float, "Seconds that it may run.", Within(1, _LONGEST)] = 30,
+        timeout: Annotated[float, "Seconds that it may run.", Limits(ge=1, le=_LONGEST)] = 30,
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         *,
         context: Context,

@@ -40,6 +40,7 @@ def read_model(reader: Reader, model: Any) -> Reading:
             f"{hint_name(model)} cannot give its JSON Schema ({str(error).splitlines()[0]})",
             "give its fields types that pydantic can write as JSON Schema",
         ) from error
+    reader.is_foreign = True
     definitions = schema.pop("$defs", {})
     if not reader.is_output and getattr(model, "model_config", {}).get("extra") is None:
         for definition in (schema, *definitions.values()):

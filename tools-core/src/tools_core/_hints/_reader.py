@@ -50,11 +50,12 @@ _FIXES = {
 class Reader:
     """Reads hints; `defs` collects what the schema needs in `$defs`."""
 
-    __slots__ = ("_class", "_definitions", "_typevars", "defs", "is_output")
+    __slots__ = ("_class", "_definitions", "_typevars", "defs", "is_foreign", "is_output")
 
     def __init__(self, *, is_output: bool = False) -> None:
         self.defs: Schema = {}
         self.is_output = is_output  # the type of a result, and not of an argument
+        self.is_foreign = False  # somebody else's objects or classes wrote a part of the schema
         self._definitions: dict[Any, _Definition] = {}
         self._typevars: dict[Any, Any] = {}
         self._class: Any = None  # the class that is being read, for `Self`
@@ -89,6 +90,7 @@ class Reader:
         if origin is Union or origin is UnionType:
             return read_union(self, args)
         if origin is Annotated:
+            self.is_foreign = self.is_foreign or any(type(one) is not str for one in hint.__metadata__)
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
