@@ -1,0 +1,115 @@
+"""For any tool that can be defined by hints, and any JSON: a Result, and never a body that runs on what is refused."""
+
+import datetime as dt
+import enum
+import json
+from dataclasses import make_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional, TypedDict
+from uuid import UUID
+
+import jsonschema
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+
+from tools_core import Limits, Result, tool
+
+
+class Size(enum.Enum):
+    S = "small"
+    L = 2
+
+
+scalars = st.sampled_from(
+    [
+        *(str, int, float, bool, Any, dt.date, dt.datetime, UUID, Path, Size),
+        *(Literal["a", "b"], Optional[Literal[1, "x"]]),  # noqa: UP045
+        *(
+            Annotated[int, Limits(ge=0, lt=10)],
+            Annotated[str, Limits(max_length=3)],
+            Annotated[str, Limits(pattern="^a")],
+        ),
+    ]
+)
+
+
+def containers(inner):
+    return st.one_of(
+        inner.map(lambda hint: list[hint]),
+        inner.map(lambda hint: dict[str, hint]),
+        inner.map(lambda hint: Optional[hint]),  # noqa: UP045  (hints are made at run time)
+        inner.map(lambda hint: set[hint] if hint in (str, int) else tuple[hint, ...]),
+        st.tuples(inner, inner).map(lambda hints: tuple[hints]),
+        st.tuples(inner, inner).map(lambda hints: TypedDict("Made", {"a": hints[0], "b": hints[1]}, total=False)),
+        st.tuples(inner, inner).map(lambda hints: make_dataclass("Made", [("a", hints[0]), ("b", hints[1], None)])),
+    )
+
+
+hints = st.recursive(scalars, containers, max_leaves=5)
+texts = st.text(max_size=4) | st.sampled_from(
+    ["a", "b", "small", "2026-11-20", "1", "true", "[]", '{"a": 1}', str(UUID(int=1))]
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 12) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b"]) | texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def like(hint):
+    """JSON that often fits a hint."""
+    schema = made_of({"x": hint}).input_schema["properties"]["x"]
+    kinds = {
+        "string": texts,
+        "integer": st.integers(-3, 12),
+        "number": st.floats(-9, 9) | st.integers(-3, 3),
+        "boolean": st.booleans(),
+        "array": st.lists(json_values, max_size=3),
+        "object": st.dictionaries(st.sampled_from(["a", "b"]), json_values, max_size=2),
+    }
+    if "enum" in schema:
+        return st.sampled_from([*schema["enum"]]) | json_values
+    return kinds.get(schema.get("type") if isinstance(schema.get("type"), str) else "", json_values) | json_values
+
+
+ran: list[dict[str, Any]] = []
+
+
+def made_of(annotations):
+    def body(**arguments):
+        ran.append(arguments)
+
+    names = ", ".join(annotations)
+    namespace: dict[str, Any] = {"body": body}
+    exec(f"def made({names}=None): return body({', '.join(f'{n}={n}' for n in annotations)})", namespace)  # noqa: S102
+    function = namespace["made"]
+    function.__annotations__ = dict(annotations)
+    return tool(function, description="Made.")
+
+
+@given(st.data(), hints, hints)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+def test_the_body_runs_only_on_what_the_schema_allows_and_on_all_of_that(data, first, second):
+    made = made_of({"x": first, "y": second})
+    arguments = data.draw(st.fixed_dictionaries({"x": like(first)}, optional={"y": like(second), "z": json_values}))
+    assume(_can_be_sent(arguments))
+    ran.clear()
+    result = made.call(arguments)
+    event("ran" if ran else "refused")
+    assert isinstance(result, Result)
+    assert result.is_ok == bool(ran)
+    assert result.is_ok or result.error_type == "validation_error", result
+    allowed = jsonschema.Draft202012Validator(made.definition["input_schema"]).is_valid(arguments)
+    if ran:
+        assert allowed or "repaired" in result.metadata, result
+    elif allowed:  # conversion knows more than JSON Schema: that 2026-02-31 is no day
+        assert "must be" in result.error_message or "is invalid" in result.error_message, result
+    assert made.call(json.dumps(arguments)) == result
+
+
+def _can_be_sent(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
