@@ -12,7 +12,8 @@ import sys
 import pytest
 
 from tools_filesystem import _resolve
-from tools_filesystem._workspace import Workspace
+from tools_filesystem._access import PinnedRoot, Place
+from tools_filesystem._workspace import Root
 
 # What each name is: the corpus is made of all their combinations.
 NAMES = (
@@ -53,8 +54,9 @@ def tree(root, tmp_path):
         }
         for name, target in links.items():
             (place / name).symlink_to(target)
-    with Workspace(str(root), None) as workspace:
-        yield workspace
+    pinned = PinnedRoot(Root(str(root)))
+    yield pinned
+    os.close(pinned.descriptor)
 
 
 def corpus(tree, tmp_path):
@@ -73,7 +75,7 @@ def corpus(tree, tmp_path):
 def outcome(resolver, tree, path):
     """Which file, or which error; nothing else may come out."""
     try:
-        descriptor = resolver(tree, path)
+        descriptor = resolver(Place(tree, tree.relative(path)))
     except OSError as error:
         return error.errno
     try:

@@ -14,7 +14,7 @@ from tools_filesystem._step import SpecialFileError
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from tools_filesystem._workspace import Workspace
+    from tools_filesystem._access import Access
 
 _MOST_NAMES = 2000  # how many siblings are compared with a name that was not found
 
@@ -35,12 +35,12 @@ _KINDS = {
 
 
 @contextmanager
-def explained(workspace: Workspace, path: str) -> Generator[None]:
+def explained(access: Access, path: str) -> Generator[None]:
     """Turn an OSError of the block into a ToolError about `path`."""
     try:
         yield
     except FileNotFoundError as error:
-        raise ToolError(_not_found(workspace, path), "not_found") from error
+        raise ToolError(_not_found(access, path), "not_found") from error
     except SpecialFileError as error:
         message = f"{path!r} is a pipe, a socket or a device, which is not opened"
         raise ToolError(message, "not_a_file") from error
@@ -49,12 +49,12 @@ def explained(workspace: Workspace, path: str) -> Generator[None]:
         raise ToolError(text.format(repr(path)), kind) from error
 
 
-def _not_found(workspace: Workspace, path: str) -> str:
+def _not_found(access: Access, path: str) -> str:
     folder, _, name = path.rstrip("/").rpartition("/")
     folder = folder or ("/" if path.startswith("/") else ".")
     try:
-        near = _near(workspace, folder, name)
-    except OSError:
+        near = _near(access, folder, name)
+    except (OSError, ToolError):
         return f"no {path!r}: its folder {folder!r} does not exist either"
     prefix = "" if folder == "." else f"{folder}/"
     shown = " or ".join(repr(prefix + other) for other in near)
@@ -62,11 +62,11 @@ def _not_found(workspace: Workspace, path: str) -> str:
     return f"no {path!r}; {hint}"
 
 
-def _near(workspace: Workspace, folder: str, name: str) -> list[str]:
+def _near(access: Access, folder: str, name: str) -> list[str]:
     from difflib import get_close_matches  # only for a miss
     from itertools import islice
 
-    descriptor = open_folder(workspace, folder)
+    descriptor = open_folder(access.place(folder))
     try:
         with os.scandir(descriptor) as entries:
             names = [entry.name for entry in islice(entries, _MOST_NAMES)]

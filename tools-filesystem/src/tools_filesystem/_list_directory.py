@@ -6,10 +6,10 @@ import os
 import stat
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Limits, Result, Tool
+from tools_core import Context, Limits, Result
 from tools_filesystem._explain import explained
+from tools_filesystem._file_tool import FileTool
 from tools_filesystem._resolve import open_folder
-from tools_filesystem._workspace import Workspace, check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SPECIAL = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFCHR: "device", stat.S_IFBLK: "device"}
 
 
-class ListDirectory(Tool):
+class ListDirectory(FileTool):
     """List what is in a folder of the workspace, sorted by name.
 
     One entry per line: a folder ends with a slash, a file has its size in bytes, a link shows where it
@@ -26,10 +26,6 @@ class ListDirectory(Tool):
     """
 
     read_only = True
-    tags = ("files",)
-
-    def __init__(self, root: str | None = None) -> None:
-        self._root = root
 
     def execute(
         self,
@@ -38,9 +34,8 @@ class ListDirectory(Tool):
         *,
         context: Context,
     ) -> Result:
-        check_path(path)
-        with Workspace(self._root, context) as workspace, explained(workspace, path):
-            folder = open_folder(workspace, path)
+        with self.access(context) as access, explained(access, path):
+            folder = open_folder(access.place(path))
             try:
                 names, total = _first_names(folder, limit)
                 lines = [_line(folder, name) for name in names]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Limits, Result, Tool, ToolError
+from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._explain import explained
+from tools_filesystem._file_tool import FileTool
 from tools_filesystem._lines import LINE, SCAN, ScanLimitError, Window, read_window
 from tools_filesystem._resolve import open_regular
-from tools_filesystem._workspace import Workspace, check_path
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SNIFFED = 8192
 
 
-class ReadFile(Tool):
+class ReadFile(FileTool):
     """Read a text file of the workspace, or some of its lines.
 
     Returns the lines as they are in the file; when there is more, the last line says which offset reads on.
@@ -26,10 +26,6 @@ class ReadFile(Tool):
     """
 
     read_only = True
-    tags = ("files",)
-
-    def __init__(self, root: str | None = None) -> None:
-        self._root = root
 
     def execute(
         self,
@@ -39,9 +35,8 @@ class ReadFile(Tool):
         *,
         context: Context,
     ) -> Result:
-        check_path(path)
-        with Workspace(self._root, context) as workspace, explained(workspace, path):
-            descriptor = open_regular(workspace, path)
+        with self.access(context) as access, explained(access, path):
+            descriptor = open_regular(access.place(path))
             try:
                 return _read(descriptor, path, offset, limit)
             except ScanLimitError:

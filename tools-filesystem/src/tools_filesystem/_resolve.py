@@ -16,30 +16,29 @@ from tools_filesystem._step import SpecialFileError, reopen
 from tools_filesystem._walk import pin_by_walk
 
 if TYPE_CHECKING:
-    from tools_filesystem._workspace import Workspace
+    from tools_filesystem._access import Place
 
 
-def pin(workspace: Workspace, path: str) -> int:
-    """A descriptor of what `path` means, not opened for data; OSError, with EXDEV when it leads out."""
-    return (pin_by_openat2 if is_supported() else pin_by_walk)(workspace, path)
+def pin(place: Place) -> int:
+    """A descriptor of what is at a place, not opened for data; OSError, with EXDEV when it leads out."""
+    return (pin_by_openat2 if is_supported() else pin_by_walk)(place)
 
 
-def pin_by_openat2(workspace: Workspace, path: str) -> int:
+def pin_by_openat2(place: Place) -> int:
     """Ask the kernel first: it knows about races, and is done in one call."""
-    path = workspace.relative(path)
     try:
-        return openat2(workspace.descriptor, path, os.O_PATH)
+        return openat2(place.root.descriptor, place.path, os.O_PATH)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-    return pin_by_walk(workspace, path)  # the kernel also refuses an absolute link that points back inside
+    return pin_by_walk(place)  # the kernel also refuses an absolute link that points back inside
 
 
-def open_regular(workspace: Workspace, path: str) -> int:
+def open_regular(place: Place) -> int:
     """Open a regular file for reading; anything else (a folder, a pipe, a device) raises OSError unopened."""
-    pinned = pin(workspace, path)
+    pinned = pin(place)
     try:
-        check_regular(os.fstat(pinned).st_mode, path)
+        check_regular(os.fstat(pinned).st_mode, place.path)
         return reopen(pinned)
     finally:
         os.close(pinned)
@@ -53,9 +52,9 @@ def check_regular(mode: int, path: str) -> None:
         raise SpecialFileError(path)
 
 
-def open_folder(workspace: Workspace, path: str) -> int:
+def open_folder(place: Place) -> int:
     """Open a folder so that it can be listed and written to; OSError when it is none."""
-    pinned = pin(workspace, path)
+    pinned = pin(place)
     try:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=pinned)
     finally:

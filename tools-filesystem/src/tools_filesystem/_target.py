@@ -8,10 +8,11 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+from tools_filesystem._access import Place
 from tools_filesystem._resolve import open_folder
 
 if TYPE_CHECKING:
-    from tools_filesystem._workspace import Workspace
+    from tools_filesystem._access import PinnedRoot
 
 _MOST_LINKS = 40
 
@@ -22,18 +23,18 @@ class Target:
     `found` is what is there now. Leaving the block by an exception takes back the folders that were made.
     """
 
-    __slots__ = ("_made", "_workspace", "folder", "found", "name")
+    __slots__ = ("_made", "_root", "folder", "found", "name")
 
     folder: int
     found: os.stat_result | None
     name: str
 
-    def __init__(self, workspace: Workspace, path: str) -> None:
-        self._workspace = workspace
+    def __init__(self, place: Place) -> None:
+        self._root: PinnedRoot = place.root
         self._made: list[str] = []
         self.folder = -1
         try:
-            self._find(workspace.relative(path))
+            self._find(place.path)
         except BaseException:
             self._leave(unmake=True)
             raise
@@ -49,17 +50,17 @@ class Target:
                 return
             link = os.readlink(self.name, dir_fd=self.folder)
             self._leave()
-            path = self._workspace.relative(link) if link.startswith("/") else f"{where or '.'}/{link}"
+            path = self._root.relative(link) if link.startswith("/") else f"{where or '.'}/{link}"
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
 
     def _open_or_make(self, path: str) -> int:
         try:
-            return open_folder(self._workspace, path)
+            return open_folder(Place(self._root, path))
         except FileNotFoundError:
             if ".." in path.split("/"):  # it would be made only to be left again
                 raise
         parts = path.split("/")
-        folder = open_folder(self._workspace, ".")
+        folder = open_folder(Place(self._root, "."))
         for end, name in enumerate(parts, 1):
             if name in ("", "."):
                 continue
@@ -72,12 +73,12 @@ class Target:
 
     def _enter(self, folder: int, name: str, path: str) -> int:
         try:
-            return open_folder(self._workspace, path)
+            return open_folder(Place(self._root, path))
         except FileNotFoundError:
             with suppress(FileExistsError):  # by another call, or a link to nowhere: opening tells
                 os.mkdir(name, dir_fd=folder)
                 self._made.append(path)
-            return open_folder(self._workspace, path)
+            return open_folder(Place(self._root, path))
 
     def _leave(self, *, unmake: bool = False) -> None:
         if self.folder >= 0:
@@ -86,7 +87,7 @@ class Target:
         for path in reversed(self._made if unmake else ()):
             where, _, name = path.rpartition("/")
             with suppress(OSError):  # somebody uses it already, which is a reason to leave it
-                folder = open_folder(self._workspace, where or ".")
+                folder = open_folder(Place(self._root, where or "."))
                 try:
                     os.rmdir(name, dir_fd=folder)
                 finally:

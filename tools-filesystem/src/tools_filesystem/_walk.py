@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from tools_filesystem._step import again, step
 
 if TYPE_CHECKING:
-    from tools_filesystem._workspace import Workspace
+    from tools_filesystem._access import PinnedRoot, Place
 
 _MOST_LINKS = 40  # as the kernel has it
 _MOST_STEPS = 20_000
 
 
-def pin_by_walk(workspace: Workspace, path: str) -> int:
+def pin_by_walk(place: Place) -> int:
     """Never a name with a slash in it or behind it, because `O_NOFOLLOW` does not hold for those."""
-    walk = _Walk(workspace, path)
+    walk = _Walk(place.root, place.path)
     try:
         while walk.todo:
             walk.take(walk.todo.pop())
@@ -30,15 +30,15 @@ def pin_by_walk(workspace: Workspace, path: str) -> int:
 class _Walk:
     """What is left to do, and where we are: pinned, and by its names from the root, none of them a link."""
 
-    __slots__ = ("current", "here", "links", "path", "steps", "todo", "workspace")
+    __slots__ = ("current", "here", "links", "path", "root", "steps", "todo")
 
-    def __init__(self, workspace: Workspace, path: str) -> None:
-        self.workspace = workspace
+    def __init__(self, root: PinnedRoot, path: str) -> None:
+        self.root = root
         self.path = path
-        self.todo = workspace.relative(path).split("/")[::-1]
+        self.todo = path.split("/")[::-1]
         self.here: list[str] = []
         self.links = self.steps = 0
-        self.current = again(workspace.descriptor)
+        self.current = again(root.descriptor)
 
     def take(self, name: str) -> None:
         self.steps += 1
@@ -59,7 +59,7 @@ class _Walk:
         if not self.here:
             raise OSError(errno.EXDEV, "leads out of the workspace", self.path)
         self.here.pop()
-        self._move(again(self.workspace.descriptor))
+        self._move(again(self.root.descriptor))
         for name in self.here:
             self.steps += 1
             found = step(self.current, name, is_last=False)
@@ -69,10 +69,10 @@ class _Walk:
 
     def _follow(self, target: str) -> None:
         self.links += 1
-        self.todo += self.workspace.relative(target).split("/")[::-1]
+        self.todo += self.root.relative(target).split("/")[::-1]
         if target.startswith("/"):
             self.here.clear()
-            self._move(again(self.workspace.descriptor))
+            self._move(again(self.root.descriptor))
 
     def _move(self, found: int) -> None:
         os.close(self.current)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Result, Tool, ToolError
+from tools_core import Context, Result, ToolError
 from tools_filesystem._atomic import put
 from tools_filesystem._explain import explained
+from tools_filesystem._file_tool import FileTool
 from tools_filesystem._resolve import check_regular
 from tools_filesystem._target import Target
-from tools_filesystem._workspace import Workspace, check_path
 
 if TYPE_CHECKING:
     import os
 
 
-class WriteFile(Tool):
+class WriteFile(FileTool):
     """Write a text file in the workspace, whole and at once.
 
     Missing folders are made. An existing file is replaced only with overwrite=true, and then keeps its
@@ -25,10 +25,6 @@ class WriteFile(Tool):
     """
 
     destructive = True
-    tags = ("files",)
-
-    def __init__(self, root: str | None = None) -> None:
-        self._root = root
 
     def execute(
         self,
@@ -38,12 +34,11 @@ class WriteFile(Tool):
         *,
         context: Context,
     ) -> Result:
-        check_path(path)
         data = _encoded(content)
         with (
-            Workspace(self._root, context) as workspace,
-            explained(workspace, path),
-            Target(workspace, path) as target,
+            self.access(context) as access,
+            explained(access, path),
+            Target(access.place(path, write=True)) as target,
         ):
             _check_replaceable(target.found, path, overwrite)
             put(target.folder, target.name, data, target.found)
