@@ -1,5 +1,6 @@
 """`Tool` subclasses: what they are from the moment they are defined."""
 
+import dataclasses
 from typing import Annotated, Any
 
 import pytest
@@ -164,6 +165,36 @@ def test_any_exception_becomes_an_execution_error_that_keeps_the_exception(error
     assert (result.error_message, result.error_type) == (message, "execution_error")
     assert result.exception is error
     assert "Traceback" not in result.to_json()
+
+
+@pytest.mark.parametrize(
+    ("error", "type"),
+    [
+        (RuntimeError("r"), "execution_error"),
+        (OSError("o"), "execution_error"),
+        (RecursionError("deep"), "execution_error"),
+        (ToolError("not for you", "denied"), "denied"),
+        (Halt("enough"), None),
+        (ValueError("too many"), "validation_error"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_an_arguments_own_class_raises_is_a_result_too(error, type):
+    @dataclasses.dataclass
+    class Picky:
+        x: int
+
+        def __post_init__(self) -> None:
+            raise error
+
+    class Take(Tool):
+        """Take."""
+
+        def execute(self, picky: Picky) -> None: ...
+
+    result = Take().call(picky={"x": 1})
+    assert result.error_type == type
+    assert result.is_halted == (type is None)
 
 
 def test_endless_recursion_becomes_a_result():

@@ -56,6 +56,9 @@ def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, A
     except InvalidArguments as error:
         known = None if error.reason is None else {"reason": error.reason}
         return Result.error(error.message, type=error.type, metadata=known)
+    # A conversion runs the author's own classes, which may raise anything.
+    except BaseException as error:  # noqa: BLE001
+        return fail(error, repairs)
     if spec.context is not None or tool.timeout is not None or context is not None:
         context = (context or Context()).for_call(tool.timeout, given.id if type(given) is ToolCall else None)
         if spec.context is not None:
