@@ -64,6 +64,25 @@ def test_arguments_that_are_no_object_are_refused_and_nothing_runs(arguments):
     assert result.metadata["reason"] == "not_an_object"
 
 
+def test_execute_may_be_static_or_a_class_method():
+    class Static(Tool):
+        """Static."""
+
+        @staticmethod
+        def execute(a: int) -> int:
+            return a
+
+    class OfClass(Tool):
+        """Of the class."""
+
+        @classmethod
+        def execute(cls, a: int) -> str:
+            return f"{cls.__name__} {a}"
+
+    assert list(Static.input_schema["properties"]) == list(OfClass.input_schema["properties"]) == ["a"]
+    assert (Static().call(a=1).output, OfClass().call(a=1).output) == (1, "OfClass 1")
+
+
 def test_the_callers_mapping_is_not_changed():
     class Sum(Tool):
         """Add numbers."""

@@ -214,7 +214,7 @@ def _define(cls: type[Tool]) -> None:
         spec, found = spec_of(
             cls.execute,
             owner=where,
-            bound=True,
+            bound=not isinstance(_declaration(cls, "execute"), staticmethod | classmethod),
             input_schema=_declared(cls, "input_schema"),
             parameters=_listed(_declared(cls, "parameters")),
             docstring=docstring,
@@ -226,6 +226,10 @@ def _define(cls: type[Tool]) -> None:
         found = described(docstring)
     cls.description = _text(own.get("description") or found or getattr(cls, "description", ""), where)
     _set_attributes(cls, own, where)
+
+
+def _declaration(cls: type, name: str) -> Any:
+    return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
 def _declared(cls: type[Tool], name: str) -> Any:
