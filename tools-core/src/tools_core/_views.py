@@ -6,18 +6,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
-from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tools_core._errors import ToolError, UnknownToolError
 from tools_core._problem import listing, show
 
+TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
+    from typing import Any, TypeVar, overload
+
     from tools_core._call import ToolCall
     from tools_core._context import Context
     from tools_core._result import Result
     from tools_core._tool import Tool
 
-T = TypeVar("T")
+    T = TypeVar("T")
+
 
 _NEAR_LIMIT = 2_000  # names that "did you mean" compares with; it costs about 10 us for each
 
@@ -47,10 +50,13 @@ class ToolMapping(Mapping[str, "Tool"]):
             raise self._unknown(name)
         return tool
 
-    @overload
-    def get(self, name: str, /) -> Tool | None: ...
-    @overload
-    def get(self, name: str, /, default: Tool | T) -> Tool | T: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, name: str, /) -> Tool | None: ...
+        @overload
+        def get(self, name: str, /, default: Tool | T) -> Tool | T: ...
+
     def get(self, name: Any, /, default: Any = None) -> Any:
         """The tool, or `default` for an unknown name.
 

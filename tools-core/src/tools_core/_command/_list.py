@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tools_core._command._installed import discovered, listing
 from tools_core._command._terminal import note, one_line, write_json, write_table
 
+TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
