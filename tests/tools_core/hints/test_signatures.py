@@ -269,7 +269,7 @@ class Callable:
     ("function", "names"),
     [
         (decorate(base), ["day", "count", "note"]),
-        (functools.partial(base, note="x"), ["day", "count", "note"]),
+        (functools.partial(base, note="x"), ["day", "count"]),
         (functools.partial(base, date(2026, 1, 1)), ["count", "note"]),
         (functools.partial(decorate(base)), ["day", "count", "note"]),
         (Callable(), ["day", "count"]),

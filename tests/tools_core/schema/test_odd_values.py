@@ -66,7 +66,7 @@ def nested(depth: int, wrap: Any = lambda inner: [inner]) -> Any:
         ({"any": ["\udfff"]}, "any[0] must not contain lone surrogates"),
         ({"any": {"\udfff": 1}}, 'any must not contain lone surrogates, got the member name "\\udfff"'),
         ({"any": {1, 2}}, "any must be JSON, got a set"),
-        ({"any": b"x"}, "any must be JSON, got a bytes"),
+        ({"any": b"x"}, "any must be JSON, got bytes"),
         ({"n": Decimal(1)}, "n must be JSON, got a Decimal"),
         ({"s": date(2024, 1, 1)}, "s must be JSON, got a date"),
         ({"any": Hostile()}, "any must be JSON, got a Hostile"),

@@ -18,6 +18,8 @@ class ToolCall:
     __slots__ = ("_given", "id", "name")
 
     def __init__(self, id: str | None, name: str, arguments: Mapping[str, Any] | str | None = None) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a tool is a string, got {type(name).__name__}")
         if not isinstance(arguments, Mapping | str | None):
             raise TypeError(f"arguments are a mapping, JSON text or None, got {type(arguments).__name__}")
         self.id = id

@@ -107,18 +107,22 @@ _KINDS: dict[str, type[Block]] = {"image": Image, "audio": Audio, "file": File}
 
 
 def block_from_dict(value: Any) -> Any:
-    """Make a block again from its `to_dict()`; anything else comes back as it is."""
-    if not isinstance(value, dict) or not isinstance(value.get("data"), str) or value.get("type") not in _KINDS:
+    """Make blocks again of what their `to_dict()` gave, at any depth; anything else comes back as it is."""
+    if isinstance(value, list):
+        return [block_from_dict(item) for item in value]
+    if not isinstance(value, dict):
         return value
-    if not value.keys() <= {"type", "mime_type", "data", "name"}:
-        return value
-    import binascii  # a shared library, wanted only here
+    if isinstance(value.get("data"), str) and value.get("type") in tuple(_KINDS):
+        import binascii  # a shared library, wanted only here
 
-    try:
-        data = binascii.a2b_base64(value["data"], strict_mode=True)
-        return _KINDS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
-    except ValueError:  # somebody else's dict with the same keys
-        return value
+        try:
+            data = binascii.a2b_base64(value["data"], strict_mode=True)
+            block = _KINDS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
+            if block.to_dict() == value:  # else it is somebody's own dict that looks much the same
+                return block
+        except (AttributeError, TypeError, ValueError):  # as above
+            return value
+    return {key: block_from_dict(item) for key, item in value.items()}
 
 
 def sniff(data: bytes) -> str | None:

@@ -18,7 +18,8 @@ class Context:
     """Injected where `execute` asks for it by annotation; every part is optional.
 
     `state` is the caller's own mapping, `workspace` the folder that file tools stay inside, `timeout` the seconds
-    this call may take, `call_id` the provider's id of the call, `on_progress` receives what the tool reports.
+    from now until its calls must have ended, `call_id` the provider's id of the call, `on_progress` receives what the
+    tool reports.
     """
 
     __slots__ = ("_cancelled", "_on_progress", "_outer", "_workspace", "call_id", "deadline", "state")
@@ -32,7 +33,7 @@ class Context:
         call_id: str | None = None,
         on_progress: Progress | None = None,
     ) -> None:
-        if timeout is not None and not timeout > 0:
+        if timeout is not None and not 0 < timeout < 1e9:
             raise ValueError(f"timeout is in seconds and above 0, got {timeout!r}; leave it out for no limit")
         self._workspace = workspace
         self._on_progress = on_progress

@@ -29,10 +29,16 @@ class ToolError(Exception):
     `type` is one of the documented error types, or a tool's own.
     """
 
+    type: str = "execution_error"  # here as well, for subclasses whose __init__ does not call this one
+
     def __init__(self, message: str, type: str = "execution_error") -> None:
         super().__init__(message)
-        self.message = message
         self.type = type
+
+    @property
+    def message(self) -> str:
+        """What the model reads."""
+        return str(self)
 
 
 class InvalidArguments(ToolError):
@@ -84,6 +90,8 @@ class Halt(BaseException):
     It is no `Exception`, so that a tool's own `except Exception` cannot swallow the decision.
     `output` is the last result; a `Result.error(...)` halts with a failure.
     """
+
+    output: Any = None  # here as well, for subclasses whose __init__ does not call this one
 
     def __init__(self, output: Any = None) -> None:
         super().__init__(output)

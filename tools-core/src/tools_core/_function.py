@@ -109,7 +109,8 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda function: tool(function, **options)
     if isinstance(function, FunctionTool):
-        return tool(function.__wrapped__, **{**_options_of(function), **options})
+        kept = None if options.keys() & {"input_schema", "parameters"} else (function._spec, function.description)
+        return FunctionTool(function.__wrapped__, spec=kept, **{**_options_of(function), **options})
     return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
 
 
@@ -121,6 +122,8 @@ def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
 def _is_method(function: Any) -> bool:
     """Whether this is a plain function whose first parameter is an untyped `self`: a method in a class body."""
     code = getattr(function, "__code__", None)
+    if hasattr(function, "__self__"):  # bound already
+        return False
     if code is None or code.co_argcount == 0 or code.co_varnames[0] != "self":
         return False
     return "self" not in getattr(function, "__annotations__", {})

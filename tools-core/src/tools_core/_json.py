@@ -104,9 +104,8 @@ def _refuse_json(message: str, text: str, position: int) -> NoReturn:
         where = "at the end: it seems cut off"
     else:
         where = f"at character {position}, before {show(text[position : position + 20])}"
-    refuse(
-        "invalid_json", f"invalid JSON in arguments: {message[:1].lower()}{message[1:]} {where}; send one JSON object"
-    )
+    what = f"{message[:1].lower()}{message[1:]}".removesuffix(" at")
+    refuse("invalid_json", f"invalid JSON in arguments: {what} {where}; send one JSON object")
 
 
 def _refuse_shape(value: Any) -> NoReturn:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DEPTH_LIMIT = 200
+_LONG = 14_000  # bits of an integer: 4,214 digits, and sys.get_int_max_str_digits() begins at 4,300
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -32,7 +33,7 @@ def dumps(value: Any) -> str:
 
 def to_json_text(value: Any) -> str:
     """Write any value as the JSON text that a model reads; bytes are described, not dumped."""
-    if type(value) is int or type(value) is bool:
+    if type(value) is bool or (type(value) is int and value.bit_length() < _LONG):
         return _compact(value)
     return dumps(_clean(value, (), brief=True))
 
@@ -50,8 +51,10 @@ def clean(value: Any) -> Any:
 
 def _clean(value: Any, outer: tuple[int, ...], brief: bool) -> Any:
     kind = type(value)
-    if value is None or kind is str or kind is int or kind is bool:
+    if value is None or kind is str or kind is bool:
         return value
+    if kind is int:  # Python refuses to write very long ones in decimal digits
+        return value if value.bit_length() < _LONG else hex(value)
     if kind is float:
         return value if value - value == 0.0 else {"nan": "NaN", "inf": "Infinity"}.get(str(value), "-Infinity")
     if id(value) in outer:
@@ -99,6 +102,8 @@ def _fields(value: Any, kind: type) -> Any:
         return None
     for method in ("model_dump", "to_dict", "_asdict", "tolist"):  # pydantic; ours and pandas'; named tuples; numpy
         if callable(getattr(kind, method, None)):
+            if method == "model_dump" and hasattr(kind, "model_json_schema"):
+                return value.model_dump(by_alias=True)  # as the output schema names the fields
             return getattr(value, method)()
     names = getattr(kind, "__dataclass_fields__", None)
     if names is None:

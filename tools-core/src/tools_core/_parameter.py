@@ -204,7 +204,7 @@ def parameters_of(schema: Mapping[str, Any]) -> Mapping[str, Parameter]:
     required = schema.get("required", ())
     return MappingProxyType(
         {
-            name: Parameter.from_schema(name, one, required=name in required)
+            name: Parameter.from_schema(name, one if isinstance(one, Mapping) else {}, required=name in required)
             for name, one in schema["properties"].items()
         }
     )

@@ -76,7 +76,7 @@ def show(value: Any, limit: int = _VALUE_LIMIT) -> str:
         return f"an array of {len(value)}" if value else "an empty array"
     if kind is dict:
         return f"an object with {listing(map(str, value), 3)}" if value else "an empty object"
-    return f"a {kind.__name__}"
+    return "bytes" if kind is bytes else f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
 
 
 def listing(names: Iterable[str], limit: int = 10) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from tools_core._content import Block, block_from_dict
+from collections.abc import Mapping
+
+from tools_core._content import Block, File, block_from_dict
 from tools_core._frozen import FrozenDict
+from tools_core._problem import show
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any, Self
 
 EMPTY: Mapping[str, Any] = FrozenDict()
@@ -150,10 +152,10 @@ class Result:
         if not self._is_ok:
             return self._error_message or ""
         value = self._output if self._content is None else self._content
-        if isinstance(value, Block):
-            return (value,)
-        if isinstance(value, list | tuple) and any(isinstance(item, Block) for item in value):
-            return tuple(item if isinstance(item, Block) else _as_text(item) for item in value)
+        if isinstance(value, _BINARY):
+            return (_as_block(value),)
+        if isinstance(value, list | tuple) and any(isinstance(item, _BINARY) for item in value):
+            return tuple(_as_block(item) if isinstance(item, _BINARY) else _as_text(item) for item in value)
         return _as_text(value)
 
     def with_metadata(self, more: Mapping[str, Any]) -> Self:
@@ -180,17 +182,17 @@ class Result:
         return out
 
     @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+    def from_dict(cls, value: Any) -> Self:
         """The result that `to_dict` was taken from; ValueError when `value` is not of that form."""
         known = {"ok", "output", "error", "metadata", "error_type", "content"}
-        if not isinstance(value.get("ok"), bool) or not value.keys() <= known:
+        metadata = (value.get("metadata") or {}) if isinstance(value, Mapping) else None
+        is_of_form = isinstance(metadata, Mapping) and isinstance(value.get("ok"), bool) and value.keys() <= known
+        if not is_of_form:
             raise ValueError(
-                f"a result has ok (true or false) and may have {', '.join(sorted(known - {'ok'}))}; got {list(value)}"
+                f"a result has ok (true or false) and may have {', '.join(sorted(known - {'ok'}))}; got {show(value)}"
             )
-        return cls._make(
-            value["ok"], _revive(value.get("output")), _frozen(value.get("metadata")), _revive(value.get("content")),
-            value.get("error"), value.get("error_type"),
-        )  # fmt: skip
+        output, content = block_from_dict(value.get("output")), block_from_dict(value.get("content"))
+        return cls._make(value["ok"], output, _frozen(metadata), content, value.get("error"), value.get("error_type"))
 
     def to_json(self) -> str:
         """`to_dict()` as compact JSON text that UTF-8 can carry."""
@@ -204,7 +206,7 @@ class Result:
 
     def __repr__(self) -> str:
         failed = f"error={self._error_message!r}, type={self._error_type!r}"
-        shown = f"ok={self._output!r}" if self._is_ok else failed
+        shown = f"ok={_repr(self._output)}" if self._is_ok else failed
         return f"<Result {shown}{', halted' if self.is_halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
@@ -258,6 +260,20 @@ def _frozen(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return FrozenDict(metadata) if metadata else EMPTY
 
 
+def _repr(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001  (anybody's class, or an integer of too many digits)
+        return f"<{type(value).__name__}>"
+
+
+_BINARY = (Block, bytes, bytearray, memoryview)
+
+
+def _as_block(value: Any) -> Block:
+    return value if isinstance(value, Block) else File(bytes(value))
+
+
 def _as_text(value: Any) -> str:
     if type(value) is str:
         return value
@@ -271,7 +287,3 @@ def _as_text(value: Any) -> str:
 
         return str(json.loads(text))  # a date or a path alone reads better without quotes
     return text
-
-
-def _revive(value: Any) -> Any:
-    return [block_from_dict(item) for item in value] if isinstance(value, list) else block_from_dict(value)

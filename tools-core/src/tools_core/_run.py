@@ -53,16 +53,18 @@ def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, A
             arguments, repairs = explain(spec, arguments, tool.strict)
         if spec.convert is not None:
             arguments = spec.convert(arguments)
+        if spec.context is not None or tool.timeout is not None or context is not None:
+            context = (context or Context()).for_call(tool.timeout, given.id if isinstance(given, ToolCall) else None)
+            if context.remaining == 0:
+                return failure("the time limit had passed before the call could begin", "timeout_error")
+            if spec.context is not None:
+                arguments = {**arguments, spec.context: context}
     except InvalidArguments as error:
         known = None if error.reason is None else {"reason": error.reason}
         return Result.error(error.message, type=error.type, metadata=known)
     # A conversion runs the author's own classes, which may raise anything.
     except BaseException as error:  # noqa: BLE001
         return fail(error, repairs)
-    if spec.context is not None or tool.timeout is not None or context is not None:
-        context = (context or Context()).for_call(tool.timeout, given.id if type(given) is ToolCall else None)
-        if spec.context is not None:
-            arguments = {**arguments, spec.context: context}
     return arguments, context, repairs
 
 
@@ -71,25 +73,39 @@ _NONE: Sequence[str] = ()
 
 def succeed(value: Any, repairs: Sequence[str]) -> Result:
     """Make a Result of what the body returned, whatever it is."""
-    if isinstance(value, Halt):  # returned, by who runs under a decorator that swallows exceptions
+    kind = type(value)  # isinstance would ask the value, which may be a proxy for something that is gone
+    if issubclass(kind, Halt):  # returned, by who runs under a decorator that swallows exceptions
         value = Result.halt(value.output)
-    result = value if type(value) is Result else success(value)
+    result = value if issubclass(kind, Halt | Result) else success(value)
     return _noted(result, repairs) if repairs else result
 
 
 def fail(error: BaseException, repairs: Sequence[str]) -> Result:
     """Make a Result of what the body raised; what ends the process, or cancels, is raised again."""
-    if isinstance(error, Halt):
-        result = Result.halt(error.output)
-    elif isinstance(error, ToolError):
-        result = Result.error(error.message, type=error.type, exception=error)
-    elif isinstance(error, TimeLimit):
-        result = _timed_out(error)
-    elif isinstance(error, Exception):
-        result = Result.error(_describe(error), exception=error)
+    cause = _cause(error)
+    if isinstance(cause, Halt):
+        result = Result.halt(cause.output)
+    elif isinstance(cause, ToolError):
+        result = Result.error(_text(cause) or type(cause).__name__, type=cause.type, exception=error)
+    elif isinstance(cause, TimeLimit):
+        result = _timed_out(cause)
+    elif isinstance(cause, Exception):
+        name, text = type(cause).__name__, _text(cause)
+        result = Result.error(clip(f"{name}: {text}" if text else name, _MESSAGE_LIMIT), exception=error)
     else:
         raise error
     return _noted(result, repairs)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The one exception that matters in a group: of a task group whose child halts, or fails alone."""
+    while isinstance(error, BaseExceptionGroup):
+        halts = error.subgroup(Halt)
+        inner = (halts or error).exceptions
+        if halts is None and len(inner) > 1:
+            break
+        error = inner[0]
+    return error
 
 
 def receive(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -114,7 +130,7 @@ def explain(spec: Spec, arguments: dict[str, Any], strict: bool) -> tuple[dict[s
 
 def _object(given: Any, keywords: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """One dict of whatever form the arguments came in, and the text that it was read from, if it came as text."""
-    if type(given) is ToolCall:
+    if isinstance(given, ToolCall):
         given = given.given
     if given is None:
         return None, dict(keywords)
@@ -153,13 +169,11 @@ def _timed_out(limit: TimeLimit) -> Result:
     )
 
 
-def _describe(error: Exception) -> str:
-    name = type(error).__name__
+def _text(error: Exception) -> str:
     try:
-        text = str(error)
+        return str(error)
     except Exception:  # noqa: BLE001  (its own __str__ fails: the class is all that can be said)
-        return name
-    return clip(f"{name}: {text}" if text else name, _MESSAGE_LIMIT)
+        return ""
 
 
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
@@ -208,7 +222,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
             raise TimeLimit(limit, abandoned=True) from None
         raise
     value = unwrap(outcome)
-    return await _limited(value, limit) if type(value) in _AWAITED else value
+    return await _limited(value, None if context is None else context.remaining) if type(value) in _AWAITED else value
 
 
 def finish(value: Any) -> Any:
@@ -225,6 +239,16 @@ def finish(value: Any) -> Any:
 
 _AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
 UNFINISHED = _AWAITED | {GeneratorType}
+
+
+def own_cancellation(error: BaseException) -> BaseException:
+    """A cancellation that nobody asked of this task comes from inside the tool: an error like any other."""
+    import asyncio  # loaded already: somebody awaits us
+
+    task = asyncio.current_task()
+    if isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling():
+        return ToolError("the tool was cancelled from inside, by itself or by what it waited for", "cancelled")
+    return error
 
 
 def _listed(value: Any) -> Any:

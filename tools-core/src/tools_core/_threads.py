@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
     from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ Outcome: TypeAlias = "tuple[Any, BaseException | None]"
 _IDLE_SECONDS = 10.0
 _idle: list[SimpleQueue[Callable[[], None]]] = []
 _lock = threading.Lock()
+_running_loop: AbstractEventLoop | None = None
+_loop_thread: int | None = None
 
 
 def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
@@ -44,15 +47,35 @@ def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end from synchronous code, also when this thread's event loop is running."""
+    """Run a coroutine to its end from synchronous code, also when this thread's event loop is running.
+
+    All of them run in one event loop, in a thread of its own: what one call opens, a connection or a session, the next
+    one can use.
+    """
     import asyncio  # 30 ms, only for who has a coroutine
 
+    loop = _loop()
+    if threading.get_ident() == _loop_thread:  # a coroutine of ours calls synchronously: the loop waits for us
+        return unwrap(in_thread(lambda: asyncio.run(coroutine)).result())
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(coroutine)
-    # The running loop waits for us, so the coroutine needs another one.
-    return unwrap(in_thread(lambda: asyncio.run(coroutine)).result())
+        return future.result()
+    except BaseException:
+        future.cancel()  # where it was the wait that was interrupted; else it has ended
+        raise
+
+
+def _loop() -> AbstractEventLoop:
+    global _running_loop, _loop_thread  # noqa: PLW0603  (made at the first call that needs it)
+    with _lock:
+        if _running_loop is None:
+            import asyncio  # see run_coroutine
+
+            _running_loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_running_loop.run_forever, name="tools-core loop", daemon=True)
+            thread.start()
+            _loop_thread = thread.ident
+        return _running_loop
 
 
 def unwrap(outcome: Outcome) -> Any:
@@ -87,7 +110,8 @@ def _work(inbox: SimpleQueue[Callable[[], None]]) -> None:
 
 
 def _forget_threads() -> None:
-    global _lock  # noqa: PLW0603  (a thread of the parent may have held it)
+    global _lock, _running_loop, _loop_thread  # noqa: PLW0603  (a thread of the parent may have held the lock)
+    _running_loop = _loop_thread = None
     _idle.clear()
     _lock = threading.Lock()
 

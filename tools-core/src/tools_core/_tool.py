@@ -16,6 +16,7 @@ from tools_core._run import (
     explain,
     fail,
     finish,
+    own_cancellation,
     receive,
     run_body,
     succeed,
@@ -87,6 +88,7 @@ class Tool:
         if description is not None:
             cls.description = description
         cls._is_abstract = abstract
+        _spread_annotations(cls)
         if not abstract:
             _define(cls)
 
@@ -137,7 +139,7 @@ class Tool:
             else:
                 value = await arun_body(self, ready, context)
         except BaseException as error:  # noqa: BLE001  (see call)
-            return fail(error, repairs)
+            return fail(own_cancellation(error), repairs)
         return succeed(value, repairs)
 
     def invoke(self, arguments: Any = None, context: Context | None = None) -> Any:
@@ -252,14 +254,19 @@ def _text(description: object, where: str) -> str:
     return description.strip()
 
 
-def _set_attributes(cls: type[Tool], own: Mapping[str, Any], where: str) -> None:
-    for name, value in dict(own.get("annotations") or {}).items():
+def _spread_annotations(cls: type[Tool]) -> None:
+    """`annotations = {"read_only": True}` says the same as `read_only = True`."""
+    for name, value in dict(vars(cls).get("annotations") or {}).items():
         if name not in HINTS:
+            where = f"{cls.__module__}.{cls.__qualname__}"
             raise DefinitionError(f"{where}: unknown annotation {name!r}; there are {', '.join(HINTS)}")
         setattr(cls, name, value)
+
+
+def _set_attributes(cls: type[Tool], own: Mapping[str, Any], where: str) -> None:
     if "execute" in own:
         for name in _CLAIMS:
-            if name not in own:
+            if name not in vars(cls):
                 setattr(cls, name, None)
     check_attributes(cls, where)
     cls.annotations = annotations_of(cls)
@@ -280,7 +287,7 @@ def check_attributes(tool: Any, where: str) -> None:
     if tool.read_only and tool.destructive:
         raise DefinitionError(f"{where} cannot be both read_only and destructive")
     limit = tool.timeout
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e9):
         raise DefinitionError(f"{where}: timeout must be seconds above 0, or None for no limit; got {limit!r}")
     if isinstance(tool.tags, str) or not all(isinstance(tag, str) for tag in tool.tags):
         raise DefinitionError(f"{where}: tags must be a list of strings, got {tool.tags!r}")

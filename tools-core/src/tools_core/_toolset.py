@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from tools_core._errors import DefinitionError
 from tools_core._function import FunctionTool, Options, ToolMethod
 from tools_core._naming import check_name, derive_name
+from tools_core._run import awaitable
 from tools_core._spec import described, is_async, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from tools_core._spec import Spec
 
@@ -52,10 +54,15 @@ class Toolset:
             cls.description = description
         elif "description" not in own and own.get("__doc__"):
             cls.description = described(own["__doc__"])
+        _check_lifecycle(cls, where)
         cls._methods = {
             method: (*spec_of(function, owner=f"{where}.{method}", bound=bound, **_schema_options(options)), options)
             for method, function, bound, options in public_methods(cls)
         }
+        names = [options.get("name", method) for method, (_, _, options) in cls._methods.items()]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise DefinitionError(f"{where} has two tools called {twice!r}; give one of them another name")
 
     @property
     def tools(self) -> tuple[FunctionTool[..., Any], ...]:
@@ -81,12 +88,12 @@ class Toolset:
 
     def close(self) -> None:
         """Run `teardown`, if `setup` ran; the toolset can be used again after."""
-        if self.__dict__.pop("_is_set_up", False):
+        if self._closing():
             _finish(self.teardown())
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if self.__dict__.pop("_is_set_up", False):
+        if self._closing():
             await _awaited(self.teardown())
 
     def __enter__(self) -> Self:
@@ -111,7 +118,9 @@ class Toolset:
 
             async def arun(**arguments: Any) -> Any:
                 await self._aset_up()
-                return await _awaited(method(**arguments))
+                if is_async(method):
+                    return await awaitable(method(**arguments))
+                return await _in_thread(lambda: method(**arguments))
 
             return _named(arun, method)
 
@@ -122,34 +131,60 @@ class Toolset:
         return _named(run, method)
 
     def _set_up(self) -> None:
-        import threading  # only toolsets with a setup need the lock
-
-        with self.__dict__.setdefault("_setup_lock", threading.RLock()):
+        if is_async(type(self).setup):
+            _finish(self._aset_up())
+            return
+        with self._lock():
             if not self.__dict__.get("_is_set_up"):
-                _finish(self.setup())
+                self.setup()
                 self._opened()
 
     async def _aset_up(self) -> None:
-        import asyncio  # loaded already: somebody awaits us
-
-        if not is_async(type(self).setup):
-            if not self.__dict__.get("_is_set_up"):
-                await asyncio.to_thread(self._set_up)
+        if self.__dict__.get("_is_set_up"):
             return
-        loop = asyncio.get_running_loop()
-        # A lock belongs to the loop that first waits for it, and a toolset may meet several.
-        async with self.__dict__.setdefault("_setup_locks", {}).setdefault(loop, asyncio.Lock()):
-            if not self.__dict__.get("_is_set_up"):
-                await self.setup()
-                self._opened()
+        if not is_async(type(self).setup):
+            await _in_thread(self._set_up)
+            return
+        import asyncio  # loaded already: somebody awaits us
+        from concurrent.futures import Future  # loaded with it
+
+        with self._lock():
+            opening: Future[None] | None = self.__dict__.get("_opening")
+            is_first = opening is None
+            if opening is None:
+                opening = self.__dict__["_opening"] = Future()
+        if not is_first:  # perhaps in another event loop
+            await asyncio.shield(asyncio.wrap_future(opening))
+            return
+        try:
+            await self.setup()
+            self._opened()
+        except BaseException as error:
+            del self.__dict__["_opening"]  # the next call tries again
+            opening.set_exception(error)
+            raise
+        opening.set_result(None)
+
+    def _lock(self) -> AbstractContextManager[Any]:
+        import threading  # only toolsets with a setup need a lock
+
+        lock: AbstractContextManager[Any] = self.__dict__.setdefault("_setup_lock", threading.RLock())
+        return lock
+
+    def _closing(self) -> bool:
+        """Whether there is something to tear down; from now on there is not."""
+        import atexit  # built in
+
+        with self._lock():
+            atexit.unregister(self.close)
+            self.__dict__.pop("_opening", None)
+            return bool(self.__dict__.pop("_is_set_up", False))
 
     def _opened(self) -> None:
         import atexit  # built in
 
         self.__dict__["_is_set_up"] = True
-        if not self.__dict__.get("_closes_at_exit"):
-            self.__dict__["_closes_at_exit"] = True
-            atexit.register(self.close)
+        atexit.register(self.close)
 
 
 def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bool, Options]]:
@@ -159,16 +194,35 @@ def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bo
     found: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
     for base in reversed([base for base in bases if not _is_ours(base)]):
         for name, value in vars(base).items():
-            found.pop(name, None)  # overridden: maybe by something that is no tool
+            overridden = found.pop(name, None)  # maybe by something that is no tool
             if name.startswith("_") or name in reserved:
                 continue
+            kept = _restrictions(overridden[3]) if overridden else {}
             if isinstance(value, FunctionType):
-                found[name] = (name, value, True, {})
+                found[name] = (name, value, True, kept)
             elif isinstance(value, staticmethod):
-                found[name] = (name, value.__func__, False, {})
+                found[name] = (name, value.__func__, False, kept)
             elif isinstance(value, ToolMethod):
-                found[name] = (name, value.function, True, value.options)
+                found[name] = (name, value.function, True, {**kept, **value.options})
     return [found[name] for name in sorted(found)]
+
+
+def _restrictions(options: Options) -> Options:
+    """What holds for a method that overrides one with these options, unless it says otherwise."""
+    names = ("name", "requires_approval", "destructive", "open_world", "strict", "timeout")
+    return {name: value for name, value in options.items() if name in names}  # type: ignore[return-value]
+
+
+def _check_lifecycle(cls: type[Toolset], where: str) -> None:
+    """Refuse a method that would be taken for one of ours, and so never be a tool."""
+    ours = {name for name in vars(Toolset) if not name.startswith("_")} - {"name", "description", "prefix"}
+    for base in cls.__mro__[: cls.__mro__.index(Toolset)]:
+        for name in ours & vars(base).keys() if not _is_ours(base) else ():
+            code = getattr(vars(base)[name], "__code__", None)
+            if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
+                raise DefinitionError(
+                    f"{where}: {name} has a meaning of its own in a Toolset; call the method otherwise"
+                )
 
 
 def _is_ours(base: type) -> bool:
@@ -189,6 +243,14 @@ def _finish(value: Any) -> Any:
     from tools_core._run import finish  # loaded already, by _tool
 
     return finish(value)
+
+
+async def _in_thread(body: Callable[[], Any]) -> Any:
+    import asyncio  # loaded already: somebody awaits us
+
+    from tools_core._threads import in_thread, unwrap  # with it
+
+    return unwrap(await asyncio.wrap_future(in_thread(body)))
 
 
 async def _awaited(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 
-from tools_core._errors import ToolError, UnknownToolError
+from tools_core._errors import DefinitionError, ToolError, UnknownToolError
 from tools_core._problem import listing, show
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -88,7 +88,7 @@ class ToolMapping(Mapping[str, "Tool"]):
         """Call the tool that a model asked for; that it is unknown or broken is a Result as well."""
         try:
             tool = self[call.name]
-        except (ToolError, UnknownToolError) as error:
+        except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
         return tool.call(call, context)
 
@@ -96,7 +96,7 @@ class ToolMapping(Mapping[str, "Tool"]):
         """`call` for coroutines."""
         try:
             tool = self[call.name]
-        except (ToolError, UnknownToolError) as error:
+        except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
         return await tool.acall(call, context)
 
@@ -290,10 +290,10 @@ class _Renamed(_View):
         return iter([new for old in self._base if not self._is_contested(new := self._to_new(old))])
 
 
-def _not_called(error: ToolError | UnknownToolError) -> Result:
+def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result:
     from tools_core._result import Result  # only where names are turned into calls
 
-    kind = error.type if isinstance(error, ToolError) else "unknown_tool"
+    kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
     return Result.error(str(error), type=kind, exception=error)
 
 

@@ -7,9 +7,11 @@ names the place, when the class is defined.
 
 from __future__ import annotations
 
+import inspect
 import typing
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin
 
+from tools_core._errors import InvalidArguments
 from tools_core._result import Result
 from tools_core._toolset import Toolset, public_methods
 
@@ -71,7 +73,9 @@ class StrictToolset(Toolset):
                 raise TypeError(f"{cls.__name__} must define '{attribute}': a class attribute, keyword or property")
             if value == "":
                 raise ValueError(f"{cls.__name__} must not have an empty '{attribute}'")
-        cls._described = [describe_function(function, bound=bound) for _, function, bound, _ in public_methods(cls)]
+        cls._described = [
+            describe_function(name, function, bound=bound) for name, function, bound, _ in public_methods(cls)
+        ]
         super().__init_subclass__(name=name, description=description, **options)
 
     def get_description(self) -> ToolDescription:
@@ -92,35 +96,36 @@ class StrictToolset(Toolset):
         if method not in known:
             message = f"Function '{method}' does not exist on '{self.name}'"
             return Result.error(message, type="unknown_tool", metadata=metadata)
-        given = call.given
-        if not isinstance(given, str):
-            types = {parameter.name: parameter.type for parameter in known[method]}
-            for name in given or {}:
-                if name not in types:
-                    message = f"Parameter '{name}' does not exist on '{self.name}.{method}'"
-                    return Result.error(message, type="validation_error", metadata=metadata)
-            given = {name: _as_declared(value, types[name]) for name, value in (given or {}).items()}
+        types = {parameter.name: parameter.type for parameter in known[method]}
+        try:
+            given = call.arguments
+        except InvalidArguments as error:
+            return Result.error(error.message, type=error.type, metadata=metadata)
+        for name in given:
+            if name not in types:
+                message = f"Parameter '{name}' does not exist on '{self.name}.{method}'"
+                return Result.error(message, type="validation_error", metadata=metadata)
+        given = {name: _as_declared(value, types[name]) for name, value in given.items()}
         return self.tool(method).call(given).with_metadata(metadata)
 
 
-def describe_function(function: Any, *, bound: bool) -> ToolFunction:
+def describe_function(name: str, function: Any, *, bound: bool) -> ToolFunction:
     """Check one method against the rules, in their order; TypeError names the method and the parameter."""
-    name, code = function.__name__, function.__code__
-    hints = typing.get_type_hints(function, include_extras=True)
+    signature = inspect.signature(function)
+    try:
+        hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
+    except NameError as error:
+        raise TypeError(f"Functions must have type hints that can be evaluated: {error} ({name})") from error
     if "return" not in hints:
         raise TypeError(f"Functions must have return type hints ({name})")
     if hints["return"] is not str:
         raise TypeError(f"Functions must return strings ({name})")
-    count = code.co_argcount + code.co_kwonlyargcount
-    variadic = (code.co_flags & 0x04 != 0) + (code.co_flags & 0x08 != 0)  # inspect.CO_VARARGS, CO_VARKEYWORDS
     parameters: list[ToolParameter] = []
-    for index, parameter in enumerate(code.co_varnames[: count + variadic]):
-        if bound and index == 0:
-            continue
-        place = f"{name}#{parameter}"
-        if index < code.co_posonlyargcount or index >= count:
+    for parameter in list(signature.parameters.values())[bound:]:
+        place = f"{name}#{parameter.name}"
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise TypeError(f"Parameters must be positional or keyword ({place})")
-        parameters.append(_describe_parameter(parameter, hints.get(parameter), place))
+        parameters.append(_describe_parameter(parameter.name, hints.get(parameter.name), place))
     return ToolFunction(name, (function.__doc__ or "").strip(), parameters)
 
 

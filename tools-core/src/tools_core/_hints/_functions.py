@@ -77,7 +77,9 @@ def _read_any(function: Any, bound: bool) -> Function:
     except (TypeError, ValueError) as error:
         reason = "its parameters cannot be read; write a function with type hints around it"
         raise DefinitionError(f"{_name_of(function)}: {reason}") from error
-    parameters = list(signature.parameters.values())[int(bound) :]
+    # What a partial has bound is settled: the model neither sees it nor overrides it.
+    settled = function.keywords if isinstance(function, partial) else {}
+    parameters = [one for one in list(signature.parameters.values())[int(bound) :] if one.name not in settled]
     hints = {one.name: one.annotation for one in parameters if one.annotation is not one.empty}
     if signature.return_annotation is not signature.empty:
         hints["return"] = signature.return_annotation

@@ -27,6 +27,7 @@ _LENGTHS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
     ("min_length", "min", operator.ge, "at least"),
     ("max_length", "max", operator.le, "at most"),
 )
+_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the text, which nobody else does
 LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
@@ -62,7 +63,7 @@ def _add(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> Non
     elif any(kind.__name__ == "Predicate" for kind in type(one).__mro__):
         tests.append((one.func, _predicate_text(one.func)))
         return
-    elif hasattr(one, "__get_pydantic_core_schema__"):
+    elif hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
         raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
     text = getattr(one, "documentation", None) or getattr(one, "description", None)
     if isinstance(text, str):

@@ -5,6 +5,7 @@ pydantic is never imported: a class with `model_json_schema` and `model_validate
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -88,9 +89,12 @@ def _moved(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _validated(model: Any) -> Converter:
+    from_json = hasattr(model, "model_validate_json")
+
     def convert(value: Any, path: Path, problems: list[Problem]) -> Any:
         try:
-            return model.model_validate(value)
+            # As JSON and not as Python values: a strict model takes a date as text from the former only.
+            return model.model_validate_json(json.dumps(value)) if from_json else model.model_validate(value)
         except FAILURES as error:
             problems += problems_of(error, value, path)
 

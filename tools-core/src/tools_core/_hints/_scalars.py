@@ -55,12 +55,22 @@ def _from_base64(value: str) -> bytes:
 
 def _decimal(hint: type[Decimal]) -> Reading:
     def parse(value: Any) -> Decimal:
-        number = hint(str(value))  # through text: Decimal(0.1) has 55 digits, the JSON had one
-        if not number.is_finite():
+        text = str(value)  # through text: Decimal(0.1) has 55 digits, the JSON had one
+        digits = text.partition("e")[0].replace(".", "").strip("-0")
+        # A float has kept up to 15 digits of its JSON; of more, nobody knows which they were.
+        if type(value) is float and len(digits) > _FLOAT_DIGITS:
             raise ValueError(value)
-        return number
+        if type(value) is str and not re.fullmatch(_DECIMAL, text):
+            raise ValueError(value)
+        return hint(text)
 
-    return {"type": ["number", "string"]}, parsed(parse, "a decimal number like 12.50")
+    return {"type": ["number", "string"]}, parsed(
+        parse, "a decimal number like 12.50, of more than 15 digits as a string"
+    )
+
+
+_FLOAT_DIGITS = 15
+_DECIMAL = r"[-+]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][-+]?[0-9]{1,3})?"
 
 
 _DURATION = (  # text until its first use: compiling it would cost every import

@@ -34,12 +34,12 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
         kind = type(value)
         if kind in exact:
-            if floating and kind is int and report.repair:
-                number = as_float(value)
-                if type(number) is float:
-                    report.repaired(path, value, show(number))
-                    return number
-            return value
+            if not floating or kind is not int:
+                return value
+            number = as_float(value)
+            if type(number) is float and report.repair:
+                report.repaired(path, value, show(number))
+            return number
         if whole and kind is float and value.is_integer():
             if report.repair:
                 report.repaired(path, value, show(int(value)))
