@@ -112,3 +112,28 @@ def shell() -> dict[str, Callable[[str], Result]]:
 
     bash = Bash()
     return {"bash.call": lambda command: bash.call({"command": command})}
+
+
+def files() -> dict[str, Callable[..., str]]:
+    import os
+    from contextlib import suppress
+
+    from tools_filesystem import EditFile, ReadFile
+
+    def read_lines(path: str, first: int, last: int) -> str:
+        read = ReadFile(os.path.dirname(path))
+        return str(read.call({"path": path, "offset": first, "limit": last - first + 1}))
+
+    def edit(path: str, old: str, new: str) -> str:
+        return str(EditFile(os.path.dirname(path)).call({"path": path, "old_string": old, "new_string": new}))
+
+    rows: dict[str, Callable[..., str]] = {"lines: read_file": read_lines, "edit: edit_file": edit}
+    with suppress(ImportError):
+        from tools_filesystem import Glob, Grep
+
+        def search(root: str, pattern: str) -> str:
+            return str(Grep(root).call({"pattern": pattern}))
+
+        rows |= {"grep: grep": search, "grep-hard: grep": search}
+        rows["glob: glob"] = lambda root, pattern: str(Glob(root).call({"pattern": pattern, "limit": 100_000}))
+    return rows

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 
 import pytest
+
+from tools_filesystem import DirectoryTree, FileInfo, ListDirectory, ReadFile, ReadFiles, ReadMediaFile
 
 
 def test_entries_are_sorted_and_say_what_they_are(files, root):
@@ -24,8 +28,105 @@ def test_what_is_left_out_is_counted(files, root):
     for number in range(25):
         (root / f"{number:02}").write_text("")
     result = files.list.call(limit=10)
-    assert result.output.splitlines()[9:] == ["09 (0 bytes)", "[the first 10 of 25 entries; 15 are left out]"]
-    assert dict(result.metadata) == {"total": 25, "left_out": 15}
+    assert result.output.splitlines()[9:] == [
+        "09 (0 bytes)",
+        "[the first 10 of 25 entries; 15 are left out; read on with after='09']",
+    ]
+    following = {"path": ".", "depth": 1, "limit": 10, "after": "09"}
+    assert dict(result.metadata) == {"total": 25, "left_out": 15, "next": following}
+
+
+def test_following_the_hint_lists_every_name_once(files, root):
+    names = sorted([f"{number}" for number in range(23)] + ["\udcff", r"\xff", "a\nb", "é"])
+    for name in names:
+        os.close(os.open(os.fsencode(root) + b"/" + os.fsencode(name), os.O_CREAT))
+    seen, wanted = 0, {"path": ".", "limit": 2}
+    while wanted:
+        result = files.list.call(wanted)
+        wanted = result.metadata.get("next")
+        seen += len(result.output.splitlines()) - bool(wanted)
+    assert seen == len(names)
+
+
+def test_a_depth_shows_what_is_below_and_follows_no_link(files, root):
+    (root / "a" / "b" / "c").mkdir(parents=True)
+    (root / "a" / "b" / "file.txt").write_text("x")
+    (root / "a" / "up").symlink_to("..")
+    (root / "z").write_text("")
+    assert files.list.call(depth=3).output.splitlines() == [
+        "a/",
+        "  b/",
+        "    c/",
+        "    file.txt (1 bytes)",
+        "  up -> ..",
+        "z (0 bytes)",
+    ]
+
+
+def test_what_is_left_out_deeper_is_counted_where_it_is(files, root):
+    for folder in ("a", "b"):
+        (root / folder).mkdir()
+        for number in range(5):
+            (root / folder / f"{number}").write_text("")
+    assert files.list.call(depth=2, limit=4, sizes=False).output.splitlines() == [
+        "a/",
+        "  0",
+        "  1",
+        "  [3 of 5 entries are left out: list this folder by itself]",
+        "b/ (not listed)",
+    ]
+
+
+def test_entries_are_sorted_by_size_or_time_on_request(files, root):
+    for age, (name, size) in enumerate([("a", 5), ("b", 50), ("c", 1)]):
+        (root / name).write_text("x" * size)
+        os.utime(root / name, (0, 1_000_000 - age))
+    (root / "c").touch()
+    assert files.list.call(sort="size", sizes=False).output.split() == ["b", "a", "c"]
+    assert files.list.call(sort="modified", sizes=False).output.split() == ["c", "a", "b"]
+    assert files.list.call(sort="size", after="a").error_type == "validation_error"
+
+
+def test_a_folder_that_may_not_be_listed_hides_none_of_the_others(files, root):
+    if os.geteuid() == 0:
+        pytest.skip("root lists everything")
+    (root / "a").mkdir(mode=0)
+    (root / "b").mkdir()
+    assert files.list.call(depth=2).output.splitlines() == ["a/ (permission denied)", "b/"]
+
+
+@pytest.mark.parametrize("special", ["pipe", "socket", "device"])
+def test_no_tool_waits_for_a_special_file(root, special):
+    place = root / "special.png"
+    if special == "pipe":
+        os.mkfifo(place)
+    elif special == "device":
+        try:
+            os.mknod(place, 0o20666, os.makedev(1, 5))  # /dev/zero
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+    where = str(root)
+    assert ReadMediaFile(where).call(path="special.png").error_type == "not_a_file"
+    assert ReadFiles(where).call(paths=["special.png"]).error_type == "not_a_file"
+    assert FileInfo(where).call(path="special.png", version=True).output["type"] == special
+    assert ListDirectory(where).call(path="special.png").error_type == "not_a_directory"
+    assert DirectoryTree(where).call().output["children"] == [{"name": "special.png", "type": special}]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/kmsg", "/proc/self/mem", "/sys/kernel/uevent_helper"])
+def test_what_the_kernel_makes_up_is_never_read(path):
+    if not os.path.exists(path):
+        pytest.skip("this kernel has no such file")
+    assert ReadFile("/").call(path=path).error_type == "not_a_file"
+    assert ReadFiles("/").call(paths=[path]).error_type == "not_a_file"
+    assert ReadMediaFile("/").call(path=path).error_type == "not_a_file"
+    facts = FileInfo("/").call(path=path, version=True).output
+    assert facts["type"] == "file"
+    assert "version" not in facts and "media_type" not in facts
 
 
 def test_an_empty_folder_is_a_fact(files):

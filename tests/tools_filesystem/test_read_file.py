@@ -1,22 +1,41 @@
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tools_core import Context
-from tools_filesystem import ReadFile
+from tools_filesystem import Ledger, ReadFile, Workspace
+from tools_filesystem._ledger import Stamp
 
 
 def test_a_file_comes_back_as_it_is(files, root):
-    text = "one\r\n\ufefftwo\n\nthrée"
+    text = "one \n\ufefftwo\u2028\x0c\n\nthrée\r"
     (root / "file.txt").write_bytes(text.encode())
     result = files.read.call(path="file.txt")
     assert result.output == text
     assert result.metadata["total_lines"] == 4
     assert result.metadata["truncated"] is False
+    assert result.metadata["final_newline"] is False
+
+
+def test_line_numbers_are_put_in_front_when_asked_for(files, root):
+    (root / "file.txt").write_text("one\n\nthree")
+    assert files.read.call(path="file.txt", line_numbers=True, offset=2).output == "2\t\n3\tthree"
+    assert files.read.call(path="file.txt", line_numbers=True, tail=1).output == "3\tthree"
+
+
+def test_crlf_is_shown_as_lf_and_told(files, root):
+    (root / "crlf.txt").write_bytes(b"one\r\ntwo\r\n")
+    (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
+    result = files.read.call(path="crlf.txt")
+    assert result.output == "one\ntwo\n[line endings are CRLF, shown as LF]"
+    assert result.metadata["line_endings"] == "crlf"
+    assert files.read.call(path="mixed.txt").metadata["line_endings"] == "mixed"
+    assert (root / "crlf.txt").read_bytes() == b"one\r\ntwo\r\n"
 
 
 def test_the_first_line_is_line_1(files, root):
@@ -59,10 +78,89 @@ def test_a_line_that_is_too_long_is_cut_counted_and_passed(files, root, ending):
     (root / "file.txt").write_text("é" * 5000 + "\nshort" + ending)
     result = files.read.call(path="file.txt")
     first, second = result.output.split("\n")[:2]
-    assert first == "é" * 1000 + "[... 8001 more bytes in this line]"
+    assert first == "é" * 1000 + "[... 8000 more bytes of this line: offset=1 column=2001 limit=1]"
     assert second == "short"
-    assert result.metadata["cut_lines"] == 1
-    assert "not_utf8" not in result.metadata
+    assert result.metadata["cut_lines"] == [{"path": "file.txt", "offset": 1, "column": 2001, "limit": 1}]
+    rest = files.read.call(result.metadata["cut_lines"][0])
+    assert rest.output.split("\n")[0] == "é" * 4000
+
+
+def test_a_column_inside_a_character_begins_with_that_character(files, root):
+    (root / "file.txt").write_text("aé\U0001f600z\nb")
+    shown = [files.read.call(path="file.txt", column=column, limit=1).output[0] for column in range(1, 9)]
+    assert shown == ["a", "é", "é", *["\U0001f600"] * 4, "z"]
+
+
+def test_a_column_behind_the_end_of_the_line_is_a_fact(files, root):
+    (root / "file.txt").write_text("one\ntwo")
+    for offset in (1, 2):
+        result = files.read.call(path="file.txt", offset=offset, column=5)
+        assert result.is_ok
+        assert f"line {offset} of 'file.txt' ends before byte 5" in result.output
+
+
+def test_a_tail_reads_the_end_whatever_is_before_it(files, root):
+    (root / "log.txt").write_text("".join(f"line {number}\n" for number in range(100_000)))
+    result = files.read.call(path="log.txt", tail=2)
+    assert result.output == "line 99998\nline 99999\n"
+    assert result.metadata["truncated"] is False
+    assert files.read.call(path="log.txt", tail=2, offset=5).error_type == "validation_error"
+
+
+def test_what_was_shown_and_has_not_changed_is_not_repeated_when_asked_so(files, root):
+    file = root / "file.txt"
+    file.write_text("".join(f"{number}\n" for number in range(50)))
+    assert "unchanged" not in files.read.call(path="file.txt", limit=10, if_changed=True).metadata
+    assert files.read.call(path="file.txt", limit=10).output.startswith("0\n")
+    again = files.read.call(path="file.txt", limit=10, if_changed=True)
+    assert again.metadata["unchanged"] is True
+    assert "9\n" not in again.output
+    assert "unchanged" not in files.read.call(path="file.txt", limit=11, if_changed=True).metadata
+    before = file.stat()
+    file.write_text(file.read_text().replace("0", "X"))  # of the same size, and seemingly of the same time
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert files.read.call(path="file.txt", limit=10, if_changed=True).output.startswith("X\n")
+
+
+def test_the_ledger_knows_the_bytes_that_were_shown_and_no_others(root):
+    workspace = Workspace(root)
+    read = ReadFile(workspace)
+    file = root / "file.txt"
+    file.write_bytes(b"\xef\xbb\xbfone\r\n" + b"x" * 3000 + b"\nthree\n")
+    stamp = Stamp.of(file.stat())
+    read.call(path="file.txt", tail=1)
+    assert workspace.ledger.shown_of(stamp) == [(3009, 3015)]
+    assert not workspace.ledger.covers(stamp)
+    read.call(path="file.txt")
+    assert workspace.ledger.shown_of(stamp) == [(0, 2008), (3009, 3015)]
+    read.call(path="file.txt", offset=99)
+    assert not workspace.ledger.covers(stamp)
+    read.call(path="file.txt", offset=2, column=2001, limit=1)
+    assert workspace.ledger.covers(stamp)
+
+
+def test_a_session_with_a_ledger_of_its_own_shares_it_with_nobody(root):
+    own, workspace = Ledger(), Workspace(root)
+    (root / "file.txt").write_text("text")
+    ReadFile(workspace).call({"path": "file.txt"}, Context(state={"file_ledger": own}))
+    stamp = Stamp.of((root / "file.txt").stat())
+    assert own.covers(stamp)
+    assert not workspace.ledger.covers(stamp)
+
+
+def test_what_is_not_shown_as_it_is_does_not_count_as_read(root):
+    workspace = Workspace(root)
+    (root / "file.txt").write_bytes("né".encode() * 9 + b"\xff")
+    result = ReadFile(workspace).call(path="file.txt")
+    assert result.metadata["undecodable"] is True
+    assert workspace.ledger.shown_of(Stamp.of((root / "file.txt").stat())) == []
+
+
+def test_a_version_is_told_when_all_of_the_file_was_shown(files, root):
+    (root / "file.txt").write_text("one\ntwo\n")
+    whole = files.read.call(path="file.txt").metadata["version"]
+    assert whole == hashlib.sha256(b"one\ntwo\n").hexdigest()[:16]
+    assert "version" not in files.read.call(path="file.txt", limit=1).metadata
 
 
 @pytest.mark.parametrize(
@@ -72,6 +170,10 @@ def test_a_line_that_is_too_long_is_cut_counted_and_passed(files, root, ending):
         pytest.param(b"one\ntwo", 3, "has 2 lines; offset 3 is past its end", id="past the end"),
         pytest.param(b"one\ntwo\n", 3, "has 2 lines; offset 3 is past its end", id="past the last newline"),
         pytest.param(b"\x89PNG\0\0", 1, "is a binary file (image/png, 6 bytes)", id="binary"),
+        pytest.param(b"\x1f\x8b\x08\0\0", 1, "is a binary file (application/gzip, 5 bytes)", id="binary by content"),
+        pytest.param(bytes(range(1, 256)), 1, "is a binary file (image/png, 255 bytes)", id="binary without NUL"),
+        pytest.param(b"%PDF-1.7\n", 1, "is a PDF (9 bytes): read_media_file hands it over", id="PDF"),
+        pytest.param(b"\xef\xbb\xbf", 1, "is empty (3 bytes)", id="nothing but a mark"),
     ],
 )
 def test_what_has_no_text_to_show_is_a_fact_and_no_error(files, root, content, offset, words):
@@ -81,14 +183,7 @@ def test_what_has_no_text_to_show_is_a_fact_and_no_error(files, root, content, o
     assert words in result.output
 
 
-def test_bytes_that_are_not_utf8_are_shown_and_flagged(files, root):
-    (root / "file.txt").write_bytes(b"caf\xe9\n")
-    result = files.read.call(path="file.txt")
-    assert result.output.startswith("caf\ufffd\n[")
-    assert result.metadata["not_utf8"] is True
-
-
-@pytest.mark.parametrize("name", ["offset", "limit"])
+@pytest.mark.parametrize("name", ["offset", "limit", "column", "tail"])
 def test_lines_are_counted_from_1_up(files, root, name):
     (root / "file.txt").write_text("text")
     result = files.read.call({"path": "file.txt", name: 0})
@@ -101,8 +196,17 @@ def test_a_miss_names_the_sibling_that_was_meant(files, root):
     (root / "src" / "app.py").write_text("")
     (root / "README.md").write_text("")
     assert "did you mean 'src/app.py'?" in files.read.call(path="src/ap.py").error_message
-    assert "did you mean 'README.md'?" in files.read.call(path="readme.md").error_message
-    assert "folder 'scr' does not exist" in files.read.call(path="scr/app.py").error_message
+    message = files.read.call(path="scr/app.py").error_message
+    assert message == "no 'scr/app.py', because there is no folder 'scr'; did you mean 'src/app.py'?"
+    assert "did you mean 'src'?" in files.read.call(path="scr/new.py").error_message
+    assert files.read.call(path="zzz").error_message == "no 'zzz'; list_directory shows what is in '.'"
+
+
+def test_a_miss_names_the_same_path_in_another_root(root, tmp_path):
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "file.txt").write_text("text")
+    message = ReadFile(Workspace(root, tmp_path / "second")).call(path="file.txt").error_message
+    assert f"did you mean '{tmp_path}/second/file.txt'?" in message
 
 
 def test_a_miss_outside_tells_nothing_of_what_is_there(files, root):
@@ -142,32 +246,18 @@ def test_a_workspace_that_does_not_exist_is_told(tmp_path):
     assert ReadFile(str(tmp_path / "missing")).call(path="x").error_type == "unavailable"
 
 
-BOUNDED = """
-import resource, sys
-from tools_filesystem import ReadFile
-read = ReadFile(sys.argv[1])
-read.call(path="small.txt")
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-calls = ({"path": "line.txt"}, {"path": "sparse"}, {"path": "log.txt", "offset": 2_000_000, "limit": 3})
-results = [read.call(arguments) for arguments in calls]
-added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(added, *(len(str(result)) for result in results))
-"""
+def test_many_reads_at_once_each_get_their_own(files, root):
+    for number in range(40):
+        (root / f"{number}.txt").write_text(f"{number}\n" * 500)
+    wanted = [{"path": f"{number}.txt", "offset": 7, "limit": 3} for number in range(40)] * 5
+    with ThreadPoolExecutor(16) as pool:
+        in_threads = [result.output for result in pool.map(files.read.call, wanted)]
 
+    async def all_of_them():
+        return [result.output for result in await asyncio.gather(*map(files.read.acall, wanted))]
 
-def test_memory_does_not_grow_with_the_file_or_its_lines(root):
-    (root / "small.txt").write_text("text")
-    with (root / "line.txt").open("wb") as file:
-        for _ in range(200):
-            file.write(b"x" * (1 << 20))
-    with (root / "log.txt").open("wb") as file:
-        for _ in range(400):
-            file.write(b"0123456789abcdef\n" * 10_000)
-    os.truncate(os.open(root / "sparse", os.O_CREAT | os.O_WRONLY), 1 << 40)
-    done = subprocess.run([sys.executable, "-c", BOUNDED, root], capture_output=True, text=True, check=True)
-    added, *lengths = map(int, done.stdout.split())
-    assert added < 6 * 1024 * (1 if sys.platform == "linux" else 1024)  # ru_maxrss: KiB, on macOS bytes
-    assert all(0 < length < 110_000 for length in lengths)
+    for outputs in (in_threads, asyncio.run(all_of_them())):
+        assert [output[: output.index("[")] for output in outputs] == [f"{n}\n" * 3 for n in range(40)] * 5
 
 
 def test_no_descriptor_is_left_open(files, root):

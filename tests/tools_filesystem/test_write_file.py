@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
-import shutil
 import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
-from tools_filesystem import _atomic
+from tools_core import Context, ToolError
+from tools_filesystem import Ledger, _atomic
+from tools_filesystem._version import check_unchanged, version_of
 
 
 @pytest.fixture(params=["without a name", "with a name"])
@@ -26,7 +29,8 @@ def names(folder):
 
 def test_a_new_file_is_written_with_its_folders(files, root, temporary, resolver):
     result = files.write.call(path="a/b/héllo.txt", content="héllo\r\n")
-    assert result.output == {"path": "a/b/héllo.txt", "bytes": 8, "created": True}
+    version = hashlib.sha256("héllo\r\n".encode()).hexdigest()[:16]
+    assert result.output == {"path": "a/b/héllo.txt", "bytes": 8, "created": True, "version": version}
     assert (root / "a" / "b" / "héllo.txt").read_bytes() == "héllo\r\n".encode()
     assert names(root) == ["a", "b", "héllo.txt"]
 
@@ -118,9 +122,13 @@ def test_when_the_disk_is_full_the_old_content_stays_and_nothing_else(files, roo
     assert names(root) == ["file.txt"]
 
 
-def test_of_many_calls_that_create_one_file_one_succeeds(files, root, temporary):
+def test_of_many_sessions_that_create_one_file_one_succeeds(files, root, temporary):
+    def write(number):
+        session = Context(state={"file_ledger": Ledger()})
+        return files.write.call({"path": "a/b/file", "content": str(number) * 9}, session)
+
     with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda n: files.write.call(path="a/b/file", content=str(n) * 9), range(40)))
+        results = list(pool.map(write, range(40)))
     written = [number for number, result in enumerate(results) if result.is_ok]
     assert len(written) == 1
     assert {result.error_type for result in results if result.is_error} == {"conflict"}
@@ -155,33 +163,77 @@ def test_a_writer_killed_at_any_moment_leaves_old_or_new(root, way):
         assert content in ("a" * 300_000, "b" * 300_000)
 
 
-ONE_WRITE = """
-import sys
-from tools_filesystem import WriteFile
-print(WriteFile(sys.argv[1]).call(path=sys.argv[2], content="n" * 100_000, overwrite=True).error_type)
-"""
+@pytest.fixture
+def folder(root):
+    descriptor = os.open(root, os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-@pytest.mark.parametrize("fault", ["signal=KILL", "error=EIO", "error=ENOSPC"])
-@pytest.mark.parametrize("call", ["write", "fsync", "linkat", "rename,renameat,renameat2"])
-@pytest.mark.parametrize("path", ["file.txt", "new/file.txt"])
-def test_a_fault_at_any_system_call_leaves_old_or_new(root, call, fault, path):
-    if path.startswith("new") and call.startswith("rename"):
-        pytest.skip("a new file is not renamed")
+def put_while(folder, root, happens):
+    """Replace a file while something happens to it."""
     (root / "file.txt").write_text("old")
-    command = ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"inject={call}:{fault}:when=1"]
-    command += [sys.executable, "-B", "-c", ONE_WRITE, root, path]  # -B: the first write is the tool's own
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    killed = fault == "signal=KILL"
-    kinds = [""] if killed else ["limit_exceeded\n", "execution_error\n"]
-    assert done.stdout in kinds, done.stderr
-    content = (root / path).read_text() if (root / path).exists() else None
-    assert content in ("old" if path == "file.txt" else None, "n" * 100_000)
-    if not killed:
-        assert names(root) == ["file.txt"]
-        assert (root / "file.txt").read_text() == "old"
+    found = (root / "file.txt").stat()
+
+    def fill(descriptor):
+        happens(root / "file.txt")
+        return os.write(descriptor, b"new")
+
+    before = partial(check_unchanged, folder, "file.txt", "file.txt", found, version_of(b"old"))
+    _atomic.put(folder, "file.txt", fill, found, before)
+
+
+def append(file):
+    with file.open("a") as out:
+        out.write("er")
+
+
+def replace(file):
+    file.with_name("other").write_text("other")
+    file.with_name("other").rename(file)
+
+
+@pytest.mark.parametrize("happens", [append, replace, os.unlink])
+def test_a_change_by_others_up_to_the_last_moment_is_not_lost(folder, root, temporary, happens):
+    with pytest.raises(ToolError, match="meanwhile") as caught:
+        put_while(folder, root, happens)
+    assert caught.value.type == "conflict"
+    expected = {append: ["older"], replace: ["other"], os.unlink: []}[happens]
+    assert [(root / name).read_text() for name in names(root)] == expected
+
+
+def test_a_touch_by_others_is_no_change(folder, root):
+    put_while(folder, root, lambda file: os.utime(file, (1, 1)))
+    assert (root / "file.txt").read_text() == "new"
+
+
+def test_what_is_written_aside_is_private_until_it_has_the_name(folder, root, monkeypatch):
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    (root / "file.txt").write_text("old")
+    (root / "file.txt").chmod(0o600)
+    seen = []
+
+    def fill(descriptor):
+        seen.extend(stat.S_IMODE((root / name).stat().st_mode) for name in names(root))
+        return os.write(descriptor, b"new")
+
+    _atomic.put(folder, "file.txt", fill, (root / "file.txt").stat())
+    assert seen == [0o600, 0o600]
+
+
+def test_less_than_was_meant_is_never_given_the_name(folder, root, temporary):
+    (root / "file.txt").write_text("old")
+    with pytest.raises(OSError, match="not all of it was written"):
+        _atomic.put(folder, "file.txt", lambda descriptor: os.write(descriptor, b"ne") + 1, (root / "file.txt").stat())
+    assert (root / "file.txt").read_text() == "old"
+    assert names(root) == ["file.txt"]
+
+
+def test_what_a_crash_left_is_removed_by_the_next_write(folder, root, temporary):
+    (root / _atomic._name_aside()).write_text("half of a")
+    (root / "file.txt").write_text("old")
+    _atomic.put(folder, "file.txt", b"new", (root / "file.txt").stat())
+    assert names(root) == ["file.txt"]
 
 
 def test_a_file_that_appears_meanwhile_is_not_replaced(root):

@@ -15,12 +15,13 @@ _LONGEST_PATH = 4096
 
 
 class PinnedRoot:
-    """A root as a descriptor; every path is taken relative to it."""
+    """A root as a descriptor; every path is taken relative to it. Below it nobody writes to the `protected` names."""
 
-    __slots__ = ("descriptor", "path", "root")
+    __slots__ = ("descriptor", "path", "protected", "root")
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, protected: frozenset[str] = frozenset()) -> None:
         self.root = root
+        self.protected = protected
         self.path = root.path
         try:
             self.descriptor = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -87,7 +88,7 @@ class Access:
 
     def _pin(self, root: Root) -> PinnedRoot:
         if root not in self._pinned:
-            self._pinned[root] = PinnedRoot(root)
+            self._pinned[root] = PinnedRoot(root, self.workspace.protected)
         return self._pinned[root]
 
     def _writable(self) -> str:

@@ -4,71 +4,106 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import stat
 from contextlib import suppress
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from tools_filesystem._attributes import keep_attributes
+from tools_filesystem._lock import hold
+from tools_filesystem._protected import OWN
+from tools_filesystem._rename import rename_new
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 
-def put(folder: int, name: str, data: bytes, replaced: os.stat_result | None) -> None:
-    """Make `data` the content of `name`; FileExistsError when it is there already and `replaced` is None.
+def put(
+    folder: int,
+    name: str,
+    data: bytes | Callable[[int], int],
+    replaced: os.stat_result | None,
+    before: Callable[[], object] | None = None,
+) -> os.stat_result:
+    """Make `data` the content of `name` and return its new state; FileExistsError if it exists and `replaced` is None.
 
-    A file that is replaced keeps its mode, without set-id bits, and its owner where the system permits.
+    `data` may be a function that fills a descriptor and returns the number of bytes. A file that is replaced keeps its
+    attributes; `before` is called just before that, and may raise. The folder is locked by this, if it was not before.
     """
-    descriptor, temporary = _open_aside(folder)
+    hold(folder)
+    descriptor, temporary = _open_aside(folder, 0o666 if replaced is None else 0o600)
     try:
-        _fill(descriptor, data, replaced)
-        if replaced is None:
-            _link(descriptor, temporary, folder, name)  # unlike a rename, it never replaces anything
-        else:
+        size = _written(descriptor, data) if isinstance(data, bytes) else data(descriptor)
+        if replaced is not None:
+            keep_attributes(folder, name, replaced, descriptor)
+        os.fsync(descriptor)
+        state = os.fstat(descriptor)
+        if state.st_size != size:
+            raise OSError(errno.EIO, "not all of it was written; nothing was changed")
+        if replaced is not None:
             if temporary is None:  # it gets a name only now, so that there is next to no time to leave litter
-                temporary = _temporary_name()
-                _link(descriptor, None, folder, temporary)
+                _link_aside(descriptor, folder)
+                temporary = _name_aside()
+            if before is not None:
+                before()
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            temporary = None
+        elif temporary is None:
+            _link(descriptor, folder, name)
+        else:
+            rename_new(folder, temporary, folder, name)
+        temporary = None
         with suppress(OSError):  # the file is there for all to see: an error would say that it is not
             os.fsync(folder)
+            state = os.fstat(descriptor)  # the new name changed it
     finally:
         os.close(descriptor)
         if temporary is not None:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # the next write removes it
                 os.unlink(temporary, dir_fd=folder)
+    return state
 
 
-def _open_aside(folder: int) -> tuple[int, str | None]:
+def _open_aside(folder: int, mode: int) -> tuple[int, str | None]:
     """A new file in `folder`: without a name where the system can, so that a crash leaves nothing."""
     if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):  # the way by which it gets its name
         try:
-            return os.open(".", os.O_WRONLY | os.O_TMPFILE, 0o666, dir_fd=folder), None
+            return os.open(".", os.O_RDWR | os.O_TMPFILE, mode, dir_fd=folder), None
         except OSError as error:
             if error.errno not in _NO_TMPFILE:
                 raise
-    name = _temporary_name()
-    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666, dir_fd=folder), name
+    name, flags = _name_aside(), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    try:
+        return os.open(name, flags, mode, dir_fd=folder), name
+    except FileExistsError:
+        os.unlink(name, dir_fd=folder)
+    return os.open(name, flags, mode, dir_fd=folder), name
 
 
-def _temporary_name() -> str:
-    return f".ask-tools-{secrets.token_hex(8)}.tmp"
+def _name_aside() -> str:
+    """The same name for every write: who has the folder's lock knows that a file of that name was left by a crash.
+
+    Only for one user and one machine, because others may be out of reach of the lock, and their files not ours.
+    """
+    return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.tmp"
 
 
-def _fill(descriptor: int, data: bytes, replaced: os.stat_result | None) -> None:
+def _written(descriptor: int, data: bytes) -> int:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
-    if replaced is not None:
-        own = os.fstat(descriptor)
-        if (own.st_uid, own.st_gid) != (replaced.st_uid, replaced.st_gid):
-            with suppress(PermissionError):  # only root may give a file away
-                os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
-        os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
-    os.fsync(descriptor)
-    if os.fstat(descriptor).st_size != len(data):
-        raise OSError(errno.EIO, "not all of it was written; nothing was changed")
+    return len(data)
 
 
-def _link(descriptor: int, temporary: str | None, folder: int, name: str) -> None:
-    if temporary is None:
-        os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
-    else:
-        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+def _link_aside(descriptor: int, folder: int) -> None:
+    name = _name_aside()
+    try:
+        _link(descriptor, folder, name)
+    except FileExistsError:
+        os.unlink(name, dir_fd=folder)
+        _link(descriptor, folder, name)
+
+
+def _link(descriptor: int, folder: int, name: str) -> None:
+    """Give a file without a name this one; unlike a rename, it never replaces anything."""
+    os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)

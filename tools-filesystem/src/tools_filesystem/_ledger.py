@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import os
 
+    from tools_core import Context
+    from tools_filesystem._access import Access
+
 
 class Stamp(NamedTuple):
     """What a file looked like when it was read."""
@@ -36,10 +39,14 @@ class Ledger:
 
     def record(self, stamp: Stamp, start: int, end: int) -> None:
         """Bytes `start` to `end` (exclusive) were shown, all of them and as they are."""
+        self.record_all(stamp, [(start, end)])
+
+    def record_all(self, stamp: Stamp, shown: list[tuple[int, int]]) -> None:
+        """The same for several ranges of bytes."""
         key = (stamp.device, stamp.inode)
         with self._lock:
             known, ranges = self._seen.get(key, (stamp, []))
-            self._seen[key] = (stamp, _merged([*ranges, (start, end)] if known == stamp else [(start, end)]))
+            self._seen[key] = (stamp, _merged([*ranges, *shown] if known == stamp else shown))
 
     def covers(self, stamp: Stamp) -> bool:
         """Whether all of the file was shown, and it is as it was then."""
@@ -47,10 +54,10 @@ class Ledger:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
         return known == stamp and (stamp.size == 0 or ranges == [(0, stamp.size)])
 
-    def knows(self, stamp: Stamp) -> bool:
-        """Whether the file was shown at all, in this state or another."""
+    def last_seen(self, stamp: Stamp) -> Stamp | None:
+        """The state in which the file was shown last, this or another; None if it never was."""
         with self._lock:
-            return (stamp.device, stamp.inode) in self._seen
+            return self._seen.get((stamp.device, stamp.inode), (None,))[0]
 
     def shown_of(self, stamp: Stamp) -> list[tuple[int, int]]:
         """The byte ranges that were shown of the file in this very state."""
@@ -62,6 +69,12 @@ class Ledger:
         """The file was deleted or replaced."""
         with self._lock:
             self._seen.pop((stamp.device, stamp.inode), None)
+
+
+def ledger_of(access: Access, context: Context) -> Ledger:
+    """The ledger of a call: that of its session (`file_ledger` in the context's state), else the workspace's."""
+    own = context.state.get("file_ledger")
+    return own if isinstance(own, Ledger) else access.workspace.ledger
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -1,102 +1,161 @@
-"""Reading a window of lines in memory that depends on neither the file nor its lines."""
+"""A window of lines, each as far as it is shown, in memory that depends on neither the file nor its lines."""
 
 from __future__ import annotations
 
-import os
+from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
+
+from tools_filesystem._source import ScanLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tools_filesystem._source import Source
+
 LINE = 2000  # bytes of one line
 BUDGET = 100_000  # bytes of one window
-SCAN = 4 << 30  # bytes that are looked through in one call
-_BLOCK = 256 * 1024
+_FRAME = 8  # what a line's number takes
+_CUT_FRAME = 80  # what the hint in a line that was cut takes
+_LOOK_AHEAD = 256 << 20  # bytes that are passed to find the end of a line that was cut
+
+
+class Piece(NamedTuple):
+    """A line, or what is shown of it; `end` is where the file goes on, `more` how much of the line is left out."""
+
+    line: int
+    column: int  # the first byte shown, from 1
+    start: int
+    data: bytes
+    ending: bytes
+    more: int | None = 0  # None: it was too far to count
+
+    @property
+    def end(self) -> int:
+        """The position of the first byte that is not shown."""
+        return self.start + len(self.data) + len(self.ending)
+
+    @property
+    def cost(self) -> int:
+        """What showing it takes of the budget."""
+        return len(self.data) + len(self.ending) + _FRAME + (_CUT_FRAME if self.is_cut else 0)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the line goes on."""
+        return self.more != 0
 
 
 class Window(NamedTuple):
-    """Some lines of a file; `lines` is how many, `cut` how many of them are longer than what is shown."""
+    """Pieces of consecutive lines; `total` is the number of lines, where the end of the file was reached."""
 
-    data: bytes
-    lines: int
-    cut: int
+    pieces: list[Piece]
     has_more: bool
-    total: int | None  # lines of the whole file, when its end was reached
+    total: int | None = None
+    left_out: int = 0  # lines before the first piece which were asked for
+    is_numbered: bool = True  # else the pieces are counted from 0
+
+    def renumbered(self, before: int) -> Window:
+        """The same with `before` more lines in front of it."""
+        pieces = [piece._replace(line=piece.line + before) for piece in self.pieces]
+        return self._replace(pieces=pieces, total=pieces[-1].line, is_numbered=True)
 
 
-class ScanLimitError(Exception):
-    """More was to be looked through than one call may."""
+def from_line(source: Source, offset: int, limit: int, column: int, budget: int) -> Window:
+    """At most `limit` lines from line `offset` on, the first of them from byte `column` on.
+
+    Without pieces, there is either no such line (and `total` says how many there are), or no such column in it.
+    """
+    start, passed = source.pass_lines(source.encoding.mark, offset - 1)
+    if passed < offset - 1 or not source.peek(start, 1):
+        return Window([], has_more=False, total=passed + (not source.ends_with_newline()))
+    position = _position_in_line(source, start, column)
+    room = budget if column > 1 else min(LINE, budget)
+    first = None if position is None else _piece(source, offset, position, room, position - start + 1)
+    return Window([], has_more=True) if first is None else _gathered(source, first, limit, budget)
 
 
-def read_window(descriptor: int, first: int, limit: int) -> Window:
-    """Read at most `limit` lines, the first of them number `first`; ScanLimitError when they lie too deep."""
-    blocks = _blocks(descriptor)
-    rest, skipped = _skip(blocks, first - 1)
-    shown = bytearray()
-    count = cut = 0
-    for line, length in _lines(rest, blocks):
-        text = line if length <= LINE else _clipped(line, length)
-        if count == limit or len(shown) + len(text) > BUDGET:
-            return Window(bytes(shown), count, cut, has_more=True, total=None)
-        shown += text
-        count += 1
-        cut += length > LINE
-    return Window(bytes(shown), count, cut, has_more=False, total=skipped + count)
-
-
-def _blocks(descriptor: int) -> Iterator[bytes]:
-    left = SCAN
-    while block := os.read(descriptor, _BLOCK):
-        yield block
-        left -= len(block)
-        if left <= 0:
-            raise ScanLimitError
-
-
-def _skip(blocks: Iterator[bytes], lines: int) -> tuple[bytes, int]:
-    """Count newlines block by block, so that what is skipped never becomes lines."""
-    skipped, last = 0, b"\n"
-    if not lines:
-        return b"", 0
-    for block in blocks:
-        here = block.count(b"\n")
-        if skipped + here >= lines:
-            end = 0
-            for _ in range(lines - skipped):
-                end = block.index(b"\n", end) + 1
-            return block[end:], lines
-        skipped += here
-        last = block[-1:]
-    return b"", skipped + (last != b"\n")  # a last line may lack its newline
-
-
-def _lines(rest: bytes, blocks: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Yield each line as far as it is kept, and its full length, newline included."""
-    kept, length = b"", 0
+def _gathered(source: Source, first: Piece, limit: int, budget: int) -> Window:
+    """Go on from the first piece until one of the limits, or the end of the file."""
+    pieces, spent = [first], first.cost
     while True:
-        start = 0
-        while end := rest.find(b"\n", start) + 1:
-            yield kept + rest[start : min(end, start + LINE - len(kept))], length + end - start
-            kept, length, start = b"", 0, end
-        kept += rest[start : start + LINE - len(kept)]
-        length += len(rest) - start
-        block = next(blocks, None)
-        if block is None:
-            break
-        rest = block
-    if length:
-        yield kept, length
+        last = pieces[-1]
+        is_full = len(pieces) >= limit or spent >= budget
+        if last.is_cut:
+            following = None if is_full else _line_end(source, last)
+            if following is None:
+                return Window(pieces, has_more=True)
+            pieces[-1] = last._replace(more=following[1])
+            position = following[0]
+        else:
+            position = last.end
+        if not source.peek(position, 1):
+            return Window(pieces, has_more=False, total=last.line)
+        piece = None if is_full else _piece(source, last.line + 1, position, LINE)
+        if piece is None or spent + piece.cost > budget:
+            return Window(pieces, has_more=True)
+        pieces.append(piece)
+        spent += piece.cost
 
 
-def _clipped(line: bytes, length: int) -> bytes:
-    whole = line.decode(errors="ignore").encode() if _is_text(line) else line
-    return whole + f"[... {length - len(whole)} more bytes in this line]\n".encode()
+def last_lines(source: Source, lines: int, budget: int) -> Window:
+    """The last lines, as many of them as the budget permits; nobody counts what is before them."""
+    start, found = source.start_of_last(min(lines, budget))
+    kept: deque[Piece] = deque()
+    spent = left_out = 0
+    for piece in _pieces(source, start, found):
+        kept.append(piece)
+        spent += piece.cost
+        while spent > budget and len(kept) > 1:
+            spent -= kept.popleft().cost
+            left_out += 1
+    return Window(list(kept), has_more=False, left_out=left_out, is_numbered=False)
 
 
-def _is_text(line: bytes) -> bool:
-    """Whether nothing but a character that was cut off keeps the line from being UTF-8."""
+def _pieces(source: Source, position: int, lines: int) -> Iterator[Piece]:
+    """The lines from `position` on, the last of which reaches to the end of the file."""
+    for line in range(lines):
+        piece = _piece(source, line, position, LINE)
+        if piece is None:  # the file has become shorter
+            return
+        position = piece.end
+        if piece.is_cut:
+            is_last = line == lines - 1
+            position, passed = (source.size, 0) if is_last else source.pass_lines(position, 1)
+            piece = piece._replace(more=position - piece.end - passed * source.encoding.width)
+        yield piece
+
+
+def _piece(source: Source, line: int, position: int, room: int, column: int = 1) -> Piece | None:
+    """The line at `position`, or the beginning of it that fits into `room`; None at the end of the file."""
+    encoding = source.encoding
+    data = source.peek(position, room + 2 * encoding.width)
+    if not data:
+        return None
+    end = encoding.find_newline(data)
+    content, ending = (data, b"") if end < 0 else (data[:end], data[end : end + encoding.width])
+    carriage = encoding.encoded("\r")
+    if ending and content.endswith(carriage) and len(content) % encoding.width == 0:
+        content, ending = content[: -len(carriage)], carriage + ending
+    if len(content) <= room:
+        return Piece(line, column, position, content, ending)
+    return Piece(line, column, position, data[: encoding.boundary(data, room)], b"", None)
+
+
+def _position_in_line(source: Source, start: int, column: int) -> int | None:
+    """Where byte `column` of the line is, or the character that it belongs to; None behind the line's end."""
+    if column == 1:
+        return start
+    position = start + (column - 1) // source.encoding.width * source.encoding.width
+    if position >= source.size or source.count_lines(start, position):
+        return None
+    before = max(start, position - 8)
+    return before + source.encoding.boundary(source.peek(before, 16), position - before)
+
+
+def _line_end(source: Source, cut: Piece) -> tuple[int, int] | None:
+    """Where the line after a cut one begins, and how much is left out; None when that is far away."""
     try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        return error.start > len(line) - 4 and error.reason == "unexpected end of data"
-    return True
+        position, passed = source.pass_lines(cut.end, 1, _LOOK_AHEAD)
+    except ScanLimitError:
+        return None
+    return position, position - cut.end - passed * source.encoding.width

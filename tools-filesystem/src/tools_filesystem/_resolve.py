@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from tools_filesystem._openat2 import is_supported, openat2
-from tools_filesystem._step import SpecialFileError, reopen
+from tools_filesystem._step import check_regular, reopen
 from tools_filesystem._walk import pin_by_walk
 
 if TYPE_CHECKING:
@@ -42,14 +41,6 @@ def open_regular(place: Place) -> int:
         return reopen(pinned)
     finally:
         os.close(pinned)
-
-
-def check_regular(mode: int, path: str) -> None:
-    """Raise OSError for what has no content to read or replace."""
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not stat.S_ISREG(mode):
-        raise SpecialFileError(path)
 
 
 def open_folder(place: Place) -> int:

@@ -7,6 +7,7 @@ import os
 import stat
 
 from tools_core import ToolError
+from tools_filesystem._kernel import is_made_up
 
 HAS_O_PATH = hasattr(os, "O_PATH")
 
@@ -28,8 +29,30 @@ def step(folder: int, name: str, *, is_last: bool) -> int | str:
     return (_by_pin if HAS_O_PATH else _by_stat)(folder, name, is_last)
 
 
+def open_in(folder: int, name: str) -> int:
+    """Open a regular file of a folder for reading; OSError for anything else, be it a link that appeared just now."""
+    pinned = step(folder, name, is_last=True)
+    if isinstance(pinned, str):
+        raise OSError(errno.ELOOP, "became a link meanwhile", name)
+    try:
+        check_regular(os.fstat(pinned).st_mode, name)
+        return reopen(pinned)
+    finally:
+        os.close(pinned)
+
+
+def check_regular(mode: int, path: str) -> None:
+    """Raise OSError for what has no content to read or replace."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(mode):
+        raise SpecialFileError(path)
+
+
 def reopen(pinned: int) -> int:
-    """Open a regular file that was pinned for reading."""
+    """Open a regular file that was pinned for reading; SpecialFileError if the kernel makes it up."""
+    if is_made_up(os.fstat(pinned)):
+        raise SpecialFileError("")
     if not HAS_O_PATH:
         return os.dup(pinned)
     try:

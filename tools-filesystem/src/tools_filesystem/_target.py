@@ -9,35 +9,50 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from tools_filesystem._access import Place
+from tools_filesystem._journal import recover
+from tools_filesystem._lock import hold, release
+from tools_filesystem._protected import check_writable
 from tools_filesystem._resolve import open_folder
 
 if TYPE_CHECKING:
+    from tools_core import Context
     from tools_filesystem._access import PinnedRoot
 
 _MOST_LINKS = 40
 
 
 class Target:
-    """The folder and the name that `path` means for writing: links followed, missing folders made.
+    """The folder and the name that a place means for writing: links followed, missing folders made if `make`.
 
-    `found` is what is there now. Leaving the block by an exception takes back the folders that were made.
+    `found` is what is there now. ToolError `denied` for a protected place. Leaving the block by an exception takes back
+    the folders that were made.
     """
 
-    __slots__ = ("_made", "_root", "folder", "found", "name")
+    __slots__ = ("_made", "_make", "_root", "folder", "found", "name")
 
     folder: int
     found: os.stat_result | None
     name: str
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, make: bool = True) -> None:
         self._root: PinnedRoot = place.root
+        self._make = make
         self._made: list[str] = []
         self.folder = -1
+        if place.root.root.writable:
+            recover(place.root)
         try:
             self._find(place.path)
         except BaseException:
             self._leave(unmake=True)
             raise
+
+    def lock(self, context: Context | None = None) -> None:
+        """Keep other writers out of the folder until the block is left; `found` is looked up again."""
+        hold(self.folder, context)
+        self.found = _look(self.folder, self.name)
+        if self.found is not None and stat.S_ISLNK(self.found.st_mode):
+            raise OSError(errno.ELOOP, "became a link meanwhile", self.name)
 
     def _find(self, path: str) -> None:
         for _ in range(_MOST_LINKS):
@@ -45,6 +60,7 @@ class Target:
             if self.name in ("", ".", ".."):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             self.folder = self._open_or_make(where or ".")
+            check_writable(self._root, self.folder, self.name)
             self.found = _look(self.folder, self.name)
             if self.found is None or not stat.S_ISLNK(self.found.st_mode):
                 return
@@ -57,7 +73,7 @@ class Target:
         try:
             return open_folder(Place(self._root, path))
         except FileNotFoundError:
-            if ".." in path.split("/"):  # it would be made only to be left again
+            if not self._make or ".." in path.split("/"):  # what `..` follows would be made only to be left again
                 raise
         parts = path.split("/")
         folder = open_folder(Place(self._root, "."))
@@ -65,23 +81,29 @@ class Target:
             if name in ("", "."):
                 continue
             try:
-                inner = self._enter(folder, name, "/".join(parts[:end]))
+                inner = self._enter(folder, parts, end)
             finally:
                 os.close(folder)
             folder = inner
         return folder
 
-    def _enter(self, folder: int, name: str, path: str) -> int:
+    def _enter(self, folder: int, parts: list[str], end: int) -> int:
+        name, path = parts[end - 1], "/".join(parts[:end])
         try:
             return open_folder(Place(self._root, path))
         except FileNotFoundError:
+            following = [part for part in parts[end - 1 :] if part not in ("", ".")]
+            check_writable(self._root, folder, "/".join([*following, self.name]))
             with suppress(FileExistsError):  # by another call, or a link to nowhere: opening tells
                 os.mkdir(name, dir_fd=folder)
                 self._made.append(path)
+            with suppress(OSError):  # what is written into it would be lost with it in a crash
+                os.fsync(folder)
             return open_folder(Place(self._root, path))
 
     def _leave(self, *, unmake: bool = False) -> None:
         if self.folder >= 0:
+            release(self.folder)
             os.close(self.folder)
             self.folder = -1
         for path in reversed(self._made if unmake else ()):

@@ -1,0 +1,690 @@
+"""What a patch does to the files, and what it is refused for. A scenario is files before, a patch, and files after."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+from tools_core import Context
+from tools_filesystem import ApplyPatch, EditFile, Ledger, ReadFile, Root, Workspace, WriteFile
+
+FIVE = b"one\ntwo\nthree\nfour\nfive\n"
+
+
+@pytest.fixture
+def patch(root):
+    tool = ApplyPatch(root)
+    return lambda text, **options: tool.call(patch=text, **options)
+
+
+def envelope(*sections):
+    return "\n".join(["*** Begin Patch", *sections, "*** End Patch"]) + "\n"
+
+
+def fill(root, files):
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+
+
+def contents(root):
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+SCENARIOS = {
+    "a line is replaced": (
+        {"f": FIVE},
+        "*** Update File: f\n@@\n two\n-three\n+THREE\n four",
+        {"f": b"one\ntwo\nTHREE\nfour\nfive\n"},
+    ),
+    "the first hunk needs no @@": ({"f": FIVE}, "*** Update File: f\n-one\n+ONE", {"f": FIVE.replace(b"one", b"ONE")}),
+    "several hunks": (
+        {"f": FIVE},
+        "*** Update File: f\n@@\n-one\n+1\n@@\n-five\n+5\n+6",
+        {"f": b"1\ntwo\nthree\nfour\n5\n6\n"},
+    ),
+    "all kinds of sections at once": (
+        {"a": b"a\n", "b": b"b\n", "c": b"c\n", "d": b"d\n"},
+        (
+            "*** Add File: new/deep/e\n+e\n*** Delete File: a\n*** Update File: b\n-b\n+B\n"
+            "*** Update File: c\n*** Move to: new/c\n-c\n+C\n*** Update File: d\n*** Move to: D"
+        ),
+        {"new/deep/e": b"e\n", "b": b"B\n", "new/c": b"C\n", "D": b"d\n"},
+    ),
+    "markers in any case, with blank lines between sections": (
+        {"f": FIVE, "g": b""},
+        "\n*** UPDATE FILE: f\n-one\n+1\n\n*** delete file: g\n\n",
+        {"f": FIVE.replace(b"one", b"1")},
+    ),
+    "an added line keeps all but its first plus": ({}, "*** Add File: f\n++x\n+\n+ y", {"f": b"+x\n\n y\n"}),
+    "an added file may be empty": ({}, "*** Add File: f", {"f": b""}),
+    "an added file may lack its last line feed": (
+        {},
+        "*** Add File: f\n+x\n\\ No newline at end of file",
+        {"f": b"x"},
+    ),
+    "a line that looks like a marker is content behind its prefix": (
+        {"f": b"***bold***\n*** End Patch\n@@\n*** End of File\n--- x\n+++ y\n"},
+        (
+            "*** Update File: f\n ***bold***\n-*** End Patch\n+*** Begin Patch\n+*** Add File: g\n @@\n"
+            " *** End of File\n --- x\n+*** Move to: z\n +++ y"
+        ),
+        {"f": b"***bold***\n*** Begin Patch\n*** Add File: g\n@@\n*** End of File\n--- x\n*** Move to: z\n+++ y\n"},
+    ),
+    "an empty line that stays needs no space": (
+        {"f": b"a\n\nb\n\nc\n"},
+        "*** Update File: f\n a\n\n-b\n+B\n\n c",
+        {"f": b"a\n\nB\n\nc\n"},
+    ),
+    "an empty line around a hunk is no content": (
+        {"f": b"a\nb\n"},
+        "*** Update File: f\n@@\n\n-a\n+A\n\n@@\n-b\n+B\n\n",
+        {"f": b"A\nB\n"},
+    ),
+    "a line of spaces is content": ({"f": b"a\n \nb\n"}, "*** Update File: f\n  \n-b\n+B", {"f": b"a\n \nB\n"}),
+    "an anchor tells equal places apart": (
+        {"f": b"def a():\n    x\ndef b():\n    x\n"},
+        "*** Update File: f\n@@ def b():\n-    x\n+    y",
+        {"f": b"def a():\n    x\ndef b():\n    y\n"},
+    ),
+    "several anchors, with their indentation or without": (
+        {"f": b"class A:\n  def r():\n    x\nclass B:\n  def q():\n    x\n  def r():\n    x\n"},
+        "*** Update File: f\n@@ class B:\n@@ def r():\n-    x\n+    y",
+        {"f": b"class A:\n  def r():\n    x\nclass B:\n  def q():\n    x\n  def r():\n    y\n"},
+    ),
+    "an anchor may be the first line of the hunk, too": (
+        {"f": b"a\nx\nb\nx\n"},
+        "*** Update File: f\n@@ b\n b\n-x\n+y",
+        {"f": b"a\nx\nb\ny\n"},
+    ),
+    "lines are added below an anchor": (
+        {"f": FIVE},
+        "*** Update File: f\n@@ two\n+2.5",
+        {"f": FIVE.replace(b"two\n", b"two\n2.5\n")},
+    ),
+    "lines are added between context": (
+        {"f": FIVE},
+        "*** Update File: f\n two\n+2.5\n three",
+        {"f": FIVE.replace(b"two\n", b"two\n2.5\n")},
+    ),
+    "lines are added to an empty file": ({"f": b""}, "*** Update File: f\n@@\n+x", {"f": b"x\n"}),
+    "lines are added at the end": (
+        {"f": FIVE},
+        "*** Update File: f\n@@\n+six\n*** End of File",
+        {"f": FIVE + b"six\n"},
+    ),
+    "the end of the file tells equal places apart": (
+        {"f": b"x\nx\n"},
+        "*** Update File: f\n@@\n-x\n+y\n*** End of File",
+        {"f": b"x\ny\n"},
+    ),
+    "line numbers in the envelope": (
+        {"f": b"x\nx\nx\n"},
+        "*** Update File: f\n@@ -2,1 +2,1 @@\n-x\n+y",
+        {"f": b"x\ny\nx\n"},
+    ),
+    "a whole line is matched and never a part of one": (
+        {"f": b"foobar\nbar\n"},
+        "*** Update File: f\n-bar\n+BAZ",
+        {"f": b"foobar\nBAZ\n"},
+    ),
+    "CRLF stays, also in new lines": (
+        {"f": b"a\r\nb\r\nc\r\n"},
+        "*** Update File: f\n a\n-b\n+B\n+BB\n c",
+        {"f": b"a\r\nB\r\nBB\r\nc\r\n"},
+    ),
+    "of mixed endings each line keeps its own": (
+        {"f": b"a\r\nb\nc\r\nd\n"},
+        "*** Update File: f\n a\n b\n c\n-d\n+D",
+        {"f": b"a\r\nb\nc\r\nD\n"},
+    ),
+    "the ending of a new line is that of its place": (
+        {"f": b"a\nb\nc\nd\ne\r\nf\r\n"},
+        "*** Update File: f\n-e\n+E\n f",
+        {"f": b"a\nb\nc\nd\nE\r\nf\r\n"},
+    ),
+    "lone carriage returns are content": (
+        {"f": b"a\rb\nc\n"},
+        "*** Update File: f\n-c\n+C",
+        {"f": b"a\rb\nC\n"},
+    ),
+    "a file without a last line feed stays so": (
+        {"f": b"a\nb", "g": b"a\nb", "h": b"a\r\nb", "i": b"a\nb"},
+        "*** Update File: f\n-b\n+B\n*** Update File: g\n b\n+c\n*** Update File: h\n b\n+c\n*** Update File: i\n-b",
+        {"f": b"a\nB", "g": b"a\nb\nc", "h": b"a\r\nb\r\nc", "i": b"a"},
+    ),
+    "marks and other encodings stay": (
+        {
+            "bom": b"\xef\xbb\xbfa\nb\n",
+            "utf16": "a\r\nbé\r\n".encode("utf-16"),
+            "latin": "a\nüb\né\n".encode("cp1252"),
+            "broken": "é ü ö a\n".encode() + b"\xff\xfe\x80\nb\n",
+        },
+        (
+            "*** Update File: bom\n-a\n+é\n*** Update File: utf16\n-bé\n+ü\n"
+            "*** Update File: latin\n-üb\n+öb\n*** Update File: broken\n-b\n+é"
+        ),
+        {
+            "bom": b"\xef\xbb\xbf\xc3\xa9\nb\n",
+            "utf16": "a\r\nü\r\n".encode("utf-16"),
+            "latin": "a\nöb\né\n".encode("cp1252"),
+            "broken": "é ü ö a\n".encode() + b"\xff\xfe\x80\n\xc3\xa9\n",
+        },
+    ),
+    "only line feeds end lines": (
+        {"f": "a\u2028b\x0cc\x85d\ne\n".encode()},
+        "*** Update File: f\n a\u2028b\x0cc\x85d\n-e\n+E",
+        {"f": "a\u2028b\x0cc\x85d\nE\n".encode()},
+    ),
+    "the content is taken literally": (
+        {"f": b"x\n"},
+        "*** Update File: f\n-x\n+a\\0b \\\\ $1 \\g<0>",
+        {"f": b"a\\0b \\\\ $1 \\g<0>\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_an_envelope(patch, root, name):
+    before, text, after = SCENARIOS[name]
+    fill(root, before)
+    dry = patch(envelope(text), dry_run=True)
+    assert dry.is_ok, dry
+    assert contents(root) == before
+    result = patch(envelope(text))
+    assert contents(root) == after
+    assert result.output["results"] == dry.output["results"]
+    assert result.output["notes"] == []
+
+
+UNIFIED = {
+    "plain": ({"f": FIVE}, "--- f\n+++ f\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n", {"f": FIVE.replace(b"three", b"3")}),
+    "time stamps": (
+        {"f": FIVE},
+        "--- f\t2026-01-01 00:00:00 +0000\n+++ f\t2026-01-02\n@@ -1 +1 @@\n-one\n+1\n",
+        {"f": FIVE.replace(b"one", b"1")},
+    ),
+    "git's prefixes and remarks": (
+        {"d/f": FIVE},
+        "diff --git a/d/f b/d/f\nindex 123..456 100644\n--- a/d/f\n+++ b/d/f\n@@ -1 +1 @@ def x():\n-one\n+1\n",
+        {"d/f": FIVE.replace(b"one", b"1")},
+    ),
+    "a folder that is called a": (
+        {"a/f": FIVE},
+        "--- a/f\n+++ a/f\n@@ -1 +1 @@\n-one\n+1\n",
+        {"a/f": FIVE.replace(b"one", b"1")},
+    ),
+    "new, deleted, renamed and empty files": (
+        {"gone": b"x\ny", "old": b"x\n", "pure": b"p\n", "void": b""},
+        (
+            "diff --git a/new b/new\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/new\n"
+            "@@ -0,0 +1,2 @@\n+x\n+y\n"
+            "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n"
+            "\\ No newline at end of file\n"
+            "diff --git a/old b/d/new name\nsimilarity index 50%\nrename from old\nrename to d/new name\n"
+            "--- a/old\n+++ b/d/new name\t\n@@ -1 +1 @@\n-x\n+X\n"
+            "diff --git a/pure b/q\nsimilarity index 100%\nrename from pure\nrename to q\n"
+            "diff --git a/void b/void\ndeleted file mode 100644\nindex 0..0\n"
+            "diff --git a/empty file b/empty file\nnew file mode 100644\nindex 0..0\n"
+        ),
+        {"new": b"x\ny\n", "d/new name": b"X\n", "q": b"p\n", "empty file": b""},
+    ),
+    "without git's headers": (
+        {"gone": b"x\n"},
+        "--- /dev/null\n+++ new\n@@ -0,0 +1 @@\n+x\n--- gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
+        {"new": b"x\n"},
+    ),
+    "quoted names": (
+        {'h\u00e9 "x".txt': b"x\n"},
+        (
+            'diff --git "a/h\\303\\251 \\"x\\".txt" "b/h\\303\\251 \\"x\\".txt"\n--- "a/h\\303\\251 \\"x\\".txt"\n'
+            '+++ "b/h\\303\\251 \\"x\\".txt"\n@@ -1 +1 @@\n-x\n+y\n'
+        ),
+        {'h\u00e9 "x".txt': b"y\n"},
+    ),
+    "content that looks like headers": (
+        {"f": b"-- a/f\n++ b/f\n@@ -1 +1 @@\ndiff --git a/f b/f\n"},
+        "--- f\n+++ f\n@@ -1,4 +1,5 @@\n--- a/f\n++++ b/f\n+-- a/g\n ++ b/f\n @@ -1 +1 @@\n diff --git a/f b/f\n",
+        {"f": b"+++ b/f\n-- a/g\n++ b/f\n@@ -1 +1 @@\ndiff --git a/f b/f\n"},
+    ),
+    "an empty line without its space": (
+        {"f": b"a\n\nb\n"},
+        "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\n\n-b\n+B\n",
+        {"f": b"a\n\nB\n"},
+    ),
+    "no context, by line number": (
+        {"f": FIVE},
+        "--- f\n+++ f\n@@ -2,0 +3 @@\n+2.5\n@@ -5 +5,0 @@\n-five\n",
+        {"f": b"one\ntwo\n2.5\nthree\nfour\n"},
+    ),
+    "the last line feed comes and goes": (
+        {"f": b"a\nb", "g": b"a\nb\n", "h": b"a\nb"},
+        (
+            "--- f\n+++ f\n@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n"
+            "--- g\n+++ g\n@@ -2 +2 @@\n-b\n+b\n\\ No newline at end of file\n"
+            "--- h\n+++ h\n@@ -1,2 +1,2 @@\n-a\n+A\n b\n\\ No newline at end of file\n"
+        ),
+        {"f": b"a\nb\n", "g": b"a\nb", "h": b"A\nb"},
+    ),
+    "carriage returns that the patch shows are meant": (
+        {"f": b"a\nb\n", "g": b"a\r\nb\r\n", "h": b"a\r\nb"},
+        (
+            "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+a\r\n--- g\n+++ g\n@@ -1 +1 @@\n-a\r\n+a\n"
+            "--- h\n+++ h\n@@ -1,2 +1,3 @@\n a\r\n-b\n\\ No newline at end of file\n+b\r\n+c\r\n"
+        ),
+        {"f": b"a\r\nb\n", "g": b"a\nb\r\n", "h": b"a\r\nb\r\nc\r\n"},
+    ),
+    "a shifted hunk whose place is unique": (
+        {"f": b"0\n0\n" + FIVE},
+        "--- f\n+++ f\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -5 +5 @@\n-five\n+5\n",
+        {"f": b"0\n0\none\ntwo\n3\nfour\n5\n"},
+    ),
+    "equal places are told apart by the line number": (
+        {"f": b"x\nx\nx\n"},
+        "--- f\n+++ f\n@@ -2 +2 @@\n-x\n+y\n",
+        {"f": b"x\ny\nx\n"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNIFIED)
+def test_a_unified_diff(patch, root, name):
+    before, text, after = UNIFIED[name]
+    fill(root, before)
+    result = patch(text)
+    assert result.is_ok, result
+    assert contents(root) == after
+    assert bool(result.output["notes"]) == ("shifted" in name)
+
+
+REFUSED = {
+    "nothing": ("", "is empty"),
+    "no patch": ("hello", "line 1 of the patch is no beginning"),
+    "a fence around it": ("```\n*** Begin Patch\n*** End Patch\n```", "line 1"),
+    "no sections": (envelope(), "no section"),
+    "no end": ("*** Begin Patch\n*** Update File: f\n-one\n+1\n", "line 4 of the patch: the patch breaks off"),
+    "text behind the end": (envelope("*** Delete File: f") + "more\n", "line 4"),
+    "an end inside the content": (envelope("*** Add File: g", "+x", "*** End Patch", "+y"), "line 5"),
+    "an update without a hunk": (envelope("*** Update File: f"), "line 2 of the patch: this update has no hunk"),
+    "an empty hunk": (envelope("*** Update File: f", "@@", "@@", "*** End Patch"), "empty"),
+    "a hunk that changes nothing": (envelope("*** Update File: f", "@@", " one"), "changes nothing"),
+    "a hunk that puts back what it takes": (envelope("*** Update File: f", "-one", "+one"), "changes nothing"),
+    "a line without a prefix": (envelope("*** Update File: f", "@@", "one", "+1"), "line 4 of the patch: 'one'"),
+    "a bold line without a prefix": (envelope("*** Update File: f", " one", "***bold***"), "line 4"),
+    "an unknown marker": (envelope("*** Rename File: f"), "line 2"),
+    "a new line without a plus": (envelope("*** Add File: g", "+x", "y"), "line 4 of the patch: in a new file"),
+    "an empty new line without a plus": (envelope("*** Add File: g", "+x", "", "+y"), "line 4"),
+    "no path": (envelope("*** Delete File:"), "lacks the path"),
+    "no path to move to": (envelope("*** Update File: f", "*** Move to:", "-one"), "lacks the path"),
+    "a hunk behind the end of the file": (
+        envelope("*** Update File: f", "-five", "*** End of File", "@@", "-one"),
+        "comes last",
+    ),
+    "lines behind a missing line feed": (
+        envelope("*** Update File: f", "-five", "\\ No newline at end of file", "-six"),
+        "that side of the file is over",
+    ),
+    "wrong counts": (
+        "--- f\n+++ f\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n",
+        "which would be '@@ -1,2 +1,2 @@'",
+    ),
+    "more lines than counted": ("--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n two\n", "would be '@@ -1,2 +1,2 @@'"),
+    "a header without numbers": ("--- f\n+++ f\n@@ @@\n-one\n+1\n", "line 3"),
+    "one name alone": ("--- f\n@@ -1 +1 @@\n-one\n+1\n", "line 2 of the patch: '+++ PATH' follows"),
+    "two names": ("--- f\n+++ g\n@@ -1 +1 @@\n-one\n+1\n", "'rename from'"),
+    "words before the diff": ("I changed f:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n", "line 1"),
+    "a diff without hunks": ("--- f\n+++ f\n", "no hunk"),
+    "a binary diff": ("diff --git a/f b/f\nGIT binary patch\n", "binary"),
+    "a link": ("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+f\n", "120000"),
+    "a copy": ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "copy_path"),
+    "both names nowhere": ("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "must be a file"),
+    "context in a new file": ("--- /dev/null\n+++ g\n@@ -1 +1,2 @@\n x\n+y\n", "only lines that begin with '+'"),
+    "an open quote": ('--- "f\n+++ "f\n@@ -1 +1 @@\n-one\n+1\n', "quote"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_with_its_line_and_nothing_is_changed(patch, root, name):
+    text, reason = REFUSED[name]
+    fill(root, {"f": FIVE})
+    result = patch(text)
+    assert result.error_type == "validation_error"
+    assert reason in result.error_message
+    assert contents(root) == {"f": FIVE}
+
+
+UNFIT = {
+    "stale lines": (
+        "*** Update File: f\n two\n-tree\n+3\n four",
+        "Nearest: line 3, where the patch has 'tree', and there is 'three'",
+    ),
+    "white space": ("*** Update File: f\n-two\n+2\n three \n-four", "differs only in white space"),
+    "a part of a line": ("*** Update File: f\n-thre\n+3", "Not one of them is"),
+    "several places": ("*** Update File: g\n-x\n+y", "several places (lines 1, 2, 3)"),
+    "several places below an anchor": ("*** Update File: h\n@@ def\n-x\n+y", "several places (lines 2, 4)"),
+    "no such anchor": ("*** Update File: f\n@@ six\n-one\n+1", "anchor"),
+    "hunks out of order": ("*** Update File: f\n-five\n+5\n@@\n-one\n+1", "at line 1, which is above"),
+    "overlapping hunks": ("*** Update File: f\n-one\n-two\n+1\n@@\n-two\n-three\n+2", "above"),
+    "not at the end": ("*** Update File: f\n-two\n+2\n*** End of File", "at line 2, and not at the end of the file"),
+    "additions nowhere": ("*** Update File: f\n@@\n+x", "does not say where"),
+    "applied already": ("*** Update File: f\n-zwei\n+two", "its new ones are, at line 2"),
+    "an empty file": ("*** Update File: void\n-x\n+y", "the file is empty"),
+    "a last line feed that is there": (
+        "*** Update File: f\n-five\n\\ No newline at end of file\n+5",
+        "no line feed at its end, but it has",
+    ),
+    "an end in the middle": ("*** Update File: f\n-two\n+2\n\\ No newline at end of file", "more lines follow"),
+    "letters that the encoding lacks": ("*** Update File: latin\n-a\n+日本", "cp1252, which has no '日'"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_a_hunk_that_does_not_fit_exactly_once_is_refused_and_nothing_is_changed(patch, root, name):
+    text, reason = UNFIT[name]
+    before = {"f": FIVE, "g": b"x\nx\nx\n", "h": b"def\nx\ndef\nx\n", "void": b"", "latin": b"a\n\xe9t\xe9\n"}
+    fill(root, before)
+    other = "*** Delete File: void" if "void" not in text else "*** Delete File: h"
+    result = patch(envelope("*** Add File: new/file", "+x", other, text))
+    assert result.error_type == "conflict"
+    assert reason in result.error_message, result.error_message
+    assert "Nothing was changed" in result.error_message
+    assert contents(root) == before
+    assert not (root / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("@@ -1 +1 @@\n-x\n+y\n", "several places", id="shifted and ambiguous"),
+        pytest.param("@@ -9,0 +10 @@\n+y\n", "no place for it", id="behind the end"),
+        pytest.param("@@ -1 +1 @@\n-q\n+y\n", "not in the file", id="stale"),
+    ],
+)
+def test_a_unified_hunk_that_is_not_at_its_line_is_applied_only_where_it_is_unique(patch, root, text, reason):
+    fill(root, {"f": b"a\nx\nx\n"})
+    result = patch(f"--- f\n+++ f\n{text}")
+    assert result.error_type == "conflict"
+    assert reason in result.error_message
+    assert contents(root) == {"f": b"a\nx\nx\n"}
+
+
+def test_after_a_shifted_hunk_the_line_numbers_of_the_next_are_not_trusted(patch, root):
+    # At its line 4 there is an `x`; but lines were added above, so that the one that is meant is another.
+    fill(root, {"f": b"new\na\nx\nx\nx\n"})
+    result = patch("--- f\n+++ f\n@@ -1 +1 @@\n-a\n+A\n@@ -4 +4 @@\n-x\n+y\n")
+    assert result.error_type == "conflict"
+    assert contents(root) == {"f": b"new\na\nx\nx\nx\n"}
+
+
+@pytest.mark.parametrize(
+    ("sections", "kind", "reason"),
+    [
+        pytest.param(["*** Add File: f", "+x"], "conflict", "exists already", id="add what exists"),
+        pytest.param(["*** Update File: g", "-x", "+y"], "not_found", "no 'g'", id="update what is missing"),
+        pytest.param(["*** Delete File: g"], "not_found", "no 'g'", id="delete what is missing"),
+        pytest.param(["*** Delete File: d"], "not_a_file", "folder", id="delete a folder"),
+        pytest.param(["*** Update File: d", "-x"], "not_a_file", "folder", id="update a folder"),
+        pytest.param(["*** Update File: pipe", "-x"], "not_a_file", "pipe", id="a pipe"),
+        pytest.param(["*** Delete File: link"], "not_a_file", "delete_path", id="delete a link"),
+        pytest.param(["*** Update File: link", "*** Move to: m"], "not_a_file", "move_path", id="move a link"),
+        pytest.param(["*** Update File: f", "*** Move to: d/x"], "conflict", "exists already", id="move onto a file"),
+        pytest.param(["*** Update File: f", "*** Move to: f"], "validation_error", "twice", id="move to itself"),
+        pytest.param(["*** Delete File: f", "*** Add File: f", "+x"], "validation_error", "twice", id="twice"),
+        pytest.param(["*** Delete File: f", "*** Delete File: ./d/../f"], "validation_error", "twice", id="by .."),
+        pytest.param(["*** Delete File: f", "*** Update File: link", "-x"], "validation_error", "twice", id="by link"),
+        pytest.param(["*** Add File: n", "*** Add File: n/m", "+x"], "validation_error", "and a folder", id="both"),
+        pytest.param(["*** Add File: f/x", "+x"], "not_a_directory", "no folder", id="below a file"),
+        pytest.param(["*** Add File: ../x", "+x"], "denied", "leads out", id="outside"),
+        pytest.param(["*** Add File: out/x", "+x"], "denied", "leads out", id="outside by a link"),
+        pytest.param(["*** Update File: f", "*** Move to: ../x"], "denied", "leads out", id="move outside"),
+        pytest.param(["*** Update File: ../outside/secret.txt", "-secret"], "denied", "leads out", id="update outside"),
+        pytest.param(["*** Add File: /etc/x", "+x"], "denied", "leads out", id="absolute"),
+        pytest.param(["*** Add File: .git/hooks/x", "+x"], "denied", "protected", id="protected, not there yet"),
+        pytest.param(["*** Add File: n/.GIT/config", "+x"], "denied", "protected", id="protected further down"),
+        pytest.param(["*** Update File: f", "*** Move to: .bashrc"], "denied", "protected", id="move to protected"),
+        pytest.param(["*** Add File: .ask-tools-journal/plan.json", "+[]"], "denied", "belongs", id="the journal"),
+        pytest.param(["*** Add File: n/.ask-tools-x", "+[]"], "denied", "protected", id="the tools' own names"),
+        pytest.param(["*** Add File: x/", "+x"], "not_a_file", "folder", id="slash at the end"),
+        pytest.param(["*** Add File: dangling/x", "+x"], "not_found", "no ", id="below a dangling link"),
+    ],
+)  # fmt: skip
+def test_a_section_that_cannot_be_leaves_all_files_as_they_were(patch, root, resolver, sections, kind, reason):
+    fill(root, {"f": b"one\n", "d/x": b"x\n", "first": b"1\n"})
+    (root / "link").symlink_to("f")
+    (root / "out").symlink_to("../outside")
+    (root / "dangling").symlink_to("nowhere")
+    os.mkfifo(root / "pipe")
+    before = sorted(os.listdir(root))
+    result = patch(envelope("*** Update File: first", "-1", "+2", "*** Add File: made/x", "+x", *sections))
+    assert (result.error_type, result.is_ok) == (kind, False)
+    assert reason in result.error_message, result.error_message
+    assert (root / "first").read_bytes() == b"1\n"
+    assert (root / "f").read_bytes() == b"one\n"
+    assert sorted(os.listdir(root)) == before
+    assert sorted(os.listdir(root.parent)) == ["outside", "root"]
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+def test_a_patch_that_came_with_crlf_fits_files_of_either_ending(patch, root):
+    fill(root, {"f": b"a\nb\n", "g": b"a\r\nb\r\n"})
+    text = envelope("*** Update File: f", " a", "-b", "+B", "*** Update File: g", " a", "-b", "+B")
+    assert patch(text.replace("\n", "\r\n")).is_ok
+    assert contents(root) == {"f": b"a\nB\n", "g": b"a\r\nB\r\n"}
+
+
+def test_the_result_tells_each_file_with_its_lines_and_its_version(patch, root):
+    fill(root, {"f": FIVE, "g": b"x\ny", "h": b"x\n"})
+    text = envelope(
+        *("*** Update File: f", "-one", "+1", "+2", "*** Delete File: g"),
+        *("*** Update File: h", "*** Move to: d/h", "*** Add File: i", "+x"),
+    )
+    output = patch(text).output
+    assert output["summary"].splitlines() == [
+        "Update f (+2 -1)",
+        "Delete g (+0 -2)",
+        "Update h -> d/h (+0 -0)",
+        "Add i (+1 -0)",
+    ]
+    versions = [result.pop("version", None) for result in output["results"]]
+    assert output["results"] == [
+        {"action": "update", "path": "f", "added": 2, "removed": 1},
+        {"action": "delete", "path": "g", "added": 0, "removed": 2},
+        {"action": "update", "path": "h", "moved_to": "d/h", "added": 0, "removed": 0},
+        {"action": "add", "path": "i", "added": 1, "removed": 0},
+    ]
+    assert versions[1] is None
+    assert versions[2] == versions[3]
+    write = WriteFile(root)
+    assert write.call(path="f", content="x", version=versions[0]).is_ok
+    assert write.call(path="d/h", content="y", version=versions[2]).is_ok
+
+
+def test_a_dry_run_shows_the_diff_that_does_the_same(patch, root):
+    fill(root, {"f": FIVE, "g": b"a\nb\n"})
+    text = envelope("*** Update File: f", "@@ two", "+2.5", "@@", "-five", "+5", "*** Add File: n", "+n")
+    diff = patch(text, dry_run=True).output["diff"]
+    assert diff.splitlines()[:4] == ["--- f", "+++ f", "@@ -2,0 +3,1 @@", "+2.5"]
+    assert patch(diff).is_ok
+    assert contents(root) == {"f": b"one\ntwo\n2.5\nthree\nfour\n5\n", "g": b"a\nb\n", "n": b"n\n"}
+    text = "--- g\n+++ g\n@@ -1,2 +1,1 @@\n a\n\\ No newline at end of file\n-b\n"
+    assert patch(text).error_type == "validation_error"
+    text = "--- g\n+++ g\n@@ -1,2 +1,1 @@\n-a\n-b\n+c\n\\ No newline at end of file\n"
+    assert patch(text, dry_run=True).output["diff"] + "\n" == text
+
+
+def test_modes_and_owners_are_kept_and_git_modes_applied(patch, root):
+    fill(root, {"f": b"a\n", "g": b"a\n", "h": b"a\n", "i": b"a\n"})
+    (root / "f").chmod(0o4750)
+    (root / "g").chmod(0o600)
+    (root / "i").chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(root / "f", 1234, 5678)
+    text = (
+        "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n"
+        "diff --git a/g b/G\nrename from g\nrename to G\n--- a/g\n+++ b/G\n@@ -1 +1 @@\n-a\n+b\n"
+        "diff --git a/h b/h\nold mode 100644\nnew mode 100755\n"
+        "diff --git a/i b/I\nold mode 100755\nnew mode 100644\nrename from i\nrename to I\n"
+        "diff --git a/j b/j\nnew file mode 100755\n--- /dev/null\n+++ b/j\n@@ -0,0 +1 @@\n+x\n"
+    )
+    before = os.umask(0o022)
+    try:
+        assert patch(text).is_ok
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in root.iterdir()}
+    assert modes == {"f": 0o750, "G": 0o600, "h": 0o755, "I": 0o644, "j": 0o755}
+    if os.geteuid() == 0:
+        assert ((root / "f").stat().st_uid, (root / "f").stat().st_gid) == (1234, 5678)
+
+
+def test_a_moved_file_is_the_same_file(patch, root):
+    fill(root, {"f": b"a\n"})
+    os.utime(root / "f", ns=(1, 1))
+    inode = (root / "f").stat().st_ino
+    assert patch(envelope("*** Update File: f", "*** Move to: d/g")).is_ok
+    found = (root / "d" / "g").stat()
+    assert (found.st_ino, found.st_mtime_ns, found.st_nlink) == (inode, 1, 1)
+
+
+def test_a_link_inside_is_patched_through_and_a_hard_link_to_the_outside_separated(patch, root, resolver):
+    fill(root, {"d/f": b"a\n"})
+    (root / "link").symlink_to(root / "d" / "f")
+    os.link(root.parent / "outside" / "secret.txt", root / "hard")
+    text = envelope("*** Update File: link", "-a", "+b", "*** Update File: hard", "-secret", "+open")
+    assert patch(text).is_ok
+    assert (root / "link").is_symlink()
+    assert (root / "d" / "f").read_bytes() == b"b\n"
+    assert (root / "hard").read_text() == "open"
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+def test_a_patch_stays_in_one_root_and_out_of_read_only_ones(root, tmp_path):
+    other, fixed = tmp_path / "other", tmp_path / "fixed"
+    fill(root, {"f": b"a\n"})
+    fill(other, {"f": b"a\n"})
+    fill(fixed, {"f": b"a\n"})
+    tool = ApplyPatch(Workspace(root, other, Root(str(fixed), writable=False)))
+    change = ["-a", "+b"]
+    assert tool.call(patch=envelope(f"*** Update File: {other}/f", *change)).is_ok
+    across = tool.call(patch=envelope("*** Update File: f", *change, f"*** Delete File: {other}/f"))
+    assert across.error_type == "validation_error"
+    assert "one patch for each" in across.error_message
+    moved = tool.call(patch=envelope("*** Update File: f", f"*** Move to: {other}/g"))
+    assert moved.error_type == "validation_error"
+    assert tool.call(patch=envelope(f"*** Delete File: {fixed}/f")).error_type == "denied"
+    assert (root / "f").read_bytes() == b"a\n"
+    assert sorted(os.listdir(tmp_path)) == ["fixed", "other", "outside", "root"]
+
+
+def test_who_knew_all_of_a_file_knows_all_of_it_after_the_patch_and_nobody_else(root):
+    fill(root, {"known": b"a\n", "unknown": b"a\n"})
+    state = {"file_ledger": Ledger()}
+    context = Context(workspace=root, state=state)
+    assert ReadFile().call({"path": "known"}, context).is_ok
+    sections = [line for name in ("known", "unknown") for line in (f"*** Update File: {name}", "-a", "+b")]
+    assert ApplyPatch().call({"patch": envelope(*sections, "*** Add File: new", "+x")}, context).is_ok
+    rewritten = {
+        name: WriteFile().call({"path": name, "content": "c"}, context).is_ok for name in ("known", "unknown", "new")
+    }
+    assert rewritten == {"known": True, "unknown": False, "new": True}
+
+
+@pytest.mark.parametrize("lacking", ["hard links", "renameat2", "both"])
+def test_a_file_system_that_can_do_less_gets_the_same_patches(patch, root, monkeypatch, lacking):
+    def no_links(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    if lacking != "renameat2":
+        monkeypatch.setattr(os, "link", no_links)
+    if lacking != "hard links":
+        monkeypatch.setattr("tools_filesystem._rename._libc", lambda: None)
+    fill(root, {"f": b"a\n", "g": b"a\n", "h": b"a\n"})
+    sections = ["*** Update File: f", "-a", "+b", "*** Delete File: g"]
+    assert patch(envelope(*sections)).is_ok
+    assert contents(root) == {"f": b"b\n", "h": b"a\n"}
+    added = patch(envelope("*** Update File: f", "-b", "+c", "*** Update File: h", "*** Move to: d/h"))
+    if lacking == "both":  # then nothing can be made without a chance to replace something
+        assert added.error_type == "denied"
+        assert contents(root) == {"f": b"b\n", "h": b"a\n"}
+    else:
+        assert contents(root) == {"f": b"c\n", "d/h": b"a\n"}
+
+
+def test_when_there_is_no_room_for_the_new_content_all_files_stay(patch, root):
+    import resource
+
+    fill(root, {"f": FIVE, "g": b"a\n" * 100})
+    before = contents(root)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        big = ["+" + "x" * 1000] * 100
+        result = patch(envelope("*** Update File: f", "-one", "+1", "*** Add File: d/new", *big, "*** Delete File: g"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.error_type == "limit_exceeded"
+    assert contents(root) == before
+    assert sorted(os.listdir(root)) == ["f", "g"]
+
+
+def test_what_the_system_does_not_permit_leaves_all_files(root):
+    if os.geteuid() == 0:
+        pytest.skip("root is permitted everything")
+    fill(root, {"f": b"a\n", "d/g": b"a\n"})
+    (root / "d").chmod(0o500)
+    result = ApplyPatch(root).call(patch=envelope("*** Update File: f", "-a", "+b", "*** Delete File: d/g"))
+    (root / "d").chmod(0o700)
+    assert result.error_type == "denied"
+    assert contents(root) == {"f": b"a\n", "d/g": b"a\n"}
+
+
+def test_too_much_is_refused_before_anything_is_read_or_written(patch, root):
+    with (root / "big").open("wb") as big:
+        big.truncate(1 << 40)
+    assert patch(envelope("*** Update File: big", "-x")).error_type == "limit_exceeded"
+    assert patch(envelope("*** Delete File: big")).error_type == "limit_exceeded"
+    many = patch(envelope(*(f"*** Add File: {number}" for number in range(301))))
+    assert many.error_type == "limit_exceeded"
+    assert patch("x" * 5_000_001).error_type == "validation_error"
+    assert os.listdir(root) == ["big"]
+
+
+def test_hunks_of_a_hostile_shape_take_no_long_time(patch, root):
+    fill(root, {"f": b"a\n" * 1_000_000, "g": b"x\n"})
+    long = [" a"] * 50_000
+    ambiguous = patch(envelope("*** Update File: f", *long, "-b", "+c"))
+    assert ambiguous.error_type == "conflict"
+    anchored = patch(envelope("*** Update File: f", *["@@ a"] * 10_000, "-b", "+c"))
+    assert anchored.error_type == "conflict"
+    many = patch(envelope("*** Update File: f", *["@@", "-a", "+b"] * 5_000))
+    assert many.error_type == "limit_exceeded"
+
+
+def test_no_repository_is_built_by_the_files_of_one_patch(patch, root):
+    sections = [f"*** Add File: fake/{name}\n+x" for name in ("objects/a", "refs/b", "hooks/pre-commit", "HEAD")]
+    assert patch(envelope(*sections)).error_type == "denied"
+    assert os.listdir(root) == []
+
+
+def test_edits_and_patches_of_the_same_file_lose_nothing(root):
+    from concurrent.futures import ThreadPoolExecutor
+
+    fill(root, {"f": b"".join(b"line %d\n" % number for number in range(40))})
+    patcher, editor = ApplyPatch(root), EditFile(root)
+
+    def change(number):
+        while True:
+            if number % 2:
+                text = envelope("*** Update File: f", f"-line {number}", f"+done {number}")
+                result = patcher.call(patch=text)
+            else:
+                result = editor.call(path="f", old_string=f"line {number}\n", new_string=f"done {number}\n")
+            if result.is_ok:
+                return
+            assert result.error_type == "conflict", result
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(change, range(40)))
+    assert (root / "f").read_text() == "".join(f"done {number}\n" for number in range(40))

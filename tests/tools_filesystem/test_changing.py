@@ -1,0 +1,618 @@
+"""make_directory, move_path, copy_path and delete_path: what they do, and what they never do."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+
+from tools_core import Context, ToolError
+from tools_filesystem import (
+    ApplyPatch,
+    CopyPath,
+    DeletePath,
+    Ledger,
+    MakeDirectory,
+    MovePath,
+    ReadFile,
+    Root,
+    Workspace,
+    WriteFile,
+    _rename,
+)
+
+
+def tools(*roots, **options):
+    where = Workspace(*roots, **options)
+    made = {"make": MakeDirectory, "move": MovePath, "copy": CopyPath, "delete": DeletePath}
+    return SimpleNamespace(**{name: tool(where) for name, tool in made.items()})
+
+
+@pytest.fixture
+def change(root):
+    return tools(root)
+
+
+@pytest.fixture
+def tree(root):
+    """A folder with everything that a folder may hold, apart from special files."""
+    inner = root / "tree" / "inner"
+    inner.mkdir(parents=True)
+    (root / "tree" / "file").write_text("file")
+    (inner / "script").write_text("script")
+    (inner / "script").chmod(0o4750)
+    (inner / "empty").mkdir(mode=0o700)
+    (inner / "up").symlink_to("../file")
+    (inner / "out").symlink_to(root.parent / "outside")
+    (inner / "dangling").symlink_to("nowhere")
+    os.utime(inner / "script", ns=(10**9, 2 * 10**9))
+    os.utime(inner, ns=(10**9, 3 * 10**9))
+    return root / "tree"
+
+
+@pytest.fixture(params=["renameat2", "two steps"])
+def renaming(request, monkeypatch):
+    """Both ways to rename without replacing anything."""
+    if request.param == "two steps":
+        monkeypatch.setattr(_rename, "_libc", lambda: None)
+
+
+def listing(folder):
+    """All that can be told of a tree, without following anything."""
+    found = {}
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = os.path.join(place, name)
+            state = os.lstat(path)
+            content = os.readlink(path) if stat.S_ISLNK(state.st_mode) else None
+            if stat.S_ISREG(state.st_mode):
+                with open(path, "rb") as file:
+                    content = file.read()
+            found[os.path.relpath(path, folder)] = (stat.filemode(state.st_mode), state.st_mtime_ns, content)
+    return found
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_a_folder_is_made_with_those_above_it_and_once_only(change, root, resolver):
+    made = change.make.call(path="a/b/c/")
+    assert made.output == {"path": "a/b/c/", "created": True}
+    assert change.make.call(path="a/b/c").output["created"] is False
+    assert change.make.call(path=".").output["created"] is False
+    assert (root / "a" / "b" / "c").is_dir()
+
+
+def test_a_folder_is_not_made_in_place_of_anything(change, root, resolver):
+    (root / "file").write_text("x")
+    (root / "dangling").symlink_to("nowhere")
+    (root / "folder").mkdir()
+    (root / "link").symlink_to("folder")
+    for path in ("file", "dangling"):
+        assert change.make.call(path=path).error_type == "conflict"
+    assert change.make.call(path="file/below").error_type == "not_a_directory"
+    assert change.make.call(path="link").output["created"] is False
+    assert change.make.call(path="link/below").is_ok
+    assert (root / "folder" / "below").is_dir()
+
+
+def test_a_file_and_a_tree_are_moved_with_all_that_they_are(change, root, tree, resolver, renaming):
+    before = listing(tree)
+    inode = (tree / "file").stat().st_ino
+    result = change.move.call(source="tree/", destination="new/place")
+    assert result.output == {"source": "tree/", "destination": "new/place", "replaced": False}
+    assert listing(root / "new" / "place") == before
+    assert change.move.call(source="new/place/file", destination="renamed").is_ok
+    assert (root / "renamed").stat().st_ino == inode
+    assert names(root) == ["new", "renamed"]
+
+
+def test_a_copy_has_modes_and_times_and_never_a_set_id_bit(change, root, tree, resolver, renaming):
+    before = listing(tree)
+    result = change.copy.call(source="tree", destination="new/copy")
+    assert result.output == {
+        "source": "tree", "destination": "new/copy", "replaced": False, "entries": 8, "bytes": 10,
+    }  # fmt: skip
+    copied = listing(root / "new" / "copy")
+    mode, *rest = copied["inner/script"]
+    assert mode == "-rwxr-x---"
+    assert {**copied, "inner/script": (before["inner/script"][0], *rest)} == before
+    assert listing(tree) == before
+    assert (root / "new" / "copy" / "inner" / "script").stat().st_ino != (tree / "inner" / "script").stat().st_ino
+
+
+def test_a_link_itself_is_moved_copied_and_deleted(change, root, resolver, renaming):
+    outside = root.parent / "outside"
+    (root / "link").symlink_to(outside)
+    assert change.copy.call(source="link", destination="copied").is_ok
+    assert change.move.call(source="link", destination="moved").is_ok
+    assert names(root) == ["copied", "moved"]
+    assert os.readlink(root / "moved") == os.readlink(root / "copied") == str(outside)
+    assert change.delete.call(path="moved", recursive=True).is_ok
+    assert change.delete.call(path="copied").is_ok
+    assert names(root) == []
+    assert (outside / "secret.txt").read_text() == "secret"
+
+
+def test_with_a_slash_behind_it_a_link_is_not_taken_for_its_folder(change, root, resolver):
+    (root / "link").symlink_to(root.parent / "outside")
+    (root / "inside").mkdir()
+    (root / "in").symlink_to("inside")
+    for path in ("link/", "link//", "in/"):
+        assert change.delete.call(path=path, recursive=True).error_type == "not_a_directory"
+        assert change.move.call(source=path, destination="x").error_type == "not_a_directory"
+        assert change.copy.call(source=path, destination="x").error_type == "not_a_directory"
+    assert names(root) == ["in", "inside", "link"]
+
+
+def test_what_is_there_is_replaced_only_when_told_and_a_folder_never(change, root, tree, resolver, renaming):
+    (root / "a").write_text("a")
+    (root / "b").write_text("b")
+    (root / "link").symlink_to("b")
+    for tool in (change.move, change.copy):
+        refused = tool.call(source="a", destination="b")
+        assert refused.error_type == "conflict"
+        assert "overwrite=true" in refused.error_message
+        into = tool.call(source="a", destination="tree", overwrite=True)
+        assert into.error_type == "conflict"
+        assert "'tree/a'" in into.error_message
+        assert tool.call(source="tree", destination="a", overwrite=True).error_type == "conflict"
+        assert tool.call(source="a", destination="a", overwrite=True).error_type == "conflict"
+    assert (root / "b").read_text() == "b"
+    assert change.copy.call(source="a", destination="link", overwrite=True).output["replaced"] is True
+    assert not (root / "link").is_symlink()
+    assert (root / "b").read_text() == "b"
+    assert change.move.call(source="a", destination="b", overwrite=True).is_ok
+    assert (root / "b").read_text() == "a"
+    assert names(root) == ["b", "link", "tree"]
+
+
+def test_two_names_of_one_file_do_not_swallow_each_other(change, root, renaming):
+    (root / "a").write_text("a")
+    os.link(root / "a", root / "b")
+    assert change.move.call(source="a", destination="b", overwrite=True).error_type == "conflict"
+    assert names(root) == ["a", "b"]
+
+
+def test_a_folder_goes_neither_into_itself_nor_is_it_copied_there(change, root, tree, resolver, renaming):
+    before = listing(root)
+    for tool in (change.move, change.copy):
+        for goal in ("tree/x", "tree/inner/deep/er/x", "tree/inner/../y"):
+            result = tool.call(source="tree", destination=goal)
+            assert result.error_type in ("conflict", "denied"), result
+            assert set(listing(root)) == set(before)
+
+
+def test_deleting_a_tree_is_explicit(change, root, tree, resolver):
+    refused = change.delete.call(path="tree")
+    assert refused.error_type == "conflict"
+    assert "2 entries" in refused.error_message
+    assert "recursive=true" in refused.error_message
+    assert names(root) == ["tree"]
+    assert change.delete.call(path="tree", recursive=True).output == {"path": "tree", "entries": 8}
+    (root / "file").write_text("x")
+    (root / "empty").mkdir()
+    for path in ("file", "empty"):
+        assert change.delete.call(path=path).output == {"path": path, "entries": 1}
+    assert names(root) == []
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+@pytest.mark.parametrize(
+    "path", [".", "./", "/", "..", "tree/..", "tree/.", "tree/../..", "../root", "../outside", "out"]
+)
+def test_the_root_and_what_is_not_below_it_is_never_changed(change, root, tree, resolver, path):
+    (root / "x").write_text("x")
+    (root / "out").symlink_to("../outside")
+    below = f"{path}/secret.txt" if path in ("../outside", "out") else path
+    before = listing(root.parent)
+    for result in (
+        change.delete.call(path=below, recursive=True),
+        change.move.call(source=below, destination="y"),
+        change.copy.call(source=below, destination="y"),
+        change.move.call(source="x", destination=below, overwrite=True),
+        change.copy.call(source="x", destination=below, overwrite=True),
+    ):
+        assert result.error_type in ("denied", "conflict"), result
+    assert listing(root.parent) == before
+
+
+@pytest.mark.parametrize(
+    "spelled", ["{root}", "{root}/.", "{root}-evil/file", "/etc/passwd", "{root}/../root-evil/file"]
+)
+def test_neither_the_root_by_its_full_name_nor_a_sibling_of_like_name_is_changed(change, root, resolver, spelled):
+    evil = root.with_name("root-evil")
+    evil.mkdir()
+    (evil / "file").write_text("evil")
+    (root / "x").write_text("x")
+    path = spelled.format(root=root)
+    for result in (
+        change.delete.call(path=path, recursive=True),
+        change.move.call(source=path, destination="y"),
+        change.copy.call(source=path, destination="y"),
+        change.move.call(source="x", destination=path, overwrite=True),
+        change.copy.call(source="x", destination=path, overwrite=True),
+        change.make.call(path=path if path != str(root) and not path.endswith("/.") else "../x"),
+    ):
+        assert result.error_type == "denied", result
+    assert (evil / "file").read_text() == "evil"
+    assert names(root) == ["x"]
+
+
+@pytest.mark.parametrize("path", ["missing", "missing/below", "file/below", "loop/below"])
+def test_what_is_not_there_is_an_error_that_leaves_nothing_behind(change, root, resolver, path):
+    (root / "file").write_text("x")
+    (root / "loop").symlink_to("loop")
+    before = names(root)
+    for result in (
+        change.delete.call(path=path),
+        change.move.call(source=path, destination="new/folder/x"),
+        change.copy.call(source=path, destination="new/folder/x"),
+    ):
+        assert result.error_type in ("not_found", "not_a_directory")
+    assert names(root) == before
+
+
+def test_a_failure_leaves_no_folders_behind(change, root, tree):
+    for goal in ("new/deep/" + "x" * 256, "new/.git/x", "new/../../x"):
+        assert change.move.call(source="tree", destination=goal).is_error
+        assert change.copy.call(source="tree", destination=goal).is_error
+        assert change.make.call(path=goal).is_error
+    assert names(root) == ["tree"]
+
+
+PROTECTED = [
+    ".git",
+    ".git/hooks/x",
+    ".GIT/config",
+    "sub/.git",
+    ".bashrc",
+    "sub/.ssh/key",
+    ".ask-tools-journal",
+    "g\u200c/.g\u200cit",
+]
+
+
+@pytest.mark.parametrize("path", PROTECTED)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_protected_place_is_refused_at_both_ends_whether_it_is_there_or_not(change, root, path, exists):
+    (root / "x").write_text("x")
+    if exists:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("protected")
+    before = listing(root)
+    results = [
+        change.make.call(path=path),
+        change.move.call(source="x", destination=path, overwrite=True),
+        change.copy.call(source="x", destination=path, overwrite=True),
+    ]
+    if exists:
+        results += [change.delete.call(path=path), change.move.call(source=path, destination="y")]
+    assert {result.error_type for result in results} <= {"denied", "conflict"}, results
+    assert all(result.error_type == "denied" for result in results[1:])
+    assert listing(root) == before
+    if exists:  # reading it is not changing it
+        assert change.copy.call(source=path, destination="y").is_ok
+
+
+def test_what_holds_a_protected_place_is_left_where_it_is(change, root):
+    for hidden in ("a/b/.git", "bare/objects", "bare/refs", "bare/HEAD"):
+        (root / hidden).mkdir(parents=True)
+    for path in ("a", "bare"):
+        assert change.delete.call(path=path, recursive=True).error_type == "denied"
+        assert change.move.call(source=path, destination="x").error_type == "denied"
+        assert change.copy.call(source=path, destination="x").error_type == "denied"
+    assert names(root) == ["a", "bare"]
+    free = tools(root, protected=())
+    for path in ("a", "bare"):
+        assert free.delete.call(path=path, recursive=True).is_ok
+
+
+@pytest.mark.parametrize("special", ["pipe", "socket"])
+def test_special_files_are_not_copied_and_never_opened(change, root, resolver, special):
+    (root / "folder").mkdir()
+    place = root / "folder" / "special"
+    if special == "pipe":
+        os.mkfifo(place)
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+    (root / "x").write_text("x")
+    for source in ("folder", "folder/special"):
+        refused = change.copy.call(source=source, destination="copy")
+        assert refused.error_type == "not_a_file"
+        assert repr(source) in refused.error_message
+    assert change.copy.call(source="x", destination="folder/special", overwrite=True).error_type == "not_a_file"
+    assert change.move.call(source="folder/special", destination="moved").is_ok
+    assert change.delete.call(path="moved").is_ok
+    assert names(root) == ["folder", "x"]
+
+
+def test_copies_and_moves_across_roots_and_never_out_of_or_into_a_read_only_one(tmp_path):
+    first, second, fixed = (tmp_path / name for name in ("first", "second", "fixed"))
+    for folder in (first, second, fixed):
+        folder.mkdir()
+        (folder / "f").write_text(folder.name)
+    change = tools(first, second, Root(str(fixed), writable=False))
+    assert change.move.call(source="f", destination=f"{second}/g").is_ok
+    assert change.copy.call(source=f"{fixed}/f", destination="copied").is_ok
+    assert change.move.call(source=f"{fixed}/f", destination="x").error_type == "denied"
+    assert change.copy.call(source="copied", destination=f"{fixed}/x").error_type == "denied"
+    assert change.delete.call(path=f"{fixed}/f").error_type == "denied"
+    assert change.make.call(path=f"{fixed}/x").error_type == "denied"
+    assert (names(first), names(second), names(fixed)) == (["copied"], ["f", "g"], ["f"])
+    assert (second / "g").read_text() == "first"
+
+
+def test_a_root_below_another_root_is_not_moved_or_deleted(root):
+    inner = root / "a" / "inner"
+    inner.mkdir(parents=True)
+    change = tools(root, inner)
+    for path in ("a/inner", "a"):
+        assert change.delete.call(path=path, recursive=True).error_type == "denied"
+        assert change.move.call(source=path, destination="b").error_type == "denied"
+    assert inner.is_dir()
+
+
+@pytest.fixture
+def elsewhere():
+    """A root on another file system."""
+    import tempfile
+
+    memory = "/dev/shm"  # noqa: S108  (the file system itself is wanted, and a folder of our own in it)
+    if not os.path.isdir(memory):
+        pytest.skip("this system has no second file system at /dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield folder
+
+
+def test_a_move_to_another_file_system_is_complete_before_the_original_goes(root, tree, elsewhere):
+    if os.stat(elsewhere).st_dev == os.stat(root).st_dev:
+        pytest.skip("this system has no second file system at /dev/shm")
+    change = tools(root, elsewhere)
+    before = listing(tree)
+    assert change.move.call(source="tree", destination=f"{elsewhere}/new/tree").is_ok
+    moved = listing(f"{elsewhere}/new/tree")
+    assert moved.pop("inner/script")[1:] == before.pop("inner/script")[1:]
+    assert moved == before
+    assert names(root) == []
+    assert change.move.call(source=f"{elsewhere}/new/tree/file", destination="file").is_ok
+    assert names(elsewhere) == ["new"]
+    os.mkfifo(root / "pipe")
+    assert change.move.call(source="pipe", destination=f"{elsewhere}/pipe").error_type == "not_a_file"
+    assert names(elsewhere) == ["new"]
+
+
+def test_a_copy_that_fails_in_the_middle_leaves_nothing(change, root):
+    (root / "tree").mkdir()
+    for number in range(5):
+        (root / "tree" / f"{number}").write_bytes(b"x" * (10_000 if number < 4 else 100_000))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        tree = change.copy.call(source="tree", destination="new/copy")
+        file = change.copy.call(source="tree/4", destination="tree/0", overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert tree.error_type == file.error_type == "limit_exceeded"
+    assert names(root) == ["tree"]
+    assert (root / "tree" / "0").read_bytes() == b"x" * 10_000
+
+
+def test_what_is_too_much_is_refused_before_anything_is_done(change, root):
+    with (root / "sparse").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    assert change.copy.call(source="sparse", destination="copy").error_type == "limit_exceeded"
+    assert change.move.call(source="sparse", destination="moved").is_ok
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(210):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+    for result in (
+        change.delete.call(path="d", recursive=True),
+        change.copy.call(source="d", destination="e"),
+        change.move.call(source="d", destination="e"),
+    ):
+        assert result.error_type == "limit_exceeded"
+    assert names(root) == ["d", "moved"]
+    assert change.move.call(source="/".join("d" * 150), destination="lower").is_ok
+    assert change.delete.call(path="d", recursive=True).is_ok
+    assert change.delete.call(path="lower", recursive=True).output["entries"] == 61
+
+
+def test_nobody_waits_for_a_call_that_was_cancelled(root, tree):
+    context = Context(workspace=root)
+    context.cancel()
+    before = listing(root)
+    assert DeletePath().call({"path": "tree", "recursive": True}, context).is_error
+    assert CopyPath().call({"source": "tree", "destination": "x"}, context).is_error
+    assert listing(root) == before
+
+
+def test_what_was_known_of_a_moved_file_is_known_under_its_new_name(root):
+    (root / "f").write_text("x")
+    context = Context(workspace=root, state={"file_ledger": Ledger()})
+    assert ReadFile().call({"path": "f"}, context).is_ok
+    assert MovePath().call({"source": "f", "destination": "g"}, context).is_ok
+    assert WriteFile().call({"path": "g", "content": "y"}, context).is_ok
+    assert DeletePath().call({"path": "g"}, context).is_ok
+
+
+def test_of_many_moves_to_one_place_one_succeeds_and_no_content_is_lost(change, root, renaming):
+    for number in range(20):
+        (root / str(number)).write_text(str(number))
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: change.move.call(source=str(n), destination="goal"), range(20)))
+    assert sum(result.is_ok for result in results) == 1
+    assert {result.error_type for result in results if result.is_error} == {"conflict"}
+    kept = {(root / name).read_text() for name in names(root)}
+    assert kept == {str(number) for number in range(20)}
+
+
+@pytest.mark.parametrize("taken", ["file", "folder", "link"])
+@pytest.mark.parametrize("moved", ["file", "folder", "link"])
+def test_a_new_name_that_is_taken_meanwhile_is_never_replaced(root, renaming, moved, taken):
+    make = {"file": os.mknod, "folder": os.mkdir, "link": lambda path: os.symlink("nowhere", path)}
+    make[moved](root / "old")
+    make[taken](root / "new")
+    before = listing(root)
+    folder = os.open(root, os.O_RDONLY)
+    try:
+        with pytest.raises(FileExistsError):
+            _rename.rename_new(folder, "old", folder, "new")
+    finally:
+        os.close(folder)
+    assert listing(root) == before
+
+
+def test_while_another_writer_has_the_folder_nothing_in_it_is_changed(change, root, tree):
+    from fcntl import LOCK_EX, flock
+
+    before = listing(root)
+    held = os.open(tree, os.O_RDONLY)
+    try:
+        flock(held, LOCK_EX)
+        for tool, arguments in (
+            (change.delete, {"path": "tree/file"}),
+            (change.move, {"source": "tree/file", "destination": "x"}),
+            (change.copy, {"source": "tree/file", "destination": "tree/x"}),
+            (ApplyPatch(root), {"patch": "*** Begin Patch\n*** Delete File: tree/file\n*** End Patch"}),
+        ):
+            with pytest.raises(ToolError, match="another writer") as refused:
+                tool.invoke(arguments, Context(workspace=root, timeout=0.1))
+            assert refused.value.type == "unavailable"
+    finally:
+        os.close(held)
+    assert listing(root) == before
+
+
+SWAP = """
+import ctypes, os, sys
+root, outside = sys.argv[1:]
+os.chdir(root)
+os.symlink(outside, "lure")
+swap = ctypes.CDLL(None).renameat2
+assert swap(-100, b"place", -100, b"lure", 2) == 0  # RENAME_EXCHANGE: there is always something at `place`
+print("ready", flush=True)
+while True:
+    swap(-100, b"place", -100, b"lure", 2)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names at once")
+def test_a_folder_that_is_swapped_for_a_link_never_lets_a_change_out(change, root, resolver):
+    outside = root.parent / "outside"
+    (outside / "deep").mkdir()
+    (outside / "deep" / "kept").write_text("kept")
+    before = listing(outside)
+    (root / "place").mkdir()
+    done = {"deleted": 0, "moved": 0, "copied": 0, "made": 0}
+    with subprocess.Popen([sys.executable, "-c", SWAP, root, outside], stdout=subprocess.PIPE) as swapper:
+        swapper.stdout.readline()
+        try:
+            for number in range(1500):
+                (root / "x").write_text("x")
+                done["made"] += change.make.call(path=f"place/deep/{number % 9}").is_ok
+                done["moved"] += change.move.call(source="x", destination="place/secret.txt", overwrite=True).is_ok
+                change.copy.call(source="place/secret.txt", destination="y", overwrite=True)
+                done["copied"] += change.copy.call(source="x", destination="place/new").is_ok
+                done["deleted"] += change.delete.call(path="place/deep", recursive=True).is_ok
+                change.delete.call(path="place/new")
+                if (root / "y").exists():
+                    assert (root / "y").read_text() == "x"
+            assert swapper.poll() is None
+        finally:
+            swapper.kill()
+    assert listing(outside) == before
+    assert all(done.values()), done
+
+
+CLIMB = """
+import os, sys
+os.chdir(sys.argv[1])
+print("ready", flush=True)
+while True:  # what is being deleted is carried out of the root meanwhile, and a link is left in its place
+    try:
+        os.rename("tree/inner", "../outside/inner")
+        os.symlink("../../outside", "tree/inner")
+        os.unlink("tree/inner")
+        os.rename("../outside/inner", "tree/inner")
+    except OSError:
+        try:
+            os.rename("../outside/inner", "inner-back")
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="as the test above")
+def test_a_tree_that_is_carried_away_while_it_is_deleted_takes_nothing_else_with_it(change, root):
+    outside = root.parent / "outside"
+    with subprocess.Popen([sys.executable, "-c", CLIMB, root], stdout=subprocess.PIPE) as climber:
+        climber.stdout.readline()
+        try:
+            for _ in range(300):
+                with suppress(OSError):  # the other process is at work on it, too
+                    (root / "tree" / "inner").mkdir(parents=True, exist_ok=True)
+                    for number in range(10):
+                        (root / "tree" / "inner" / str(number)).touch()
+                change.delete.call(path="tree", recursive=True)
+                shutil.rmtree(root / "inner-back", ignore_errors=True)
+        finally:
+            climber.kill()
+    assert (outside / "secret.txt").read_text() == "secret"
+
+
+ONE_CALL = """
+import os, sys
+from tools_filesystem import CopyPath, DeletePath, MovePath
+root, tool = sys.argv[1:]
+pid = os.fork()  # strace counts for each process: this one has loaded everything
+if pid == 0:
+    if tool == "copy":
+        result = CopyPath(root).call(source="tree", destination="new")
+    else:
+        result = MovePath(root).call(source="tree/file", destination="other", overwrite=True)
+    os._exit(0 if result.is_ok else 3)
+os._exit(0 if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 else 7)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.parametrize("tool", ["copy", "move"])
+@pytest.mark.parametrize("call", ["write", "syncfs", "mkdirat", "renameat", "renameat2", "symlinkat"])
+def test_a_copy_or_a_move_that_is_killed_is_there_whole_or_not_at_all(root, tree, tool, call):
+    (root / "other").write_text("other")
+    for number in range(1, 40):
+        copy = root.with_name(f"copy-{number}")
+        shutil.copytree(root, copy, symlinks=True)
+        command = ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"inject={call}:signal=KILL:when={number}"]
+        code = subprocess.run([*command, sys.executable, "-B", "-c", ONE_CALL, copy, tool], check=False).returncode
+        if tool == "copy":
+            if (copy / "new").exists():
+                assert set(listing(copy / "new")) == set(listing(copy / "tree"))
+            again = CopyPath(copy).call(source="tree", destination="again")
+            assert again.is_ok
+            assert not [name for name in names(copy) if name.startswith(".ask-tools")]
+        else:
+            contents = {path.read_text() for path in (copy / "other", copy / "tree" / "file") if path.exists()}
+            assert contents in ({"file"}, {"file", "other"})
+        if code == 0:
+            return
+    pytest.fail("the call never survived")

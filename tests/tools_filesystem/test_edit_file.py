@@ -1,0 +1,420 @@
+from __future__ import annotations
+
+import os
+import stat
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tools_filesystem import EditFile, Ledger, Workspace, _occurrences, _splice
+from tools_filesystem._splice import Span
+from tools_filesystem._text_file import TextFile
+
+
+@pytest.fixture
+def edit(root):
+    return EditFile(Workspace(root)).call
+
+
+@pytest.fixture
+def file(root):
+    return root / "file.txt"
+
+
+def test_one_exact_place_is_replaced_and_shown(edit, file):
+    file.write_text("one\ntwo\nthree\nfour\nfive\nsix\n")
+    result = edit(path="file.txt", old_string="five", new_string="5")
+    assert file.read_text() == "one\ntwo\nthree\nfour\n5\nsix\n"
+    assert result.metadata == {
+        "path": "file.txt", "replacements": 1, "lines": [5], "dry_run": False, "version": result.metadata["version"],
+    }  # fmt: skip
+    head, _, shown = result.output.partition("\n")
+    assert head == f"Changed 1 place of 'file.txt' (line 5); its version is now {result.metadata['version']}:"
+    assert shown == "--- file.txt\n+++ file.txt\n@@ -2,5 +2,5 @@\n two\n three\n four\n-five\n+5\n six"
+
+
+def test_the_version_is_that_of_the_new_content(edit, file):
+    file.write_text("old")
+    version = edit(path="file.txt", old_string="old", new_string="mid").metadata["version"]
+    stale = edit(path="file.txt", old_string="mid", new_string="x", version="0123456789abcdef")
+    assert stale.error_type == "conflict"
+    assert edit(path="file.txt", old_string="mid", new_string="new", version=version).is_ok
+    assert file.read_text() == "new"
+
+
+def test_what_is_there_more_than_once_is_refused_with_its_lines(edit, file):
+    file.write_text("a\nb\na\nb\na")
+    result = edit(path="file.txt", old_string="a", new_string="x")
+    assert result.error_type == "conflict"
+    assert "3 times, at line 1, 3, 5;" in result.error_message
+    assert file.read_text() == "a\nb\na\nb\na"
+
+
+def test_matches_that_overlap_are_not_unique_either(edit, file):
+    file.write_text("aaa")
+    assert "2 times" in edit(path="file.txt", old_string="aa", new_string="x").error_message
+    assert edit(path="file.txt", old_string="aa", new_string="x", replace_all=True).metadata["replacements"] == 1
+    assert file.read_text() == "xa"
+
+
+def test_more_matches_than_anybody_counts_are_named_without_counting(edit, file):
+    file.write_text("a" * 100_000)
+    assert "at least 1000 times, at line 1, 1," in edit(path="file.txt", old_string="a", new_string="x").error_message
+
+
+def test_all_places_are_replaced_when_told(edit, file):
+    file.write_text("aXbXc" * 3000)
+    result = edit(path="file.txt", old_string="X", new_string="--", replace_all=True)
+    assert file.read_text() == "a--b--c" * 3000
+    assert result.metadata["replacements"] == 6000
+    assert "[5980 more changes are not shown]" in result.output
+    assert len(result.output) < 2000
+
+
+def test_more_places_than_memory_may_hold_are_refused(edit, file):
+    file.write_text("ab" * 100_000)
+    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).is_ok
+    file.write_text("ab" * 100_001)
+    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).error_type == "limit_exceeded"
+    assert file.read_text() == "ab" * 100_001
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_one_of_several_places_is_chosen_by_its_number(edit, file, number):
+    file.write_text("a1 a2 a3")
+    result = edit(path="file.txt", old_string="a", new_string="b", occurrence=number)
+    if number < 4:
+        assert file.read_text() == "a1 a2 a3".replace(f"a{number}", f"b{number}")
+    else:
+        assert result.error_type == "conflict"
+        assert "has it 3 times" in result.error_message
+
+
+def test_several_edits_are_made_together_each_against_the_file_as_it_was(edit, file):
+    file.write_text("one two three")
+    result = edit(path="file.txt", edits=[
+        {"old_string": "three", "new_string": "one"},
+        {"old_string": "one", "new_string": "two"},
+        {"old_string": "w", "new_string": "W", "replace_all": True},
+    ])  # fmt: skip
+    assert result.metadata["replacements"] == 3
+    assert file.read_text() == "two tWo one"
+
+
+@pytest.mark.parametrize(
+    ("edits", "words"),
+    [
+        pytest.param([("one", "1"), ("none", "0")], "edits[1]: old_string is not in", id="one misses"),
+        pytest.param([("one", "1"), ("o", "0")], "edits[1]: old_string is not unique", id="one is ambiguous"),
+        pytest.param([("one two", "1"), ("two three", "2")], "edits[0] and edits[1] overlap in line 1", id="overlap"),
+        pytest.param([("one", "1"), ("1", "2")], "edits[1]: old_string is not in", id="one needs another"),
+        pytest.param([("one", "1"), ("", "2")], "edits[1]: old_string must not be empty", id="empty"),
+        pytest.param([("one", "1"), ("two", "two")], "edits[1]: old_string and new_string are the same", id="no-op"),
+    ],
+)
+def test_of_several_edits_all_are_made_or_none(edit, file, edits, words):
+    file.write_text("one two three")
+    result = edit(path="file.txt", edits=[{"old_string": old, "new_string": new} for old, new in edits])
+    assert words in result.error_message
+    assert file.read_text() == "one two three"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"old_string": "a"},
+        {"new_string": "a"},
+        {"old_string": "", "new_string": "a"},
+        {"old_string": "a", "new_string": "a"},
+        {"old_string": "a", "new_string": "b", "replace_all": True, "occurrence": 1},
+        {"old_string": "a", "new_string": "b", "occurrence": 0},
+        {"old_string": "a", "new_string": "b", "edits": [{"old_string": "a", "new_string": "b"}]},
+        {"edits": []},
+        {"edits": [{"old_string": "a", "new_string": "b"}], "replace_all": True},
+        {"edits": [{"old_string": "a"}]},
+    ],
+    ids=str,
+)
+def test_arguments_that_say_nothing_clear_are_refused(edit, file, arguments):
+    file.write_text("a")
+    assert edit({"path": "file.txt", **arguments}).error_type == "validation_error"
+    assert file.read_text() == "a"
+
+
+@pytest.mark.parametrize("text", ["a\\0b", "C:\\\\dir", "\\1\\g<0>\\n", "$1 $& ${x}", "%s {0}", "a\x00b", "\\"])
+def test_every_text_is_literal(edit, file, text):
+    file.write_text("<old> .* [a-z]+ (x) old2")
+    assert edit(path="file.txt", old_string="old>", new_string=text).is_ok
+    assert file.read_text() == f"<{text} .* [a-z]+ (x) old2"
+    assert edit(path="file.txt", old_string=text, new_string="$0").is_ok
+    assert edit(path="file.txt", old_string=".* [a-z]+ (x)", new_string="").is_ok
+    assert file.read_text() == "<$0  old2"
+
+
+def test_a_dry_run_shows_the_same_and_writes_nothing(edit, file):
+    file.write_text("one\ntwo\n")
+    before = file.stat()
+    dry = edit(path="file.txt", old_string="two", new_string="2", dry_run=True)
+    assert file.stat() == before
+    assert file.read_text() == "one\ntwo\n"
+    assert os.listdir(file.parent) == ["file.txt"]
+    real = edit(path="file.txt", old_string="two", new_string="2")
+    assert dry.output.partition("\n")[2] == real.output.partition("\n")[2]
+    assert "nothing was written" in dry.output
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "expected"),
+    [
+        pytest.param(b"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc\r\n", id="LF means CRLF"),
+        pytest.param(b"a\r\nb\r\nc\r\n", "a\r\nb", "x\r\ny", b"x\r\ny\r\nc\r\n", id="CRLF as given"),
+        pytest.param(b"a\r\nb\r\n", "b", "x\ny", b"a\r\nx\r\ny\r\n", id="new lines in a CRLF file"),
+        pytest.param(b"a\r\nb", "b", "x\ny", b"a\r\nx\r\ny", id="in its last line"),
+        pytest.param(b"a\r\nb\nc\r\nd\n", "b\n", "x\ny\n", b"a\r\nx\ny\nc\r\nd\n", id="mixed: an LF line"),
+        pytest.param(b"a\r\nb\nc\r\nd\n", "c\nd", "x\ny", b"a\r\nb\nx\r\ny\n", id="mixed: across a CRLF"),
+        pytest.param(b"a\r\nb\nc\r\nd\n", "b\nc\nd", "x\ny", b"", id="mixed: across both"),
+        pytest.param(b"a\r\nb\nc\r\nd\n", "c\n", "x\ny\n", b"a\r\nb\nx\r\ny\r\nd\n", id="mixed: a CRLF line"),
+        pytest.param(b"a\r\nb\nc\r\nd\n", "d", "x\ny", b"a\r\nb\nc\r\nx\ny\n", id="mixed: inside an LF line"),
+        pytest.param(b"a\rb\rc\n", "b", "x", b"a\rx\rc\n", id="lone CR"),
+        pytest.param(b"\xef\xbb\xbfa\nb\n", "a", "x", b"\xef\xbb\xbfx\nb\n", id="BOM"),
+        pytest.param("\ufeffé\r\nb\r\n".encode("utf-16-le"), "é\nb", "ü\n€", "\ufeffü\r\n€\r\n".encode("utf-16-le"),
+                     id="UTF-16 little"),
+        pytest.param("\ufeffaé\nb".encode("utf-16-be"), "é", "𝄞", "\ufeffa𝄞\nb".encode("utf-16-be"), id="UTF-16 big"),
+        pytest.param("\ufeffaé".encode("utf-32-le"), "é", "x", "\ufeffax".encode("utf-32-le"), id="UTF-32"),
+        pytest.param("\ufeff\u6100\u4200a".encode("utf-16-le"), "a", "b", "\ufeff\u6100\u4200b".encode("utf-16-le"),
+                     id="UTF-16: no half characters"),
+        pytest.param(b"caf\xe9 old \x80\xff", "old", "new", b"caf\xe9 new \x80\xff", id="not UTF-8"),
+        pytest.param(b"caf\xe9 old", "caf\xe9", "th\xe9", b"th\xe9 old", id="Windows-1252, as it is shown"),
+        pytest.param(b"caf\xe9 old", "old", "\u20ac", b"caf\xe9 \x80", id="Windows-1252, a new character"),
+        pytest.param(b"caf\xe9 old", "old", "\u4e2d", b"", id="Windows-1252 has no such character"),
+        pytest.param(b"\x00\x01old\xff\xfe\x00", "old", "new", b"\x00\x01new\xff\xfe\x00", id="binary"),
+        pytest.param(b"\x00\x01old\xff\xfe\x00", "old", "n\xe9w", b"", id="binary has no characters"),
+        pytest.param("é \u2028 old\x0c\x85".encode(), "old", "new", "é \u2028 new\x0c\x85".encode(), id="odd spaces"),
+        pytest.param(b"no newline", "newline", "end\n", b"no end\n", id="a last newline is added"),
+        pytest.param(b"end\n", "end\n", "end", b"end", id="a last newline is removed"),
+    ],
+)  # fmt: skip
+def test_outside_the_match_no_byte_changes(edit, file, content, old, new, expected):
+    file.write_bytes(content)
+    result = edit(path="file.txt", old_string=old, new_string=new)
+    assert file.read_bytes() == (expected or content)
+    assert result.is_ok is bool(expected)
+
+
+OLD, NEW = "old\ntext", "new\ntext"
+WAYS = {
+    "utf-8": (b"", "utf-8"),
+    "utf-8 with BOM": (b"\xef\xbb\xbf", "utf-8"),
+    "utf-16-le": (b"\xff\xfe", "utf-16-le"),
+    "utf-16-be": (b"\xfe\xff", "utf-16-be"),
+}
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(
+    before=st.binary(max_size=300),
+    after=st.binary(max_size=300),
+    way=st.sampled_from(sorted(WAYS)),
+    ending=st.sampled_from(["\n", "\r\n"]),
+)
+@example(before=b"\xff\xff", after=b"\r\n\r\n\n", way="utf-8", ending="\r\n")
+def test_bytes_around_the_match_stay_whatever_they_are(before, after, way, ending):
+    mark, codec = WAYS[way]
+    width = len("a".encode(codec))
+    old, new = (text.replace("\n", ending).encode(codec) for text in (OLD, NEW))
+    before = mark + before[: len(before) // width * width]
+    content = before + old + after
+    if content.count(old) > 1 or (not mark and content.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"))):
+        return
+    if ending == "\r\n" and OLD.encode(codec) in content:
+        return
+    with TemporaryDirectory() as folder:
+        Path(folder, "file").write_bytes(content)
+        result = EditFile(folder).call(path="file", old_string=OLD, new_string=NEW)
+        assert result.is_ok, result
+        assert Path(folder, "file").read_bytes() == before + new + after
+
+
+@given(
+    content=st.lists(st.sampled_from([b"ab", b"a", b"aab", b"\n", b"xyz"]), max_size=60).map(b"".join),
+    wanted=st.sampled_from([b"a", b"aa", b"ab", b"aab\n", b"abab", b"xyzx"]),
+    block=st.integers(8, 24),
+    width=st.sampled_from([1, 2, 4]),
+    overlapping=st.booleans(),
+)
+def test_blocks_hide_no_match_and_no_line(content, wanted, block, width, overlapping):
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_occurrences, "_BLOCK", block)
+        path = Path(folder, "file")
+        path.write_bytes(content)
+        descriptor = os.open(path, os.O_RDONLY)
+        found = list(_occurrences.find_all(descriptor, wanted, 1000, width=width, overlapping=overlapping))
+        numbers = _occurrences.line_numbers(descriptor, found)
+        os.close(descriptor)
+    expected, free = [], 0
+    for at in range(0, len(content), width):
+        if content.startswith(wanted, at) and at >= free:
+            expected.append(at)
+            free = at + (width if overlapping else len(wanted))
+    assert found == expected
+    assert numbers == [content.count(b"\n", 0, at) + 1 for at in found]
+
+
+@given(data=st.data(), small=st.integers(0, 20), by_kernel=st.booleans())
+def test_splicing_is_what_slices_make(data, small, by_kernel):
+    content = data.draw(st.binary(max_size=200))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=8).filter(lambda cuts: len(cuts) % 2 == 0)))
+    spans = [Span(*pair, data.draw(st.binary(max_size=9))) for pair in zip(cuts[::2], cuts[1::2], strict=True)]
+    expected, position = b"", 0
+    for start, end, new in spans:
+        expected += content[position:start] + new
+        position = end
+    expected += content[position:]
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_splice, "_SMALL", small)
+        patch.setattr(_splice, "_BLOCK", 16)
+        if not by_kernel:
+            patch.delattr(os, "copy_file_range", raising=False)
+        Path(folder, "old").write_bytes(content)
+        known = [(0, len(content))] if content else []
+        made = _splice.moved(known, len(content), spans)
+        assert sum(end - start for start, end in made) == len(expected)
+        assert all(end <= start for (_, end), (start, _) in pairwise(made))
+        some = data.draw(st.lists(st.integers(0, len(content)), max_size=6, unique=True).map(sorted))
+        ranges = list(zip(some[::2], some[1::2], strict=False))
+        kept = {at for start, end in ranges for at in range(start, end)}
+        replaced = {at for span in spans for at in range(span.start, span.end)}
+        count = len(kept - replaced) + sum(len(span.data) for span in spans)
+        assert sum(end - start for start, end in _splice.moved(ranges, len(content), spans)) == count
+        with Path(folder, "old").open("rb") as old, Path(folder, "new").open("wb") as new:
+            assert _splice.splice(old.fileno(), len(content), spans, new.fileno()) == len(expected)
+        assert Path(folder, "new").read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "words"),
+    [
+        pytest.param("if x:\n\treturn 1\n", "if x:\n    return 1", "indentation: line 2 is '\\treturn 1'", id="tab"),
+        pytest.param("def f():\n    pass  \n", "def f():\n    pass\n", "at the end of a line: line 2", id="trailing"),
+        pytest.param("say(\u201chi\u201d)\n", 'say("hi")', "quotes, dashes or special spaces: line 1", id="quotes"),
+        pytest.param("a\u00a0b\n", "a b", "special spaces", id="no-break space"),
+        pytest.param("Hello World\n", "hello world", "upper and lower case: line 1 is 'Hello World'", id="case"),
+        pytest.param("x\na =  1\n", "a = 1", "spaces and tabs: line 2 is 'a =  1'", id="inner spaces"),
+        pytest.param("a\nb\r\nc\r\nd\n", "a\nb\nc", "line endings", id="mixed endings"),
+        pytest.param("one\ntwo\n", "one\\ntwo", "line 1 has it with real newlines", id="escaped newline"),
+        pytest.param('print("a\\nb")\n', 'print("a\nb")', "line 1 has it with backslash escapes", id="a real newline"),
+        pytest.param("a\none\ntwo\n", "2\tone\n3\ttwo", "line 2 has it without the line numbers", id="line numbers"),
+        pytest.param("a\none", "one\n", "line 2 has it without the newlines at its ends", id="newline at the end"),
+        pytest.param(
+            "a\nvalue = compute(1)\n", "value = compute(2)", "most like its first line is line 2", id="similar"
+        ),
+        pytest.param("a\nb\nc\nd\n", "b\nc\nX", "line 4 is 'd', but old_string has 'X'", id="a later line"),
+        pytest.param("a\nb", "b\nc\nd", "the file ends before line 3, where old_string has 'c'", id="past the end"),
+        pytest.param("x\nthe new text\n", "the old text", "new_string is there already, in line 2", id="done already"),
+        pytest.param("cafe\u0301 x\n", "café x", "composed and decomposed", id="normal form"),
+        pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "several of spaces, case and quotes", id="several"),
+        pytest.param("abc\n", "12345", "no line is like its first one", id="nothing alike"),
+        pytest.param("", "12345", "no line is like its first one", id="empty file"),
+    ],
+)
+def test_a_miss_says_where_the_text_almost_is_and_what_differs(edit, file, content, old, words):
+    file.write_bytes(content.encode())
+    result = edit(path="file.txt", old_string=old, new_string="the new text")
+    assert result.error_type == "conflict"
+    assert words in result.error_message
+    assert len(result.error_message) < 700
+    assert file.read_bytes() == content.encode()
+
+
+@settings(max_examples=300)
+@given(
+    content=st.text("aA \t\n\r'\u2019\"b\\n1:", max_size=60),
+    old=st.text("aA \t\n\r'\u2019\"b\\n1:", min_size=1, max_size=20),
+)
+def test_any_miss_is_explained(content, old):
+    with TemporaryDirectory() as folder:
+        Path(folder, "file").write_bytes(content.encode())
+        result = EditFile(folder).call(path="file", old_string=old, new_string="something new")
+        assert result.is_ok or result.error_type == "conflict"
+
+
+def test_a_miss_in_a_large_file_is_told_without_a_search(edit, file):
+    with file.open("wb") as out:
+        out.truncate(50 << 20)
+    assert "grep" in edit(path="file.txt", old_string="x", new_string="y").error_message
+
+
+def test_a_file_without_end_is_refused(edit, file):
+    with file.open("wb") as out:
+        out.truncate(1 << 40)
+    assert edit(path="file.txt", old_string="x", new_string="y").error_type == "limit_exceeded"
+    assert file.stat().st_size == 1 << 40
+
+
+def test_a_large_file_is_edited_at_both_ends(edit, file):
+    middle = b"0123456789abcdef\n" * 400_000
+    file.write_bytes(b"first" + middle + b"last")
+    result = edit(path="file.txt", edits=[
+        {"old_string": "first", "new_string": "1st"}, {"old_string": "last", "new_string": "the last"},
+    ])  # fmt: skip
+    assert file.read_bytes() == b"1st" + middle + b"the last"
+    assert result.metadata["lines"] == [1, 400_001]
+    assert result.metadata["version"] is None
+    assert "-last\n+the last" in result.output
+
+
+@pytest.mark.parametrize("kind", ["missing", "missing/file.txt", "folder", "pipe", "../outside/secret.txt", "out"])
+def test_what_is_no_file_of_the_workspace_is_refused_and_nothing_is_made(edit, root, kind, resolver):
+    (root / "folder").mkdir()
+    os.mkfifo(root / "pipe")
+    (root / "out").symlink_to("../outside/secret.txt")
+    expected = {"folder": "not_a_file", "pipe": "not_a_file", "out": "denied", "../outside/secret.txt": "denied"}
+    touched = root.stat().st_ctime_ns
+    result = edit(path=kind, old_string="secret", new_string="x")
+    assert root.stat().st_ctime_ns == touched
+    assert result.error_type == expected.get(kind, "not_found")
+    assert sorted(os.listdir(root)) == ["folder", "out", "pipe"]
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+def test_a_read_only_root_is_not_edited(root, file):
+    file.write_text("old")
+    tool = EditFile(Workspace(root, read_only=True))
+    assert tool.call(path="file.txt", old_string="old", new_string="new").error_type == "denied"
+    assert file.read_text() == "old"
+
+
+def test_a_link_is_written_through_and_a_hard_link_to_the_outside_is_not(edit, root):
+    (root / "file.txt").write_text("old")
+    (root / "link").symlink_to("file.txt")
+    assert edit(path="link", old_string="old", new_string="new").is_ok
+    assert (root / "link").is_symlink()
+    assert (root / "file.txt").read_text() == "new"
+    os.link(root.parent / "outside" / "secret.txt", root / "hard")
+    assert edit(path="hard", old_string="secret", new_string="x").is_ok
+    assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
+
+
+def test_the_mode_stays_but_for_set_id_bits(edit, file):
+    file.write_text("old")
+    file.chmod(0o6751)
+    edit(path="file.txt", old_string="old", new_string="new")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o751
+
+
+def test_sessions_know_what_they_edited_only(root, file):
+    file.write_text("one two")
+    mine, other = Ledger(), Ledger()
+    EditFile(Workspace(root, ledger=mine)).call(path="file.txt", old_string="one two", new_string="all of it")
+    descriptor = os.open(file, os.O_RDONLY)
+    now = TextFile(descriptor, "file.txt").found
+    os.close(descriptor)
+    from tools_filesystem._ledger import Stamp
+
+    assert mine.covers(Stamp.of(now))
+    assert not other.covers(Stamp.of(now))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from datetime import datetime
+
+import pytest
+
+from tools_filesystem import FileInfo
+
+
+@pytest.fixture
+def info(root):
+    return FileInfo(str(root))
+
+
+def test_a_file_is_described(info, root):
+    file = root / "file.txt"
+    file.write_text("content")
+    file.chmod(0o640)
+    os.utime(file, (0, 1_700_000_000.5))
+    os.link(file, root / "other")
+    facts = info.call(path="file.txt").output
+    assert facts | {"owner": "", "group": 0} == {
+        "path": "file.txt",
+        "type": "file",
+        "size": 7,
+        "modified": "2023-11-14T22:13:20+00:00",
+        "mode": "0640",
+        "permissions": "-rw-r-----",
+        "owner": "",
+        "group": 0,
+        "hard_links": 2,
+        "media_type": "text/plain",
+    }
+    assert facts["group"] == file.stat().st_gid
+
+
+def test_the_version_is_told_on_request(info, root):
+    (root / "file.txt").write_text("content")
+    facts = info.call(path="file.txt", version=True).output
+    assert facts["version"] == hashlib.sha256(b"content").hexdigest()[:16]
+
+
+def test_the_version_of_a_giant_file_is_refused_quickly_and_the_rest_is_told(info, root):
+    with open(root / "giant", "wb") as file:
+        os.truncate(file.fileno(), 1 << 40)
+    assert info.call(path="giant").output["size"] == 1 << 40
+    assert info.call(path="giant", version=True).error_type == "limit_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"),
+    [(".", "directory"), ("folder", "directory"), ("folder/", "directory"), ("folder/..", "directory")],
+)
+def test_a_folder_is_described(info, root, path, type_):
+    (root / "folder").mkdir()
+    assert info.call(path=path).output["type"] == type_
+
+
+@pytest.mark.parametrize(
+    ("target", "leads_to"),
+    [
+        pytest.param("file.txt", "file", id="file"),
+        pytest.param(".", "directory", id="folder"),
+        pytest.param("missing", "nothing", id="dangling"),
+        pytest.param("link", "outside the workspace, or nowhere", id="loop"),
+        pytest.param("../outside/secret.txt", "outside the workspace, or nowhere", id="outside"),
+        pytest.param("../outside/missing", "outside the workspace, or nowhere", id="outside and missing"),
+    ],
+)
+def test_a_link_is_described_itself_and_never_followed_outside(info, root, resolver, target, leads_to):
+    (root / "file.txt").write_text("content")
+    (root / "link").symlink_to(target)
+    facts = info.call(path="link").output
+    assert (facts["type"], facts["target"], facts["leads_to"]) == ("link", target, leads_to)
+    assert facts["size"] == len(target)
+    assert "media_type" not in facts
+
+
+def test_nothing_outside_is_described(info, root, resolver):
+    (root / "out").symlink_to("../outside")
+    for path in ("../outside/secret.txt", "out/secret.txt", "out/", "out/.", "out/..", "..", "/etc/passwd"):
+        assert info.call(path=path).error_type == "denied", path
+
+
+def test_the_time_is_in_iso_format(info, root):
+    (root / "file.txt").write_text("")
+    assert abs(datetime.fromisoformat(info.call(path="file.txt").output["modified"]).timestamp() - time.time()) < 3600
+
+
+def test_a_miss_is_explained(info, root):
+    (root / "file.txt").write_text("")
+    assert "did you mean 'file.txt'?" in info.call(path="fil.txt").error_message

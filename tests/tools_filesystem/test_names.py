@@ -1,0 +1,137 @@
+"""Names that look alike, are misspelled, or are no text at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tools_filesystem import FileInfo, ListDirectory, ReadFile, ReadFiles
+from tools_filesystem._names import meant, sendable, shown
+
+ALIKE = [
+    pytest.param("cafe\u0301.txt", "caf\u00e9.txt", id="composed for decomposed"),
+    pytest.param("caf\u00e9.txt", "cafe\u0301.txt", id="decomposed for composed"),
+    pytest.param("Bild 10.30\u202fPM.png", "Bild 10.30 PM.png", id="narrow no-break space"),
+    pytest.param("a\u00a0b", "a b", id="no-break space"),
+    pytest.param("it\u2019s", "it's", id="curly apostrophe"),
+    pytest.param("\u2018a\u2019 \u201cb\u201d", "'a' \"b\"", id="curly quotes"),
+    pytest.param("README.md", "readme.MD", id="case"),
+    pytest.param("Mo\u0308e\u00a0\u2019s", "m\u00f6E 's", id="all at once"),
+]
+
+
+@pytest.mark.parametrize(("real", "given"), ALIKE)
+@pytest.mark.parametrize("folder", ["", "folder/"])
+def test_a_name_that_looks_the_same_is_read_with_a_note(files, root, real, given, folder):
+    (root / "folder").mkdir()
+    (root / folder / real).write_text("content")
+    result = files.read.call(path=folder + given)
+    assert result.output.startswith("content\n[no ")
+    assert result.metadata["repaired_path"] == folder + real
+
+
+@pytest.mark.parametrize(("real", "given"), ALIKE)
+def test_a_folder_that_looks_the_same_is_gone_through(files, root, real, given):
+    (root / real).mkdir()
+    (root / real / "file.txt").write_text("content")
+    assert files.read.call(path=f"{root}/{given}/FILE.txt").metadata["repaired_path"] == f"{root}/{real}/file.txt"
+    assert files.list.call(path=given).output.startswith("file.txt (7 bytes)\n[no ")
+    assert FileInfo(str(root)).call(path=f"{given}/file.txt").output["path"] == f"{real}/file.txt"
+
+
+def test_the_exact_name_is_never_repaired(files, root):
+    for name in ("caf\u00e9", "cafe\u0301", "CAF\u00c9"):
+        (root / name).write_text(name)
+    for name in ("caf\u00e9", "cafe\u0301", "CAF\u00c9"):
+        assert files.read.call(path=name).output == name
+
+
+def test_where_two_names_look_alike_none_is_chosen_and_both_are_named(files, root):
+    (root / "Readme").write_text("")
+    (root / "README").write_text("")
+    result = files.read.call(path="readme")
+    assert result.error_type == "not_found"
+    assert "'README'" in result.error_message and "'Readme'" in result.error_message
+
+
+def test_the_accents_decide_before_the_case_does(files, root):
+    (root / "cafe\u0301").write_text("lower")
+    (root / "CAF\u00c9").write_text("upper")
+    assert files.read.call(path="caf\u00e9").output.startswith("lower")
+
+
+def test_writing_repairs_nothing(files, root):
+    (root / "README.md").write_text("old")
+    assert files.write.call(path="readme.md", content="new").is_ok
+    assert (root / "README.md").read_text() == "old"
+
+
+def test_a_link_to_nowhere_is_no_reason_to_read_another_file(files, root):
+    (root / "a").symlink_to("missing")
+    (root / "A").write_text("content")
+    assert files.read.call(path="a").error_type == "not_found"
+
+
+def test_repair_never_looks_outside(files, root):
+    (root / "out").symlink_to(root.parent / "outside")
+    for path in ("out/SECRET.txt", "OUT/secret.txt", "../OUTSIDE/secret.txt", f"{root.parent}/OUTSIDE/secret.txt"):
+        result = files.read.call(path=path)
+        assert result.is_error
+        assert "secret.txt'," not in result.error_message
+
+
+def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root):
+    name = b"caf\xe9\\ \n\x1b.txt"
+    os.mkdir(os.fsencode(root) + b"/\xff")
+    with open(os.fsencode(root) + b"/\xff/" + name, "wb") as file:
+        file.write(b"content")
+    assert files.list.call().output == r"'\xff'/"
+    listed = files.list.call(path=r"\xff").output
+    assert listed == r"'caf\xe9\x5c \x0a\x1b.txt' (7 bytes)"
+    inner = listed.rpartition(" (")[0]
+    for path in (rf"\xff/{inner}", rf"'\xff'/{inner.strip(chr(39))}"):
+        assert files.read.call(path=path).output == "content"
+        assert ReadFiles(str(root)).call(paths=[path]).is_ok
+        assert FileInfo(str(root)).call(path=path).output["size"] == 7
+
+
+def test_a_name_with_a_literal_backslash_means_itself(files, root):
+    (root / r"\xff").write_text("literal")
+    with open(os.fsencode(root) + b"/\xff", "wb") as file:
+        file.write(b"bytes")
+    assert files.read.call(path=r"\xff").output == "literal"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        r"a\x2f..\x2f..\x2foutside\x2fsecret.txt",
+        r"\x2e\x2e/outside/secret.txt",
+        r"a\x2fb.txt",
+        r"a\x00b",
+        r"a/b.txt\x00c",
+    ],
+)
+def test_an_escape_smuggles_nothing_in(files, root, path):
+    (root / "a").mkdir()
+    (root / "a" / "b.txt").write_text("text")
+    assert files.read.call(path=path).error_type in ("not_found", "denied")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    name=st.binary(min_size=1, max_size=40).filter(lambda name: not {0, 47} & set(name) and name not in (b".", b".."))
+)
+def test_any_name_can_be_listed_sent_back_and_read(tmp_path_factory, name):
+    root = tmp_path_factory.mktemp("any")
+    with open(os.fsencode(root) + b"/" + name, "wb") as file:
+        file.write(b"content")
+    listed = ListDirectory(str(root)).call().output
+    assert len(listed.split("\n")) == 1
+    listed.encode()
+    assert ReadFile(str(root)).call(path=listed.removesuffix(" (7 bytes)")).output.startswith("content")
+    assert meant(sendable(os.fsdecode(name))) == os.fsdecode(name)
+    assert shown(os.fsdecode(name)) == listed.removesuffix(" (7 bytes)")

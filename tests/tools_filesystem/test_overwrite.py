@@ -1,0 +1,170 @@
+"""Who may replace a file: only who knows what is lost."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import pytest
+
+from tools_core import Context
+from tools_filesystem import EditFile, Ledger, ReadFile, Workspace, WriteFile
+
+LINES = "".join(f"line {number}\n" for number in range(1, 21))
+
+
+@pytest.fixture
+def session(root):
+    """A file and one session's tools; `read`, `write` and `edit` take their arguments by name."""
+    workspace = Workspace(root)
+    (root / "file.txt").write_text(LINES)
+
+    class Session:
+        read = ReadFile(workspace).call
+        write = WriteFile(workspace).call
+        edit = EditFile(workspace).call
+        file = root / "file.txt"
+
+    return Session
+
+
+def refused(session, *words):
+    before = session.file.read_bytes()
+    result = session.write(path="file.txt", content="new")
+    assert result.error_type == "conflict"
+    for word in (*words, "overwrite=true"):
+        assert word in result.error_message
+    assert session.file.read_bytes() == before
+    return True
+
+
+def test_a_file_that_was_never_read_is_not_replaced(session):
+    assert refused(session, "has not read it", "read_file")
+
+
+def test_a_file_that_was_read_whole_is_replaced_and_again_after_that(session):
+    session.read(path="file.txt")
+    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="newer").is_ok
+    assert session.file.read_text() == "newer"
+
+
+def test_a_file_that_the_session_made_is_replaced(session, root):
+    session.write(path="made.txt", content="one")
+    assert session.write(path="made.txt", content="two").output["created"] is False
+
+
+def test_an_empty_file_hides_nothing_once_it_was_read(session):
+    session.file.write_text("")
+    assert session.read(path="file.txt").is_ok
+    assert session.write(path="file.txt", content="new").is_ok
+
+
+@pytest.mark.parametrize(
+    ("reads", "words"),
+    [
+        pytest.param([{"limit": 10}], ["lines 11 to 20"], id="head"),
+        pytest.param([{"offset": 11}], ["lines 1 to 10"], id="tail by offset"),
+        pytest.param([{"tail": 10}], ["lines 1 to 10"], id="tail"),
+        pytest.param([{"limit": 5}, {"offset": 7}], ["in line 6"], id="a gap in the middle"),
+        pytest.param([{"offset": 999}], [], id="past the end"),
+        pytest.param([{"limit": 19}, {"limit": 3}, {"limit": 19}], ["in line 20"], id="the same part again"),
+    ],
+)
+def test_a_file_that_was_read_in_part_is_not_replaced_and_the_gap_is_named(session, reads, words):
+    for arguments in reads:
+        assert session.read({"path": "file.txt", **arguments}).is_ok
+    assert refused(session, *words)
+
+
+def test_parts_that_make_the_whole_are_the_whole_in_any_order(session):
+    for arguments in ({"offset": 15}, {"limit": 5}, {"offset": 4, "limit": 12}):
+        session.read({"path": "file.txt", **arguments})
+    assert session.write(path="file.txt", content="new").is_ok
+
+
+def test_a_partial_look_after_the_whole_does_not_take_it_back(session):
+    for arguments in ({}, {"limit": 2}, {}):
+        session.read({"path": "file.txt", **arguments})
+    assert session.write(path="file.txt", content="new").is_ok
+
+
+def test_what_was_read_under_one_name_is_known_under_all(session, root):
+    (root / "link").symlink_to("file.txt")
+    session.read(path="link", limit=3)
+    assert refused(session, "in lines 4 to 20")
+    session.read(path="file.txt")
+    assert session.write(path="link", content="new").is_ok
+
+
+def test_a_line_that_is_too_long_can_be_read_to_its_end(session):
+    session.file.write_text("x" * 9000 + "\nend\n")
+    following = [{"path": "file.txt"}]
+    while following:
+        assert refused(session) is True
+        following = session.read(following[0]).metadata.get("cut_lines")
+    assert session.write(path="file.txt", content="new").is_ok
+
+
+@pytest.mark.parametrize("content", ["", "other", LINES + "more", LINES.replace("1", "2")])
+def test_a_file_that_changed_since_it_was_read_is_not_replaced(session, content):
+    session.read(path="file.txt")
+    found = session.file.stat()
+    session.file.write_text(content)
+    os.utime(session.file, ns=(found.st_atime_ns, found.st_mtime_ns))  # its times alone prove nothing
+    assert refused(session, "has changed since it was read")
+
+
+def test_a_file_that_another_one_took_the_place_of_is_not_replaced(session, root):
+    session.read(path="file.txt")
+    (root / "other").write_text(LINES)
+    (root / "other").rename(session.file)
+    assert refused(session)
+
+
+def test_what_one_session_read_another_does_not_know(session):
+    def arguments():
+        return Context(state={"file_ledger": Ledger()})
+
+    reader, writer = arguments(), arguments()
+    session.read({"path": "file.txt"}, reader)
+    wanted = {"path": "file.txt", "content": "new"}
+    assert session.write(wanted, writer).error_type == "conflict"
+    assert session.write(wanted, reader).is_ok
+
+
+def test_a_version_permits_what_it_was_the_version_of(session):
+    version = hashlib.sha256(LINES.encode()).hexdigest()[:16]
+    stale = session.write(path="file.txt", content="new", version="0" * 16)
+    assert stale.error_type == "conflict"
+    assert f"{len(LINES)} bytes now" in stale.error_message
+    done = session.write(path="file.txt", content="new", version=version)
+    assert done.is_ok
+    again = session.write(path="file.txt", content="x", version=version, overwrite=True)
+    assert again.error_type == "conflict"
+    assert session.write(path="file.txt", content="x", version=done.output["version"]).is_ok
+
+
+def test_a_version_of_a_file_that_is_gone_creates_nothing(session):
+    session.file.unlink()
+    assert session.write(path="file.txt", content="x", version="0" * 16).error_type == "conflict"
+    assert not session.file.exists()
+
+
+def test_an_edit_makes_known_what_it_put_in_and_no_more(session):
+    session.edit(path="file.txt", old_string="line 7\n", new_string="seven\n")
+    assert refused(session, "in lines 1 to 6")
+    session.read(path="file.txt", limit=6)
+    assert refused(session, "in lines 8 to 20")
+    session.edit(path="file.txt", edits=[
+        {"old_string": "line 3\n", "new_string": "a line more\nline 3\n"}, {"old_string": "line 5\n", "new_string": ""},
+    ])  # fmt: skip
+    assert refused(session, "in lines 8 to 20")
+    session.read(path="file.txt", offset=8)
+    assert session.write(path="file.txt", content="new").is_ok
+
+
+def test_an_edit_of_a_file_that_was_read_whole_leaves_it_known(session):
+    session.read(path="file.txt")
+    session.edit(path="file.txt", old_string="line", new_string="row", replace_all=True)
+    assert session.write(path="file.txt", content="new").is_ok

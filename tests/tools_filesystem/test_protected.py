@@ -1,0 +1,124 @@
+"""Places that are run or trusted later are not written, by whatever name or way."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tools_filesystem import EditFile, Root, Workspace, WriteFile
+
+SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config", ".git", ".git./config", ".git /x"]
+SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
+SPELLINGS += ["GIT~1/config", "./x/../.git/config", ".gitmodules", ".husky/pre-push", ".ask-tools-journal/x"]
+
+
+def everything(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def denied(root, path, **options):
+    before, touched = everything(root), root.stat().st_ctime_ns
+    workspace = Workspace(root, **options)
+    results = [
+        WriteFile(workspace).call(path=path, content="x", overwrite=True),
+        EditFile(workspace).call(path=path, old_string="a", new_string="b"),
+    ]
+    assert everything(root) == before
+    assert root.stat().st_ctime_ns == touched  # nor was anything made and taken back
+    return [result.error_type for result in results]
+
+
+@pytest.mark.parametrize("path", SPELLINGS)
+def test_a_protected_place_is_refused_before_it_exists(root, path, resolver):
+    (root / "x").mkdir()
+    write, edit = denied(root, path)
+    assert write == "denied" or ".." in path  # what `..` comes after is never made
+    assert edit in ("denied", "not_found")
+
+
+@pytest.mark.parametrize("path", SPELLINGS)
+def test_and_when_it_exists(root, path, resolver):
+    (root / "x").mkdir()
+    file = root / path
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("a")
+    assert denied(root, path) == ["denied", "denied"]
+    assert file.read_text() == "a"
+
+
+@pytest.mark.parametrize("path", ["to-folder/config", "to-file", "to-new", "x/up/.git/config", "to-bashrc"])
+def test_no_link_leads_there(root, path, resolver):
+    (root / ".git").mkdir()
+    (root / ".git" / "config").write_text("a")
+    (root / "x").mkdir()
+    (root / "to-folder").symlink_to(".git")
+    (root / "to-file").symlink_to(root / ".git" / "config")
+    (root / "to-new").symlink_to(".git/hooks/post-checkout")
+    (root / "to-bashrc").symlink_to("x/../.bashrc")
+    (root / "x" / "up").symlink_to("..")
+    write, edit = denied(root, path)
+    assert write == "denied"
+    assert edit == ("not_found" if path == "to-new" else "denied")
+
+
+def test_the_refusal_names_the_place_and_who_can_permit_it(root):
+    result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
+    assert "'a/.git'" in result.error_message
+    assert "Workspace(protected=...)" in result.error_message
+
+
+@pytest.mark.parametrize("marks", [["HEAD", "objects/", "refs/"], ["HEAD", "commondir"]])
+@pytest.mark.parametrize("where", ["", "store/", "a/b/"])
+def test_the_inside_of_a_repository_is_one_whatever_it_is_called(root, marks, where, resolver):
+    inside = root / where
+    inside.mkdir(parents=True, exist_ok=True)
+    for mark in marks:
+        (inside / mark).mkdir() if mark.endswith("/") else (inside / mark).write_text("a")
+    (inside / "config").write_text("a")
+    assert denied(root, f"{where}config") == ["denied", "denied"]
+    assert denied(root, f"{where}hooks/deep/post-checkout")[0] == "denied"
+    assert denied(root, f"{where}HEAD") == ["denied", "denied"]
+
+
+@pytest.mark.parametrize("last", ["HEAD", "objects", "refs", "objects/x", "refs/heads/x", "head"])
+def test_nothing_becomes_a_repository_step_by_step(root, last):
+    tool = WriteFile(Workspace(root))
+    steps = {"config": "store/config", "head": "store/HEAD", "objects": "store/objects/x", "refs": "store/refs/x"}
+    missing = last.partition("/")[0].lower()
+    for name, path in steps.items():
+        assert name == missing or tool.call(path=path, content="x").is_ok
+    assert tool.call(path=f"store/{last}", content="x").error_type == "denied"
+    assert tool.call(path="other/HEAD", content="x").is_ok
+
+
+def test_names_that_only_look_alike_are_free(root):
+    tool = WriteFile(Workspace(root))
+    for path in (".github/workflows/x.yml", ".gitignore", ".gitattributes", "git/x", "my.git/x", "bashrc", "x.bashrc"):
+        assert tool.call(path=path, content="x").is_ok
+
+
+def test_which_places_are_protected_can_be_settled(root):
+    free = WriteFile(Workspace(root, protected=()))
+    assert free.call(path=".git/config", content="x").is_ok
+    assert free.call(path=".ask-tools-journal/x", content="x").error_type == "denied"
+    other = WriteFile(Workspace(root, protected={"secrets"}))
+    assert other.call(path=".git/config", content="y", overwrite=True).is_ok
+    assert other.call(path="a/Secrets/x", content="x").error_type == "denied"
+
+
+def test_every_root_of_a_workspace_is_protected_and_its_own_name_does_not_count(root, tmp_path):
+    (tmp_path / ".husky").mkdir()
+    tool = WriteFile(Workspace(root, Root(str(tmp_path / ".husky"))))
+    assert tool.call(path=str(tmp_path / ".husky" / "x"), content="x").is_ok
+    assert tool.call(path=str(tmp_path / ".husky" / ".git" / "x"), content="x").error_type == "denied"
+
+
+def test_a_root_that_is_a_link_or_the_top_of_all_is_judged_alike(root, tmp_path):
+    (tmp_path / "way").symlink_to(root)
+    assert WriteFile(Workspace(tmp_path / "way")).call(path=".git/x", content="x").error_type == "denied"
+    top = WriteFile(Workspace("/"))
+    assert top.call(path=f"{root}/.git/x", content="x").error_type == "denied"
+    assert top.call(path=f"{root}/x", content="x").is_ok
+    assert os.listdir(root) == ["x"]

@@ -1,0 +1,148 @@
+"""One search of contents: count, choose the lines of this page, and read them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_filesystem._engines import Counted, Order
+from tools_filesystem._folders import Skipped, Walk
+from tools_filesystem._hits import Lines
+from tools_filesystem._kernel import is_made_up
+from tools_filesystem._resolve import open_regular
+from tools_filesystem._scan import BinaryFileError
+from tools_filesystem._search import prefix_of, rules_above, visible
+from tools_filesystem._step import SpecialFileError, check_regular, reopen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tools_filesystem._budget import Budget
+    from tools_filesystem._engines import Engine
+    from tools_filesystem._names import Opened
+    from tools_filesystem._wanted import Wanted
+
+MOST_SHOWN = 100_000  # characters of one result
+_COUNTED = 10_000  # matches up to which every engine tells the total exactly
+_SNIFFED = 1 << 16
+_AT_ONCE = 64  # files that are open while their lines are read
+
+
+class Shape(NamedTuple):
+    """What a result is to look like."""
+
+    mode: str
+    limit: int
+    offset: int
+    before: int
+    after: int
+    width: int
+
+
+class Search:
+    """What a search has found, and the page of it that was asked for."""
+
+    def __init__(self, engine: Engine, shape: Shape, budget: Budget) -> None:
+        self.engine = engine
+        self.shape = shape
+        self.skipped = Skipped()
+        self.lines: list[str] = []
+        self.files = self.matches = self.binary = self.clamped = self.changed = 0
+        self.reached = shape.offset  # how many lie before what comes next
+        self.is_whole = True
+        self._budget = budget
+        self._room = MOST_SHOWN
+
+    @property
+    def total(self) -> int:
+        """How many there are of what is paged through."""
+        return self.matches if self.shape.mode == "content" else self.files
+
+    def in_folder(self, start: Opened, wanted: Wanted, *, ignore: bool) -> None:
+        """Search a folder with all that is below it."""
+        if is_made_up(os.fstat(start.descriptor)):
+            raise SpecialFileError(start.path)
+        rules, prefix = rules_above(start.place) if ignore else (None, "")
+        walk = Walk(start.descriptor, wanted, self._budget, ignore=rules, prefix=prefix)
+        shape = self.shape
+        enough = 1 << 60 if shape.mode == "count" else max(shape.offset + shape.limit + 1, _COUNTED)
+        counted = self.engine.count(start.descriptor, walk, Order(wanted, enough, shape.mode == "files"))
+        self.skipped = walk.skipped
+        self._page(counted, prefix_of(start.path), lambda path: open_regular(start.place.join(path)))
+
+    def in_file(self, start: Opened) -> None:
+        """Search one file, whatever its name."""
+        check_regular(os.fstat(start.descriptor).st_mode, start.path)
+        file = reopen(start.descriptor)
+        try:
+            if b"\0" in os.pread(file, _SNIFFED, 0):
+                self.binary = 1
+                return
+            count = self.engine.count_in(file)
+            self._page(Counted([(start.path, count)] if count else []), "", lambda _: os.dup(file))
+        except BinaryFileError:
+            self.binary = 1
+        finally:
+            os.close(file)
+
+    def _page(self, counted: Counted, prefix: str, open_file: Callable[[str], int]) -> None:
+        found, self.is_whole = counted.found, counted.is_whole
+        self.binary, self.files = counted.binary, len(found)
+        self.skipped.unreadable += counted.unreadable
+        self.matches = sum(count for _, count in found)
+        shape = self.shape
+        if shape.mode == "content":
+            self._content(list(_chosen(found, shape.offset, shape.limit)), prefix, open_file)
+            return
+        page = found[shape.offset : shape.offset + shape.limit]
+        self.reached += len(page)
+        for path, count in page:
+            shown = visible(prefix + path)
+            self.lines.append(f"{shown}:{count}" if shape.mode == "count" else shown)
+
+    def _content(self, chosen: list[tuple[str, int, int]], prefix: str, open_file: Callable[[str], int]) -> None:
+        for at in range(0, len(chosen), _AT_ONCE):
+            files: list[tuple[int, int, int]] = []
+            paths: list[tuple[str, int]] = []
+            try:
+                for path, skip, take in chosen[at : at + _AT_ONCE]:
+                    try:
+                        files.append((open_file(path), skip, take))
+                        paths.append((path, take))
+                    except OSError:  # it has vanished, or become something else
+                        self.changed += 1
+                        self.reached += take
+                hits = self.engine.hits(files) if files else []
+                for (file, _, _), (path, take), lines in zip(files, paths, hits, strict=True):
+                    shown = Lines(file, lines, self.shape.before, self.shape.after, self.shape.width, self._room)
+                    self._add(shown, visible(prefix + path), take)
+                    if self._room <= 0:
+                        return
+            finally:
+                for file, _, _ in files:
+                    os.close(file)
+
+    def _add(self, shown: Lines, path: str, wanted: int) -> None:
+        gaps = bool(self.shape.before or self.shape.after)
+        rows = shown.shown(path, gaps=gaps)
+        if gaps and rows and self.lines:
+            self.lines.append("--")
+        self.lines += rows
+        self.clamped += shown.clamped
+        self.changed += shown.is_changed
+        self._room -= sum(map(len, rows)) + len(rows)
+        self.reached += shown.taken if self._room <= 0 else wanted
+
+
+def _chosen(found: list[tuple[str, int]], skip: int, left: int) -> Iterator[tuple[str, int, int]]:
+    """The files that a page of lines is in, each with how many lines to pass over and to take."""
+    for path, count in found:
+        if skip >= count:
+            skip -= count
+        elif left:
+            take = min(count - skip, left)
+            yield path, skip, take
+            left -= take
+            skip = 0
+        else:
+            return

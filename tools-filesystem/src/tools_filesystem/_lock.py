@@ -1,0 +1,76 @@
+"""One writer at a time in a folder, whichever process it belongs to.
+
+The lock is on the folder and not on the file, which every write replaces by another. The system gives it back when
+its holder dies; one that was stopped is waited for, but not for ever.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from tools_core import Context
+
+LONGEST_WAIT = 10.0  # seconds
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
+
+
+def hold(folder: int, context: Context | None = None) -> None:
+    """Lock a folder until `release`, or until its descriptor is closed; at once if this descriptor has it already.
+
+    ToolError `unavailable` when somebody else keeps it, `cancelled` when nobody waits for this call any longer.
+    """
+    if _take(folder):
+        return
+    begun, pause = monotonic(), _FIRST_PAUSE
+    left = context.remaining if context is not None else None
+    longest = LONGEST_WAIT if left is None else min(LONGEST_WAIT, left)
+    while not _take(folder):
+        if context is not None and context.cancelled:
+            raise ToolError("cancelled while another writer was waited for; nothing was changed", "cancelled")
+        if monotonic() - begun >= longest:
+            message = f"another writer, {_holder(folder)}, has kept the folder locked for {longest:.3g} seconds"
+            raise ToolError(f"{message}; nothing was changed: try again, or end that process", "unavailable")
+        sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def release(folder: int) -> None:
+    """Give the lock back, also where a forked process has a copy of the descriptor."""
+    from fcntl import LOCK_UN, flock  # POSIX alone
+
+    with suppress(OSError):
+        flock(folder, LOCK_UN)
+
+
+def _take(folder: int) -> bool:
+    from fcntl import LOCK_EX, LOCK_NB, flock  # POSIX alone
+
+    try:
+        flock(folder, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(folder: int) -> str:
+    """Who has the lock, as Linux tells it."""
+    found = os.fstat(folder)
+    key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    with suppress(OSError):
+        with open("/proc/locks", encoding="ascii") as locks:
+            held = [line.split() for line in locks if "->" not in line]
+        for _, kind, *_, process, where, _, _ in held:
+            if kind == "FLOCK" and where == key:
+                return f"process {process}{_is_stopped(process)}"
+    return "whose process is not known"
+
+
+def _is_stopped(process: str) -> str:
+    with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stat:
+        return " (which is stopped)" if stat.read().rpartition(")")[2].split()[0] in ("T", "t") else ""

@@ -1,0 +1,63 @@
+"""Giving an entry another name without ever replacing what has that name already."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import stat
+import sys
+from contextlib import suppress
+from typing import Any
+
+_NOREPLACE = 1
+# The kernel, a filter of a container or the file system does not know the call.
+_UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
+    """Rename; FileExistsError when the new name is taken, by whatever."""
+    if not _by_kernel(folder, name, to_folder, to_name):
+        _by_two_steps(folder, name, to_folder, to_name)
+
+
+def _by_kernel(folder: int, name: str, to_folder: int, to_name: str) -> bool:
+    """Whether `renameat2` did it; OSError if it could have and did not."""
+    libc = _libc()
+    if libc is None:
+        return False
+    call, get_errno = libc
+    if call(folder, os.fsencode(name), to_folder, os.fsencode(to_name), _NOREPLACE) == 0:
+        return True
+    code = get_errno()
+    if code in _UNKNOWN:
+        return False
+    raise OSError(code, os.strerror(code), name)
+
+
+def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
+    """Claim the new name first, with what the rename may replace: a second link, or an empty folder."""
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISDIR(found.st_mode):
+        os.mkdir(to_name, dir_fd=to_folder)
+        try:
+            os.rename(name, to_name, src_dir_fd=folder, dst_dir_fd=to_folder)
+        except BaseException:
+            with suppress(OSError):
+                os.rmdir(to_name, dir_fd=to_folder)
+            raise
+        return
+    os.link(name, to_name, src_dir_fd=folder, dst_dir_fd=to_folder, follow_symlinks=False)
+    os.unlink(name, dir_fd=folder)
+
+
+@functools.cache
+def _libc() -> tuple[Any, Any] | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        import ctypes  # 5 ms, and only where it is used; a Python may be built without it
+
+        return ctypes.CDLL(None, use_errno=True).renameat2, ctypes.get_errno
+    except (ImportError, AttributeError):  # the C library is older than the call
+        return None
