@@ -135,5 +135,5 @@ def files() -> dict[str, Callable[..., str]]:
             return str(Grep(root).call({"pattern": pattern}))
 
         rows |= {"grep: grep": search, "grep-hard: grep": search}
-        rows["glob: glob"] = lambda root, pattern: str(Glob(root).call({"pattern": pattern, "limit": 100_000}))
+        rows["glob: glob"] = lambda root, pattern: str(Glob(root).call({"pattern": pattern, "limit": 10_000}))
     return rows

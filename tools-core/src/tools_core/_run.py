@@ -100,11 +100,10 @@ def fail(error: BaseException, repairs: Sequence[str]) -> Result:
 def _cause(error: BaseException) -> BaseException:
     """The one exception that matters in a group: of a task group whose child halts, or fails alone."""
     while isinstance(error, BaseExceptionGroup):
-        halts = error.subgroup(Halt)
-        inner = (halts or error).exceptions
-        if halts is None and len(inner) > 1:
+        group: BaseExceptionGroup[BaseException] = error.subgroup(Halt) or error
+        if len(group.exceptions) > 1 and not isinstance(group.exceptions[0], Halt):
             break
-        error = inner[0]
+        error = group.exceptions[0]
     return error
 
 

@@ -197,13 +197,14 @@ def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bo
             overridden = found.pop(name, None)  # maybe by something that is no tool
             if name.startswith("_") or name in reserved:
                 continue
-            kept = _restrictions(overridden[3]) if overridden else {}
+            kept = _restrictions(overridden[3]) if overridden else Options()
             if isinstance(value, FunctionType):
                 found[name] = (name, value, True, kept)
             elif isinstance(value, staticmethod):
                 found[name] = (name, value.__func__, False, kept)
             elif isinstance(value, ToolMethod):
-                found[name] = (name, value.function, True, {**kept, **value.options})
+                kept.update(value.options)
+                found[name] = (name, value.function, True, kept)
     return [found[name] for name in sorted(found)]
 
 
