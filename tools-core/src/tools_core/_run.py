@@ -101,9 +101,10 @@ def _cause(error: BaseException) -> BaseException:
     """The one exception that matters in a group: of a task group whose child halts, or fails alone."""
     while isinstance(error, BaseExceptionGroup):
         group: BaseExceptionGroup[BaseException] = error.subgroup(Halt) or error
-        if len(group.exceptions) > 1 and not isinstance(group.exceptions[0], Halt):
+        first, *others = group.exceptions
+        if others and not isinstance(first, Halt):
             break
-        error = group.exceptions[0]
+        error = first
     return error
 
 
