@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Limits, Result
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
-from tools_filesystem._patch_parse import parse
-from tools_filesystem._patch_plan import PatchPlan
-from tools_filesystem._transaction import commit
+from tools_filesystem._patch._parse import parse
+from tools_filesystem._patch._plan import PatchPlan
+from tools_filesystem._patch._transaction import commit
 from tools_filesystem._version import version_of
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
-    from tools_filesystem._patch_plan import Outcome
+    from tools_filesystem._patch._plan import Outcome
 
 
 class ApplyPatch(FileTool):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tools_filesystem._patch import Hunk, HunkBuilder, Section, refuse, shown
+from tools_filesystem._patch._sections import Hunk, HunkBuilder, Section, refuse, shown
 
 if TYPE_CHECKING:
     from typing import Literal

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
 from tools_filesystem._encoding import detect
-from tools_filesystem._patch_search import Search, Text, conflict
+from tools_filesystem._patch._search import Search, Text, conflict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_filesystem._patch import Hunk
+    from tools_filesystem._patch._sections import Hunk
 
 _MOST_WORK = 5_000_000_000  # hunks times bytes
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_core import ToolError
 from tools_filesystem._explain import explained
 from tools_filesystem._journal import recover
-from tools_filesystem._patch_apply import Applied, apply_hunks
-from tools_filesystem._spot import Spot, locate, read_spot
-from tools_filesystem._transaction import Change
+from tools_filesystem._patch._apply import Applied, apply_hunks
+from tools_filesystem._patch._spot import Spot, locate, read_spot
+from tools_filesystem._patch._transaction import Change
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
     from tools_filesystem._access import Access, PinnedRoot, Place
-    from tools_filesystem._patch import Section
+    from tools_filesystem._patch._sections import Section
 
 LARGEST = 10_000_000  # bytes of one file, before or after
 MOST = 100_000_000  # bytes of all files together

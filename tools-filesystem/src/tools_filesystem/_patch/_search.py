@@ -10,12 +10,12 @@ from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NoReturn
 
 from tools_core import ToolError
-from tools_filesystem._patch import shown
+from tools_filesystem._patch._sections import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools_filesystem._patch import Hunk
+    from tools_filesystem._patch._sections import Hunk
 
 _MOST_PLACES = 1000  # of one anchor or hunk, before it is called ambiguous
 _MOST_VOTES = 200_000  # that the search for the nearest place may cost

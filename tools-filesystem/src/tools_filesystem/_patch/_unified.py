@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from tools_filesystem._patch import Hunk, HunkBuilder, Section, refuse, shown
+from tools_filesystem._patch._sections import Hunk, HunkBuilder, Section, refuse, shown
 
 _HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _QUOTED = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')

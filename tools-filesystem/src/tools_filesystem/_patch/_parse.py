@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._patch_envelope import parse_envelope
-from tools_filesystem._patch_unified import parse_unified
+from tools_filesystem._patch._envelope import parse_envelope
+from tools_filesystem._patch._unified import parse_unified
 
 if TYPE_CHECKING:
-    from tools_filesystem._patch import Section
+    from tools_filesystem._patch._sections import Section
 
 _FORMATS = (
     "a patch begins with '*** Begin Patch' and then '*** Update File: PATH', '*** Add File: PATH' or "

@@ -1,0 +1,1 @@
+"""Patches: read, planned and carried out, all of one or none."""
