@@ -60,6 +60,7 @@ def run_python(text, folder, where):
     assert ended.returncode == 0, f"{where}\n{ended.stdout}"
     if not name:
         program.unlink()
+    assert not re.search(r"^\s*# > ", text, re.MULTILINE), f"{where}: a formatter has spoilt the marks of the output"
     expected = re.findall(r"^\s*#> ?(.*)$", text, re.MULTILINE)
     if expected:
         assert ended.stdout.splitlines() == expected, where

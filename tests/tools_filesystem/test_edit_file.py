@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tools_filesystem import EditFile, Ledger, Workspace, _occurrences, _splice
-from tools_filesystem._splice import Span
-from tools_filesystem._text_file import TextFile
+from tools_filesystem import EditFile, Ledger, Workspace
+from tools_filesystem._edit import _occurrences, _splice
+from tools_filesystem._edit._splice import Span
+from tools_filesystem._edit._text_file import TextFile
 
 
 @pytest.fixture

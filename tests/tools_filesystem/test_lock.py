@@ -27,7 +27,7 @@ REWRITER = """
 import sys
 from pathlib import Path
 from tools_filesystem import WriteFile
-from tools_filesystem._version import version_of
+from tools_filesystem._read._version import version_of
 write, file = WriteFile(sys.argv[1]), Path(sys.argv[1], "file.txt")
 for number in range(50):
     for _ in range(10_000):

@@ -13,7 +13,7 @@ import pytest
 
 from tools_core import Context, ToolError
 from tools_filesystem import Ledger, _atomic
-from tools_filesystem._version import check_unchanged, version_of
+from tools_filesystem._read._version import check_unchanged, version_of
 
 
 @pytest.fixture(params=["without a name", "with a name"])

@@ -10,7 +10,7 @@ from tools_filesystem._ledger import Ledger, Stamp, ledger_of
 from tools_filesystem._patch._parse import parse
 from tools_filesystem._patch._plan import PatchPlan
 from tools_filesystem._patch._transaction import commit
-from tools_filesystem._version import version_of
+from tools_filesystem._read._version import version_of
 
 if TYPE_CHECKING:
     import os

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._atomic import put
-from tools_filesystem._edits import Edit, check_edit, resolve
+from tools_filesystem._edit._hunks import diff
+from tools_filesystem._edit._plan import Edit, check_edit, resolve
+from tools_filesystem._edit._splice import Span, moved, splice
+from tools_filesystem._edit._text_file import TextFile
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
-from tools_filesystem._hunks import diff
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
 from tools_filesystem._overwrite import check_version
-from tools_filesystem._splice import Span, moved, splice
+from tools_filesystem._read._version import check_unchanged, version_of
 from tools_filesystem._step import open_in
 from tools_filesystem._target import Target
-from tools_filesystem._text_file import TextFile
-from tools_filesystem._version import check_unchanged, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

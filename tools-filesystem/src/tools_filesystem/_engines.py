@@ -99,7 +99,7 @@ class RgEngine:
         """See Engine."""
         names: dict[str, list[str]] = {}
         wanted = order.wanted
-        with self._rg.counting(start, is_once=order.is_once, endings=wanted.endings_everywhere()) as counting:
+        with self._rg.counting(start, endings=wanted.endings_everywhere()) as counting:
             # Where nothing seems to be left out rg can begin with the whole tree, and else as folders are found.
             if walk.is_free():
                 counting.begin_all(DEEPEST + 1, hidden=wanted.hidden)
@@ -108,6 +108,8 @@ class RgEngine:
                 for some in batches(_noted(walk, names)):
                     counting.begin(some, walk.skipped.large)
             found = counting.found()
+        if order.is_once:
+            found = dict.fromkeys(found, 1)
         # rg has looked into all files of these folders; which of them are wanted is known here.
         return Counted(_in_order(found, names), unreadable=int(self._rg.is_partial))
 

@@ -7,15 +7,15 @@ import stat
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._encoding import SNIFF, detect
 from tools_filesystem._entries import type_of
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
-from tools_filesystem._media import UNKNOWN, media_type
 from tools_filesystem._names import find, sendable
+from tools_filesystem._read._encoding import SNIFF, detect
+from tools_filesystem._read._media import UNKNOWN, media_type
+from tools_filesystem._read._version import version_of
 from tools_filesystem._resolve import open_folder, open_regular, pin
 from tools_filesystem._step import SpecialFileError
-from tools_filesystem._version import version_of
 
 if TYPE_CHECKING:
     from typing import Any

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DEEPEST = 100  # folders inside each other, each of which keeps a descriptor open
 _MOST_NAMED = 5
 _LARGE, _MOST_LARGE = 1 << 20, 1000
-_OFTEN = 4096  # entries between two looks at the clock
+_OFTEN = 4096  # entries that are taken from a folder at once
+_RARELY = 256  # entries between two looks at the clock, at least
 _FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -83,6 +84,7 @@ class Walk(Generic[_I]):
         self._budget = budget
         self._ignore, self._prefix = ignore, prefix
         self._links = links
+        self._seen = _RARELY  # entries since the last look at the clock, which the first folder begins with
         self._device = os.fstat(start).st_dev if _may_have_mounts(start) else None
 
     def __iter__(self) -> Iterator[tuple[int, str, list[str], _I]]:
@@ -128,7 +130,11 @@ class Walk(Generic[_I]):
             with os.scandir(descriptor) as entries:
                 while more:
                     some = list(islice(entries, _OFTEN))
-                    more = self._budget.take(len(some)) and len(some) == _OFTEN
+                    more = len(some) == _OFTEN
+                    self._seen += len(some) + 1
+                    if self._seen >= _RARELY:
+                        more = self._budget.take(self._seen) and more
+                        self._seen = 0
                     for entry in some:
                         name = entry.name
                         if name[0] == "." and name in NAMES:

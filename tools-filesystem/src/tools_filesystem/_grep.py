@@ -114,6 +114,8 @@ def _facts(search: Search, budget: Budget, again: dict[str, Any]) -> tuple[dict[
         least = "" if is_whole else "at least "
         where = f" in {search.files} files" if search.shape.mode == "content" and search.files > 1 else ""
         notes.append(f"{first} to {last} of {least}{total} {unit}{where}; go on with offset={last}")
+    if search.is_binary:
+        facts["binary"] = 1
     if search.binary:
         facts["binary"] = search.binary
         notes.append(f"{search.binary} binary files were not searched")
@@ -129,6 +131,6 @@ def _facts(search: Search, budget: Budget, again: dict[str, Any]) -> tuple[dict[
 def _nothing(search: Search, pattern: str, path: str, *, hidden: bool) -> str:
     if search.total:
         return f"{search.total} match {pattern!r} in {path!r}; offset {search.shape.offset} is past the last"
-    if search.binary and not search.skipped.ignored and search.files == 0 and search.matches == 0:
-        return f"{path!r} has no text that matches {pattern!r}"
+    if search.is_binary:
+        return f"{path!r} is a binary file, which is not searched"
     return f"No lines match {pattern!r} in {path!r}{why_nothing(search.skipped, hidden=hidden)}"

@@ -50,6 +50,7 @@ class Search:
         self.files = self.matches = self.binary = self.clamped = self.changed = 0
         self.reached = shape.offset  # how many lie before what comes next
         self.is_whole = True
+        self.is_binary = False  # the one file that was to be searched
         self._budget = budget
         self._room = MOST_SHOWN
 
@@ -76,12 +77,12 @@ class Search:
         file = reopen(start.descriptor)
         try:
             if b"\0" in os.pread(file, _SNIFFED, 0):
-                self.binary = 1
+                self.is_binary = True
                 return
             count = self.engine.count_in(file)
             self._page(Counted([(start.path, count)] if count else []), "", lambda _: os.dup(file))
         except BinaryFileError:
-            self.binary = 1
+            self.is_binary = True
         finally:
             os.close(file)
 
@@ -116,7 +117,7 @@ class Search:
                 for (file, _, _), (path, take), lines in zip(files, paths, hits, strict=True):
                     shown = Lines(file, lines, self.shape.before, self.shape.after, self.shape.width, self._room)
                     self._add(shown, visible(prefix + path), take)
-                    if self._room <= 0:
+                    if shown.is_full:
                         return
             finally:
                 for file, _, _ in files:
@@ -131,7 +132,7 @@ class Search:
         self.clamped += shown.clamped
         self.changed += shown.is_changed
         self._room -= sum(map(len, rows)) + len(rows)
-        self.reached += shown.taken if self._room <= 0 else wanted
+        self.reached += shown.taken if shown.is_full else wanted
 
 
 def _chosen(found: list[tuple[str, int]], skip: int, left: int) -> Iterator[tuple[str, int, int]]:

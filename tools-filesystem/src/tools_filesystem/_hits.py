@@ -24,11 +24,13 @@ class Lines:
         self._size = 0
         self.clamped = self.taken = 0
         self.is_changed = False  # the file is not what was searched
+        self.is_full = False  # there is no room for the rest
         for hit in hits:
             if hit.start and os.pread(file, 1, hit.start - 1) != b"\n":
                 self.is_changed = True
                 return
             if self._size > room:
+                self.is_full = True
                 return
             self.taken += 1
             self._put(hit.line, ":", self._matching(hit))

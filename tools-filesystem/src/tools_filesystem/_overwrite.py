@@ -7,10 +7,10 @@ import time
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_filesystem._edit._occurrences import line_numbers
 from tools_filesystem._ledger import Stamp
-from tools_filesystem._occurrences import line_numbers
+from tools_filesystem._read._version import LARGEST, version_of
 from tools_filesystem._step import open_in
-from tools_filesystem._version import LARGEST, version_of
 
 if TYPE_CHECKING:
     from tools_filesystem._ledger import Ledger

@@ -10,7 +10,7 @@ from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import ledger_of
 from tools_filesystem._names import opened
-from tools_filesystem._reading import Wanted, read
+from tools_filesystem._read._reading import Wanted, read
 from tools_filesystem._resolve import open_regular
 
 

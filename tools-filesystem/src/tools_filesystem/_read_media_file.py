@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Audio, Context, File, Image, Result, ToolError
-from tools_filesystem._encoding import SNIFF, detect
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
-from tools_filesystem._media import PDF, media_type
 from tools_filesystem._names import opened
+from tools_filesystem._read._encoding import SNIFF, detect
+from tools_filesystem._read._media import PDF, media_type
 from tools_filesystem._resolve import open_regular
 
 if TYPE_CHECKING:

@@ -63,9 +63,9 @@ def _is_writable_place(path: str, workspace: Workspace) -> bool:
 class Counting:
     """Processes of rg that count, a few at a time."""
 
-    def __init__(self, rg: Ripgrep, start: int, how: list[str], *, is_once: bool) -> None:
+    def __init__(self, rg: Ripgrep, start: int, how: list[str]) -> None:
         self.running: list[subprocess.Popen[bytes]] = []
-        self._rg, self._start, self._how, self._is_once = rg, start, how, is_once
+        self._rg, self._start, self._how = rg, start, how
         self._found: dict[str, int] = {}
 
     def begin(self, folders: list[str], without: list[str]) -> None:
@@ -89,7 +89,7 @@ class Counting:
         self.running.append(self._rg.start([*self._how, *arguments], self._start))
 
     def _finish(self) -> None:
-        self._found.update(_parse_counts(self._rg.finish(self.running.pop(0)), is_once=self._is_once))
+        self._found.update(_parse_counts(self._rg.finish(self.running.pop(0))))
 
 
 class Ripgrep:
@@ -106,15 +106,16 @@ class Ripgrep:
         self.is_partial = False  # rg could not read everything
 
     @contextmanager
-    def counting(self, start: int, *, is_once: bool, endings: Iterable[str] = ()) -> Generator[Counting]:
-        """Count the matching lines of files below a descriptor, or 1 for each file if `is_once`.
+    def counting(self, start: int, *, endings: Iterable[str] = ()) -> Generator[Counting]:
+        """Count the matching lines of files below a descriptor; `endings` may leave out others.
 
-        `endings` may leave out others. What is still running at the end of the block is killed.
+        What is still running at the end of the block is killed.
         """
-        how = ["--files-with-matches" if is_once else "--count", "--no-ignore", *self._query]
+        # A count takes reading to the end, which also shows whether a file is binary.
+        how = ["--count", "--no-ignore", *self._query]
         if all(map(_SAFE.issuperset, endings)):
             how += [f"--glob=*{ending}" for ending in endings]
-        counting = Counting(self, start, how, is_once=is_once)
+        counting = Counting(self, start, how)
         try:
             yield counting
         finally:
@@ -124,7 +125,7 @@ class Ripgrep:
     def count_in(self, file: int) -> int:
         """The number of matching lines of one open file, taken as text."""
         output = self._run(["--count", "--text", *self._query, "--", f"/proc/self/fd/{file}"], [file])
-        return sum(count for _, count in _parse_counts(output, is_once=False))
+        return sum(count for _, count in _parse_counts(output))
 
     def hits(self, files: list[tuple[int, int, int]]) -> list[list[Hit]]:
         """For each open file, with how many matching lines to pass over and how many to take: those lines."""
@@ -166,7 +167,7 @@ class Ripgrep:
         finally:
             code = _end(process)
         if not is_whole:
-            return output[: output.rfind(b"\n" if b"\n" in output else b"\0") + 1]
+            return output[: output.rfind(b"\n") + 1]
         if code == 2 and complaints and not output:
             raise _explained(complaints)
         if code not in (0, 1, 2):
@@ -244,19 +245,11 @@ def batches(folders: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _parse_counts(output: bytes, *, is_once: bool) -> Iterator[tuple[str, int]]:
-    """Paths end with a NUL, and with a count and a line break behind it unless each counts once."""
+def _parse_counts(output: bytes) -> Iterator[tuple[str, int]]:
+    """Each path ends with a NUL, and has a count and a line break behind it."""
     at = 0
-    while (end := output.find(b"\0", at)) >= 0:
-        path = os.fsdecode(output[at:end]).removeprefix("./")
-        if is_once:
-            yield path, 1
-            at = end + 1
-            continue
-        stop = output.find(b"\n", end)
-        if stop < 0:
-            return
-        yield path, int(output[end + 1 : stop])
+    while (end := output.find(b"\0", at)) >= 0 and (stop := output.find(b"\n", end)) >= 0:
+        yield os.fsdecode(output[at:end]).removeprefix("./"), int(output[end + 1 : stop])
         at = stop + 1
 
 

@@ -177,7 +177,6 @@ class Counts:
         if got < _SIZE:
             self._take(path, got)
             return
-        os.lseek(file, 0, os.SEEK_SET)
         count = 0
         try:
             for _ in hits(file, self._finder, self._budget):
@@ -224,6 +223,7 @@ class Counts:
 
 def hits(file: int, find: Finder, budget: Budget) -> Iterator[Hit]:
     """Yield the matching lines of an open file; BinaryFileError at the first NUL byte."""
+    os.lseek(file, 0, os.SEEK_SET)
     return _Pieces(file, find, budget).hits()
 
 

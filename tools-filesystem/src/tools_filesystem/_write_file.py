@@ -11,9 +11,9 @@ from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
 from tools_filesystem._overwrite import check_known, check_version
+from tools_filesystem._read._version import check_unchanged, version_of
 from tools_filesystem._step import check_regular
 from tools_filesystem._target import Target
-from tools_filesystem._version import check_unchanged, version_of
 
 if TYPE_CHECKING:
     import os

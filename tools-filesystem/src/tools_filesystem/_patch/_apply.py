@@ -9,8 +9,8 @@ import codecs
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._encoding import detect
 from tools_filesystem._patch._search import Search, Text, conflict
+from tools_filesystem._read._encoding import detect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_filesystem._text_file import TextFile
+    from tools_filesystem._edit._text_file import TextFile
 
 _LARGEST = 2 << 20  # bytes of a file that is looked through for a hint
 _SHOWN = 160  # characters of a line

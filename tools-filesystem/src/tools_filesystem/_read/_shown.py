@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools_filesystem._encoding import settle
+from tools_filesystem._read._encoding import settle
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools_filesystem._encoding import Encoding
-    from tools_filesystem._lines import Piece, Window
+    from tools_filesystem._read._encoding import Encoding
+    from tools_filesystem._read._lines import Piece, Window
 
 
 class Shown:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_filesystem._source import ScanLimitError
+from tools_filesystem._read._source import ScanLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools_filesystem._source import Source
+    from tools_filesystem._read._source import Source
 
 LINE = 2000  # bytes of one line
 BUDGET = 100_000  # bytes of one window

@@ -6,22 +6,22 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result, ToolError
-from tools_filesystem._encoding import SNIFF, detect
 from tools_filesystem._ledger import Stamp
-from tools_filesystem._lines import BUDGET, from_line, last_lines
-from tools_filesystem._media import PDF, media_type
-from tools_filesystem._shown import Shown
-from tools_filesystem._source import SCAN, ScanLimitError, Source
-from tools_filesystem._version import version_of
+from tools_filesystem._read._encoding import SNIFF, detect
+from tools_filesystem._read._lines import BUDGET, from_line, last_lines
+from tools_filesystem._read._media import PDF, media_type
+from tools_filesystem._read._shown import Shown
+from tools_filesystem._read._source import SCAN, ScanLimitError, Source
+from tools_filesystem._read._version import version_of
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tools_core import Context
-    from tools_filesystem._encoding import Encoding
     from tools_filesystem._ledger import Ledger
-    from tools_filesystem._lines import Window
     from tools_filesystem._names import Opened
+    from tools_filesystem._read._encoding import Encoding
+    from tools_filesystem._read._lines import Window
 
 
 class Wanted(NamedTuple):

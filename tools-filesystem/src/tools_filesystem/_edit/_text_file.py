@@ -7,13 +7,13 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._encoding import CP1252, UTF_8, detect
-from tools_filesystem._occurrences import find_all, line_numbers
+from tools_filesystem._edit._occurrences import find_all, line_numbers
+from tools_filesystem._read._encoding import CP1252, UTF_8, detect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_filesystem._encoding import Encoding
+    from tools_filesystem._read._encoding import Encoding
 
 _BLOCK = 256 * 1024
 _LONGEST_LINE = 64 * 1024  # bytes in which the end of a line is looked for

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from typing import TYPE_CHECKING
 
-from tools_filesystem._encoding import UTF_8
+from tools_filesystem._read._encoding import UTF_8
+from tools_filesystem._read._source import read_into
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_filesystem._encoding import Encoding
+    from tools_filesystem._read._encoding import Encoding
 
 _BLOCK = 256 * 1024  # small enough to stay in a processor's cache
-
-
-def read_into(descriptor: int, buffer: memoryview, position: int) -> int:
-    """Fill a buffer from a position on; the number of bytes is 0 at the end of the file."""
-    if hasattr(os, "preadv"):
-        return os.preadv(descriptor, [buffer], position)
-    block = os.pread(descriptor, len(buffer), position)  # older macOS
-    buffer[: len(block)] = block
-    return len(block)
 
 
 def find_all(descriptor: int, wanted: bytes, most: int, *, width: int = 1, overlapping: bool = True) -> array[int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_filesystem._ledger import Stamp
-from tools_filesystem._occurrences import read_into
+from tools_filesystem._read._source import read_into
 from tools_filesystem._step import open_in
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._near_miss import near_miss
-from tools_filesystem._splice import Span
+from tools_filesystem._edit._near_miss import near_miss
+from tools_filesystem._edit._splice import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_filesystem._encoding import Encoding
-    from tools_filesystem._text_file import TextFile
+    from tools_filesystem._edit._text_file import TextFile
+    from tools_filesystem._read._encoding import Encoding
 
 _MOST = 100_000  # replacements of one edit
 _COUNTED = 1000  # matches that are counted for a message

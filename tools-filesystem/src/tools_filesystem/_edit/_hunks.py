@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tools_filesystem._splice import Span
-    from tools_filesystem._text_file import TextFile
+    from tools_filesystem._edit._splice import Span
+    from tools_filesystem._edit._text_file import TextFile
 
 _CONTEXT = 3  # lines above and below
 _NEAR = 2048  # bytes in which these are looked for

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tools_core import Context
-    from tools_filesystem._encoding import Encoding
+    from tools_filesystem._read._encoding import Encoding
 
 SCAN = 4 << 30  # bytes that are looked through in one call; holes of a sparse file cost nothing
 _BLOCK = 256 * 1024  # a multiple of every code unit
@@ -131,3 +131,12 @@ class Source:
             raise ScanLimitError
         if self._context.cancelled:
             raise ToolError("nobody waits for this call any longer", "cancelled")
+
+
+def read_into(descriptor: int, buffer: memoryview, position: int) -> int:
+    """Fill a buffer from a position on; the number of bytes is 0 at the end of the file."""
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [buffer], position)
+    block = os.pread(descriptor, len(buffer), position)  # older macOS
+    buffer[: len(block)] = block
+    return len(block)

@@ -1,0 +1,1 @@
+"""Exact replacements: found, checked and written without a second copy of the file."""

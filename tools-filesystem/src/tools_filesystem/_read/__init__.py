@@ -1,0 +1,1 @@
+"""Reading in bounded memory: windows of lines, encodings, media."""
