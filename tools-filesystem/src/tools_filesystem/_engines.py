@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tools_core import ToolError
 from tools_filesystem._folders import DEEPEST
+from tools_filesystem._landlock import can_confine
 from tools_filesystem._ripgrep import Ripgrep, batches, find_rg
 from tools_filesystem._scan import BinaryFileError, Counts, finder, hits
 
@@ -125,12 +126,18 @@ class RgEngine:
 def engine_for(choice: Choice, query: Query, budget: Budget, workspace: Workspace) -> Engine:
     """The engine that was chosen, or the quickest there is; ToolError when there is none for this query."""
     program = None if choice == "own" else find_rg(workspace)
-    if program is not None:
+    if program is not None and (choice == "rg" or can_confine()):
         return RgEngine(program, query, budget)
     if choice == "rg":
         message = "ripgrep (rg) is not installed outside the workspace; leave the choice of the engine to the tool"
         raise ToolError(message, "unavailable")
-    return OwnEngine(query, budget)
+    try:
+        return OwnEngine(query, budget)
+    except ToolError as error:
+        if program is None or error.type != "unavailable":
+            raise
+    # Unconfined, it can be made to count what is outside by swapping folders under it, but never to show any of that.
+    return RgEngine(program, query, budget)
 
 
 def _noted(walk: Walk[Wanted], names: dict[str, list[str]]) -> Iterator[str]:

@@ -6,6 +6,7 @@ program, and ends.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import struct
@@ -51,6 +52,16 @@ def start_confined(start: Callable[[], _T], readable: Iterable[int]) -> _T:
     if failed:
         raise failed[0]
     return done[0]
+
+
+@functools.cache
+def can_confine() -> bool:
+    """Whether this system has Landlock, and nothing forbids it."""
+    try:
+        os.close(_ruleset(()))
+    except (OSError, ImportError):  # a Python may be built without ctypes
+        return False
+    return True
 
 
 def _ruleset(readable: Iterable[int]) -> int:
