@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_filesystem import Glob
-from tools_filesystem._pattern import Pattern, expanded
-from tools_filesystem._segment import matcher, parse
+from tools_filesystem._search._pattern import Pattern, expanded
+from tools_filesystem._search._segment import matcher, parse
 
 NAMES = st.text("ab.]-!", min_size=1, max_size=8).filter(lambda name: name not in (".", ".."))
 SEGMENTS = st.lists(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import ToolError
-from tools_filesystem._regex import query
+from tools_filesystem._search._regex import query
 
 re2 = pytest.importorskip("re2", reason="google-re2 is not installed")
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._access import Place
-from tools_filesystem._budget import Budget
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
-from tools_filesystem._folders import Walk
 from tools_filesystem._names import opened
-from tools_filesystem._pattern import Pattern, expanded
 from tools_filesystem._resolve import open_folder
-from tools_filesystem._search import left_unseen, prefix_of, rules_above, visible, why_nothing
+from tools_filesystem._search._budget import Budget
+from tools_filesystem._search._folders import Walk
+from tools_filesystem._search._pattern import Pattern, expanded
+from tools_filesystem._search._start import left_unseen, prefix_of, rules_above, visible, why_nothing
 
 if TYPE_CHECKING:
     from typing import Any
 
     from tools_filesystem._access import Access
     from tools_filesystem._names import Opened
-    from tools_filesystem._pattern import State
+    from tools_filesystem._search._pattern import State
 
 _SPARE = 10_000  # matches that are kept beyond those wanted before the list is cut back
 

@@ -7,21 +7,21 @@ import stat
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._budget import Budget
-from tools_filesystem._engines import OwnEngine, engine_for
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
-from tools_filesystem._file_types import patterns_of
-from tools_filesystem._grep_run import Search, Shape
 from tools_filesystem._names import opened
-from tools_filesystem._regex import query
 from tools_filesystem._resolve import pin
-from tools_filesystem._ripgrep import EngineError
-from tools_filesystem._search import left_unseen, why_nothing
-from tools_filesystem._wanted import wanted_for
+from tools_filesystem._search._budget import Budget
+from tools_filesystem._search._engines import OwnEngine, engine_for
+from tools_filesystem._search._file_types import patterns_of
+from tools_filesystem._search._regex import query
+from tools_filesystem._search._ripgrep import EngineError
+from tools_filesystem._search._run import Search, Shape
+from tools_filesystem._search._start import left_unseen, why_nothing
+from tools_filesystem._search._wanted import wanted_for
 
 if TYPE_CHECKING:
-    from tools_filesystem._engines import Choice, Engine
+    from tools_filesystem._search._engines import Choice, Engine
     from tools_filesystem._workspace import Workspace
 
 

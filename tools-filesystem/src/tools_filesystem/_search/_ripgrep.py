@@ -14,14 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._landlock import start_confined
-from tools_filesystem._scan import Hit
+from tools_filesystem._search._landlock import start_confined
+from tools_filesystem._search._scan import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterable, Iterator
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._regex import Query
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._regex import Query
     from tools_filesystem._workspace import Workspace
 
 _MOST_OUTPUT = 32 << 20

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools_filesystem._scan import Hit
+    from tools_filesystem._search._scan import Hit
 
 _NEAR = 1 << 16  # bytes before and behind a line in which the lines around it are looked for
 # Some of these would look like the end of a line, and what follows like another match.

@@ -10,12 +10,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._segment import Segment, matcher, parse
+from tools_filesystem._search._segment import Segment, matcher, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools_filesystem._segment import Matcher
+    from tools_filesystem._search._segment import Matcher
 
 LONGEST = 4096  # characters of a pattern
 MOST_ALTERNATIVES = 256

@@ -10,12 +10,12 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_filesystem._segment import matcher, parse, split
+from tools_filesystem._search._segment import matcher, parse, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_filesystem._segment import Matcher
+    from tools_filesystem._search._segment import Matcher
 
 GIT, OWN = ".gitignore", ".ignore"
 NAMES = frozenset({".git", GIT, OWN})

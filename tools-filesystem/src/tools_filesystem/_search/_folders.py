@@ -7,13 +7,13 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
-from tools_filesystem._ignore import NAMES, names_in
+from tools_filesystem._search._ignore import NAMES, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._ignore import Ignore
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._ignore import Ignore
 
 DEEPEST = 100  # folders inside each other, each of which keeps a descriptor open
 _MOST_NAMED = 5

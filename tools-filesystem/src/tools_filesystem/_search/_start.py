@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_filesystem._access import Place
-from tools_filesystem._ignore import Ignore, names_in
 from tools_filesystem._names import quoted
 from tools_filesystem._resolve import open_folder
+from tools_filesystem._search._ignore import Ignore, names_in
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._folders import Skipped
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._folders import Skipped
 
 
 def rules_above(place: Place) -> tuple[Ignore, str]:

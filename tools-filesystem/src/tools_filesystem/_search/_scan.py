@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._regex import Query
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._regex import Query
 
 _SIZE = 1 << 20  # of the buffer: also how much one step of RE2 is given, so that the clock is looked at often enough
 _OVERLAP = 1 << 16  # of the pieces of a line that is longer than the buffer: what matches across them is found

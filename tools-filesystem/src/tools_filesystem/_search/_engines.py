@@ -6,19 +6,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tools_core import ToolError
-from tools_filesystem._folders import DEEPEST
-from tools_filesystem._landlock import can_confine
-from tools_filesystem._ripgrep import Ripgrep, batches, find_rg
-from tools_filesystem._scan import BinaryFileError, Counts, finder, hits
+from tools_filesystem._search._folders import DEEPEST
+from tools_filesystem._search._landlock import can_confine
+from tools_filesystem._search._ripgrep import Ripgrep, batches, find_rg
+from tools_filesystem._search._scan import BinaryFileError, Counts, finder, hits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._folders import Walk
-    from tools_filesystem._regex import Query
-    from tools_filesystem._scan import Hit
-    from tools_filesystem._wanted import Wanted
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._folders import Walk
+    from tools_filesystem._search._regex import Query
+    from tools_filesystem._search._scan import Hit
+    from tools_filesystem._search._wanted import Wanted
     from tools_filesystem._workspace import Workspace
 
 Choice = Literal["auto", "rg", "own"]

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_filesystem._engines import Counted, Order
-from tools_filesystem._folders import Skipped, Walk
-from tools_filesystem._hits import Lines
 from tools_filesystem._kernel import is_made_up
 from tools_filesystem._resolve import open_regular
-from tools_filesystem._scan import BinaryFileError
-from tools_filesystem._search import prefix_of, rules_above, visible
+from tools_filesystem._search._engines import Counted, Order
+from tools_filesystem._search._folders import Skipped, Walk
+from tools_filesystem._search._hits import Lines
+from tools_filesystem._search._scan import BinaryFileError
+from tools_filesystem._search._start import prefix_of, rules_above, visible
 from tools_filesystem._step import SpecialFileError, check_regular, reopen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tools_filesystem._budget import Budget
-    from tools_filesystem._engines import Engine
     from tools_filesystem._names import Opened
-    from tools_filesystem._wanted import Wanted
+    from tools_filesystem._search._budget import Budget
+    from tools_filesystem._search._engines import Engine
+    from tools_filesystem._search._wanted import Wanted
 
 MOST_SHOWN = 100_000  # characters of one result
 _COUNTED = 10_000  # matches up to which every engine tells the total exactly

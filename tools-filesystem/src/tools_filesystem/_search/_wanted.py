@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools_filesystem._pattern import Pattern, expanded
+from tools_filesystem._search._pattern import Pattern, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools_filesystem._pattern import State
+    from tools_filesystem._search._pattern import State
 
 
 class Wanted:

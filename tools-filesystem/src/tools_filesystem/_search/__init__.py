@@ -1,0 +1,1 @@
+"""Searching: which files count, and what is in them."""
