@@ -34,18 +34,21 @@ def run():
     if way.endswith("edit"):
         return edit.call(path=path, old_string="old", new_string="new")
     return write.call(path=path, content="new" + "x" * 200_000, overwrite=True)
+server = os.getpid()
 while True:
     child = os.fork()
     if not child:
         print(os.getpid(), flush=True)
-        signal.sigwait({signal.SIGUSR1})
+        while signal.sigtimedwait({signal.SIGUSR1}, 1) is None:
+            if os.getppid() != server:  # the test is over
+                os._exit(2)
         os._exit(0 if run().is_ok else 1)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     if not sys.stdin.buffer.raw.read(1):
         break
 """
 # What has nothing to do with files, or is not called equally often each time.
-APART = {"rt_sigtimedwait", "getrandom", "brk", "mmap", "munmap", "mremap", "madvise"}
+APART = {"rt_sigtimedwait", "getppid", "getrandom", "brk", "mmap", "munmap", "mremap", "madvise"}
 # What may fail for the file's sake; where memory or the process itself fails, nothing is promised.
 FAILING = frozenset(
     [
@@ -100,7 +103,7 @@ def serving(root, way, path):
         try:
             yield server
         finally:
-            server.kill()
+            server.kill()  # its child notices
 
 
 pytestmark = [
