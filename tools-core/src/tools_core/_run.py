@@ -74,10 +74,16 @@ _NONE: Sequence[str] = ()
 def succeed(value: Any, repairs: Sequence[str]) -> Result:
     """Make a Result of what the body returned, whatever it is."""
     kind = type(value)  # isinstance would ask the value, which may be a proxy for something that is gone
-    if issubclass(kind, Halt):  # returned, by who runs under a decorator that swallows exceptions
-        value = Result.halt(value.output)
-    result = value if issubclass(kind, Halt | Result) else success(value)
+    if kind in _PLAIN:
+        result = success(value)
+    elif issubclass(kind, Halt):  # returned, by who runs under a decorator that swallows exceptions
+        result = Result.halt(value.output)
+    else:
+        result = value if issubclass(kind, Result) else success(value)
     return _noted(result, repairs) if repairs else result
+
+
+_PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
 
 
 def fail(error: BaseException, repairs: Sequence[str]) -> Result:
