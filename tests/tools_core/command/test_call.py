@@ -204,3 +204,23 @@ def test_an_interrupt_ends_with_130_and_no_traceback(environment, site):
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == ""
     assert process.returncode == 130
+
+
+def test_what_a_tools_own_programs_print_is_not_taken_for_the_result(site, ask_tools):
+    source = """
+    import os
+
+    from tools_core import tool
+
+
+    @tool
+    def noisy() -> str:
+        "Make noise."
+        print("printed")
+        os.system("echo from a child")
+        return "the result"
+    """
+    site.install("tools-noise", {"noisy": "noisy"}, source)
+    ended = ask_tools("call", "noisy", "--json")
+    assert ended.json["output"] == "the result"
+    assert "printed" in ended.err and "from a child" in ended.err

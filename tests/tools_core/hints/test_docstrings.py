@@ -128,7 +128,6 @@ def test_variants(docstring, description, parameters):
 @pytest.mark.parametrize(
     ("docstring", "description", "parameters"),
     [
-        ("Args:\n    a: on the first line", "Args:\na: on the first line", {}),
         ("First.\n\nArgs:\n", "First.\n\nArgs:", {}),
         ("First.\n\nArgs:\na: not indented", "First.\n\nArgs:\na: not indented", {}),
         ("First.\n\nArgs:\n    no colon here\n    a: The a.", "First.", {"a": "The a."}),
@@ -186,3 +185,14 @@ def test_no_text_raises(text):
 def test_a_text_without_sections_is_kept_word_for_word(text):
     if not any(sign in text for sign in (":", "---")):
         assert parse_docstring(text)[0].split() == text.split()
+
+
+def test_a_docstring_may_begin_with_its_parameters():
+    def take(a: int, b: int) -> int:
+        """Args:
+        a: The a.
+        b: The b.
+        """
+        return a
+
+    assert parse_docstring(take.__doc__) == ("", {"a": "The a.", "b": "The b."})

@@ -59,12 +59,23 @@ def installed_tool(name: str) -> tuple[Tool, dict[str, Any]]:
 
 @contextmanager
 def prints_aside() -> Generator[None]:
-    """Send what foreign code prints to standard error: standard output is for results."""
+    """Send what foreign code prints, and the programs that it starts, to standard error: output is for results."""
+    import os  # loaded already, by the interpreter
+
+    sys.stdout.flush()
     kept, sys.stdout = sys.stdout, sys.stderr
+    try:
+        saved = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # one of the two is closed: there is nothing to keep apart
+        saved = -1
     try:
         yield
     finally:
         sys.stdout = kept
+        if saved >= 0:
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 def _origin(tool: Tool, name: str, registry: Registry) -> dict[str, Any]:
