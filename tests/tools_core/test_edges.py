@@ -6,7 +6,6 @@ import decimal
 import functools
 import gc
 import json
-import os
 import signal
 import sys
 import threading
@@ -433,7 +432,7 @@ def test_an_interrupted_synchronous_wait_cancels_the_coroutine():
 
     def interrupt() -> None:
         started.wait(30)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupter = threading.Thread(target=interrupt)

@@ -104,9 +104,11 @@ def _can_read(lifeline):
         return False
 
 
+# A process whose parent ignores the signal, as in the background of a shell, would ignore it, too.
 INTERRUPTED = """
-import sys
+import signal, sys
 from tools_shell import Bash
+signal.signal(signal.SIGINT, signal.default_int_handler)
 Bash(sys.argv[1]).call(command=f"exec 9> {sys.argv[2]}; echo begun >&9; sleep 900")
 """
 

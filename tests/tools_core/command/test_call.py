@@ -198,7 +198,10 @@ def test_an_interrupt_ends_with_130_and_no_traceback(environment, site):
             threading.Event().wait()
     """
     site.install("tools-wait", {"wait": "wait"}, source)
-    command = [sys._base_executable, "-m", "tools_core", "call", "wait"]
+    # A process whose parent ignores the signal, as in the background of a shell, would ignore it, too.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    code += "from tools_core._command import main; sys.exit(main())"
+    command = [sys._base_executable, "-c", code, "call", "wait"]
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr.readline() == "waiting\n"
         process.send_signal(signal.SIGINT)
