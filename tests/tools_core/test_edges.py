@@ -432,7 +432,10 @@ def test_an_interrupted_synchronous_wait_cancels_the_coroutine():
 
     def interrupt() -> None:
         started.wait(30)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        main = threading.main_thread().ident
+        while sys._current_frames()[main].f_code.co_name != "wait":  # for the future, that is
+            time.monotonic()
+        signal.pthread_kill(main, signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     interrupter = threading.Thread(target=interrupt)
