@@ -52,9 +52,10 @@ def _dedented(docstring: str) -> list[str]:
     """Split into lines without the margin of the source; as inspect.cleandoc, which would cost an import."""
     first, *rest = docstring.expandtabs().split("\n")
     margin = min((_indent(line) for line in rest if line.strip()), default=0)
-    if first.strip().lower().rstrip(":") in _PARAMETER_SECTIONS and first.strip().endswith(":"):
-        margin = max(0, margin - 4)  # the section begins the docstring: its entries are the margin
-    return [first.strip(), *(line[margin:].rstrip() for line in rest)]
+    # Where a section begins the docstring, its entries are the margin; they belong further in.
+    begins = first.strip().lower()
+    inset = "    " if begins.endswith(":") and begins.rstrip(":") in _PARAMETER_SECTIONS else ""
+    return [first.strip(), *((inset + line[margin:]).rstrip() for line in rest)]
 
 
 def _indent(line: str) -> int:
