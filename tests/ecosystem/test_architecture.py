@@ -157,7 +157,7 @@ def texts():
 def test_no_file_names_the_host_of_a_package_registry(texts):
     hosts = [
         ("pypi", "org"),
-        ("pythonhosted", "org"),
+        ("python" + "hosted", "org"),
         ("npmjs", "org"),
         ("npmjs", "com"),
         ("rubygems", "org"),
