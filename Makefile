@@ -13,7 +13,7 @@ BIN := .venv/bin
 SOURCES := tools-core/src scaffold/src tools-shell/src tools-filesystem/src $(wildcard packages/*/src)
 PROJECTS := . tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 
-.PHONY: help demo test test-all check coverage bench ecosystem format build clean environment suite
+.PHONY: help demo test test-all test-huge check coverage bench ecosystem format build clean environment suite
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -28,11 +28,14 @@ demo: ## see tools found, called and newly made
 	@.ci/environment .cache/environments/demo demo $(PYTHON)
 	@bash tests/ecosystem/demo.sh .cache/environments/demo
 
-test: suite ## run all tests
+test: suite ## run all tests but the huge ones
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-all: ## run all tests on every installed Python of 3.11 to 3.14
 	.ci/test-all $(PYTEST_ARGS)
+
+test-huge: environment ## run the tests with a million files and with gigabytes
+	$(BIN)/python -m pytest -m huge tests/tools_filesystem $(PYTEST_ARGS)
 
 check: environment ## lint, types, architecture
 	$(BIN)/ruff check

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from tools_filesystem import ReadFile
+
+GIGABYTE = 1 << 30
 TERABYTE = 1 << 40
 BOUNDED = """
 import json, pathlib, resource, sys
@@ -98,6 +102,48 @@ def test_the_middle_of_a_large_log_is_read_in_the_memory_of_its_lines(root):
     assert [len(text) < 3000 for text, _ in results] == [True] * 4
     assert results[2][1]["total_lines"] == 5_000_001
     assert results[3][1]["cut_lines"][0]["offset"] == 5_000_001
+    assert added < 4
+
+
+@pytest.mark.slow
+def test_the_hints_lead_through_a_file_beyond_four_gigabytes(root):
+    head = [f"{number:099}" for number in range(10_000)]
+    tail = [f"{number:099}" for number in range(10_000, 20_000)]
+    end = "\n" + "\n".join(tail)
+    size = 5 * GIGABYTE
+    sparse(root / "big", size, at_0="\n".join(head).encode() + b"\nhole", **{f"at_{size - len(end)}": end.encode()})
+    lines, arguments, read = [], {"path": "big"}, ReadFile(root)
+    while arguments:
+        result = read.call(arguments)
+        assert result.metadata["start_line"] == len(lines) + 1
+        lines += result.output.split("\n")[: result.metadata["lines"]]
+        arguments = result.metadata.get("next")
+    hole = size - len(head) * 100 - len(end)
+    assert lines[:10_000] == head
+    assert lines[10_000].startswith("hole" + "\u2400" * 1996)
+    assert lines[10_000].endswith(f"[... {hole - 2000} more bytes of this line: offset=10001 column=2001 limit=1]")
+    assert lines[10_001:] == tail
+    last = read.call(path="big", offset=10_001, column=hole - 5, limit=1)
+    assert last.output.startswith("\u2400" * 6 + "\n[")
+    assert last.metadata["next"] == {"path": "big", "offset": 10_002, "limit": 1}
+
+
+@pytest.mark.slow
+def test_lines_beyond_gigabytes_are_reached_in_bounded_memory(root):
+    if shutil.disk_usage(root).free < 12 * GIGABYTE or not hasattr(os, "posix_fallocate"):
+        pytest.skip("here is no room for a file of 5 GB")
+    end = b"\n" + b"".join(b"%099d\n" % number for number in range(3, 20_003))
+    with (root / "big").open("wb") as file:  # no hole in it: all of it has to be looked through
+        os.posix_fallocate(file.fileno(), 0, 5 * GIGABYTE)
+        file.write(b"1\n" * 5000 + b"2")
+        file.seek(-len(end), os.SEEK_END)
+        file.write(end)
+    beyond = {"path": "big", "offset": 5002, "limit": 3}
+    added, results = run(root, "ReadFile", *[beyond] * 4, {**beyond, "offset": 25_001, "limit": 9})
+    (root / "big").unlink()
+    assert results[3][0].splitlines()[:3] == [f"{number:099}" for number in (3, 4, 5)]  # the fourth, on a slow machine
+    assert results[3][1]["next"] == {**beyond, "offset": 5005}
+    assert results[4][0] == f"{20_002:099}\n"
     assert added < 4
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
+
+from tools_filesystem._line_index import LineIndex
 
 if TYPE_CHECKING:
     import os
 
     from tools_core import Context
     from tools_filesystem._access import Access
+
+_TICK = 20_000_000  # nanoseconds: of two changes within one tick of the file system's clock, times show one
 
 
 class Stamp(NamedTuple):
@@ -26,14 +31,19 @@ class Stamp(NamedTuple):
         """The stamp of what `fstat` found."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
+    def is_settled(self) -> bool:
+        """Whether any change from now on gives another stamp."""
+        return abs(time.time_ns() - self.ctime_ns) > _TICK
+
 
 class Ledger:
     """The byte ranges of each file that a session has been shown; safe to use from many threads.
 
-    A file that changes in any way that its stamp shows starts anew.
+    A file that changes in any way that its stamp shows starts anew. `lines` spares counting again in large files.
     """
 
     def __init__(self) -> None:
+        self.lines = LineIndex()
         self._lock = threading.Lock()
         self._seen: dict[tuple[int, int], tuple[Stamp, list[tuple[int, int]]]] = {}
 

@@ -12,6 +12,7 @@ from tools_filesystem._ledger import ledger_of
 from tools_filesystem._names import opened
 from tools_filesystem._read._lines import BUDGET
 from tools_filesystem._read._reading import Wanted, read
+from tools_filesystem._read._source import SECONDS
 from tools_filesystem._resolve import open_regular
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class ReadFiles(FileTool):
         texts: list[str] = []
         facts: list[dict[str, Any]] = []
         left = BUDGET
+        if context.deadline is None:
+            context = context.for_call(SECONDS)  # all together may take as long as one file alone
         with self.access(context) as access:
             for index, path in enumerate(paths):
                 share = left // (len(paths) - index)  # what one file leaves is for those after it

@@ -65,13 +65,18 @@ def from_line(source: Source, offset: int, limit: int, column: int, budget: int)
 
     Without pieces, there is either no such line (and `total` says how many there are), or no such column in it.
     """
-    start, passed = source.pass_lines(source.encoding.mark, offset - 1)
+    start, passed = source.find_line(offset)
     if passed < offset - 1 or not source.peek(start, 1):
         return Window([], has_more=False, total=passed + (not source.ends_with_newline()))
-    position = _position_in_line(source, start, column)
+    position = start if column == 1 else _position_in_line(source, offset, start, column)
     room = budget if column > 1 else min(LINE, budget)
     first = None if position is None else _piece(source, offset, position, room, position - start + 1)
-    return Window([], has_more=True) if first is None else _gathered(source, first, limit, budget)
+    if first is None:
+        return Window([], has_more=True)
+    window = _gathered(source, first, limit, budget)
+    last = window.pieces[-1]
+    source.stop_at(last.end, last.line if last.ending else last.line - 1)
+    return window
 
 
 def _gathered(source: Source, first: Piece, limit: int, budget: int) -> Window:
@@ -141,12 +146,10 @@ def _piece(source: Source, line: int, position: int, room: int, column: int = 1)
     return Piece(line, column, position, data[: encoding.boundary(data, room)], b"", None)
 
 
-def _position_in_line(source: Source, start: int, column: int) -> int | None:
+def _position_in_line(source: Source, line: int, start: int, column: int) -> int | None:
     """Where byte `column` of the line is, or the character that it belongs to; None behind the line's end."""
-    if column == 1:
-        return start
     position = start + (column - 1) // source.encoding.width * source.encoding.width
-    if position >= source.size or source.count_lines(start, position):
+    if position >= source.size or source.newlines_before(position) >= line:
         return None
     before = max(start, position - 8)
     return before + source.encoding.boundary(source.peek(before, 16), position - before)
@@ -155,7 +158,7 @@ def _position_in_line(source: Source, start: int, column: int) -> int | None:
 def _line_end(source: Source, cut: Piece) -> tuple[int, int] | None:
     """Where the line after a cut one begins, and how much is left out; None when that is far away."""
     try:
-        position, passed = source.pass_lines(cut.end, 1, _LOOK_AHEAD)
+        position, passed = source.pass_lines(cut.end, 1, _LOOK_AHEAD, cut.line - 1)
     except ScanLimitError:
         return None
     return position, position - cut.end - passed * source.encoding.width

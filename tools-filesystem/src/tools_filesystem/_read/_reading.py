@@ -11,7 +11,7 @@ from tools_filesystem._read._encoding import SNIFF, detect
 from tools_filesystem._read._lines import BUDGET, from_line, last_lines
 from tools_filesystem._read._media import PDF, media_type
 from tools_filesystem._read._shown import Shown
-from tools_filesystem._read._source import SCAN, ScanLimitError, Source
+from tools_filesystem._read._source import ScanLimitError, Source
 from tools_filesystem._read._version import version_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tools_core import Context
     from tools_filesystem._ledger import Ledger
     from tools_filesystem._names import Opened
-    from tools_filesystem._read._encoding import Encoding
     from tools_filesystem._read._lines import Window
 
 
@@ -54,38 +53,55 @@ def read(file: Opened, wanted: Wanted, context: Context, ledger: Ledger) -> Resu
         text = f"{file.path!r} is empty ({stamp.size} bytes)."
         version = version_of(file.descriptor)
         return _fact(text, file, facts | {"total_lines": 0, "encoding": encoding.name, "version": version})
-    window, source = _window(file, encoding, wanted, context)
+    source = Source(file.descriptor, encoding, context, ledger.lines)
+    window = _window(source, file, wanted)
     if not window.pieces:
         return _beyond(window, file, wanted, facts)
     return _shown(Shown(window, source.encoding, file.path, wanted.line_numbers), file, wanted, ledger, stamp, facts)
 
 
-def _window(file: Opened, encoding: Encoding, wanted: Wanted, context: Context) -> tuple[Window, Source]:
-    source = Source(file.descriptor, encoding, context)
+def _window(source: Source, file: Opened, wanted: Wanted) -> Window:
+    if wanted.tail is not None:
+        return _tail(source, file, wanted, wanted.tail)
     try:
-        if wanted.tail is None:
-            return from_line(source, wanted.offset, wanted.limit, wanted.column, wanted.budget), source
-        return _numbered(last_lines(source, wanted.tail, wanted.budget), source, wanted.line_numbers), source
+        return from_line(source, wanted.offset, wanted.limit, wanted.column, wanted.budget)
     except ScanLimitError:
-        way = "tail reads the end" if wanted.tail is None else "without line_numbers, or with a smaller tail, it may do"
-        message = f"{file.path!r}: these lines lie beyond {SCAN} bytes, the most that one call looks through; {way}"
+        what = f"line {wanted.offset}" if wanted.column == 1 else f"byte {wanted.column} of line {wanted.offset}"
+        message = f"{_not_reached(source, file, what)}; tail reads the end"
         raise ToolError(message, "limit_exceeded") from None
 
 
-def _numbered(window: Window, source: Source, must_be: bool) -> Window:
-    """A tail with line numbers where they are wanted, be it for a hint: only counting from the beginning tells them."""
+def _tail(source: Source, file: Opened, wanted: Wanted, lines: int) -> Window:
+    """The last lines, with their numbers where these are wanted, be it for a hint: only counting tells them."""
+    try:
+        window = last_lines(source, lines, wanted.budget)
+    except ScanLimitError:
+        message = f"{file.path!r}: the time of this call ended before the last {lines} lines were found"
+        more = "a smaller tail or a longer time limit may do; offset=1 reads from the beginning"
+        raise ToolError(f"{message}; {more}", "limit_exceeded") from None
     if not window.pieces:  # the file was emptied meanwhile
         return window
     start, mark = window.pieces[0].start, source.encoding.mark
     hints = window.left_out or any(piece.is_cut for piece in window.pieces)
-    if not (must_be or hints or start == mark):
+    if not (wanted.line_numbers or hints or start == mark):
         return window
     try:
-        return window.renumbered(source.count_lines(mark, start) + 1 - window.pieces[0].line)
+        return window.renumbered(source.newlines_before(start) + 1 - window.pieces[0].line)
     except ScanLimitError:
-        if must_be:
-            raise
+        if wanted.line_numbers:
+            message = f"{_not_reached(source, file, 'the last lines')}; line_numbers=false counts nothing"
+            raise ToolError(message, "limit_exceeded") from None
         return window
+
+
+def _not_reached(source: Source, file: Opened, what: str) -> str:
+    """How far the time of the call was enough, and how to go on."""
+    position, newlines = source.reached
+    return (
+        f"{file.path!r}: the time of this call ended before {what}; {newlines} lines are counted, in the first "
+        f"{position} of {source.size} bytes. The same call goes on from there, unless the file changes or the session "
+        f"ends; a longer time limit gets further at once"
+    )
 
 
 def _beyond(window: Window, file: Opened, wanted: Wanted, facts: dict[str, Any]) -> Result:

@@ -33,16 +33,20 @@ def version_of(content: bytes | int) -> str | None:
     return None
 
 
-def check_unchanged(folder: int, name: str, path: str, before: os.stat_result, version: str | None = None) -> None:
-    """Raise `conflict` when a file is no longer what `before` tells; its `version` forgives a touch of its times."""
+def check_unchanged(
+    folder: int, name: str, path: str, before: os.stat_result, version: str | None = None
+) -> os.stat_result:
+    """Raise `conflict` when a file is no longer what `before` tells; its `version` forgives a touch of its times.
+
+    Returns the state that was found to be right.
+    """
     try:
         now = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         raise ToolError(f"{path!r} was deleted meanwhile; nothing was changed", "conflict") from None
-    if Stamp.of(now) == Stamp.of(before):
-        return
-    if version is None or version != _version_at(folder, name):
+    if Stamp.of(now) != Stamp.of(before) and (version is None or version != _version_at(folder, name)):
         raise ToolError(f"{path!r} was changed meanwhile by somebody else; read it again, then retry", "conflict")
+    return now
 
 
 def _version_at(folder: int, name: str) -> str | None:
