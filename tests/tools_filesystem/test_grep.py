@@ -292,6 +292,22 @@ def test_a_long_line_is_shown_around_its_match(grep, root):
     assert result.metadata["clamped"] == 1
 
 
+def test_a_long_line_is_shown_from_where_its_match_begins_whatever_text_the_pattern_has_in_it(grep, root):
+    write(root, "a.js", "-" * 200 + "abc" * 30 + "NEEDLE\nabcNEEDLE\n")
+    long, short = found(grep.call(pattern="[a-c]+NEEDLE", max_columns=60))
+    assert long == f"a.js:1:…{'-' * 20}{('abc' * 30)[:40]}…"
+    assert short == "a.js:2:abcNEEDLE"
+
+
+def test_lines_with_the_text_of_a_pattern_that_do_not_match_are_not_shown(grep, root):
+    write(root, "all.txt", "word1\n\nword2")
+    write(root, "some.txt", "word1\nword\nword2\n")
+    write(root, "none.txt", "word\n")
+    lines = found(grep.call(pattern="word[0-9]"))
+    assert lines == ["all.txt:1:word1", "all.txt:3:word2", "some.txt:1:word1", "some.txt:3:word2"]
+    assert found(grep.call(pattern="word[0-9]", offset=1, limit=2)) == lines[1:3]
+
+
 def test_a_line_cannot_forge_another_and_any_bytes_can_be_sent(grep, root):
     write(root, "a.txt", "x\rother.txt:1:forged\x1b[2J\u2028b.txt:9:forged\u202e\n")
     name = os.fsencode(root) + b"/n\n\xff.txt"

@@ -184,13 +184,15 @@ def _text(error: Exception) -> str:
 
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
-    from tools_core._threads import in_thread, run_coroutine, unwrap  # only for limits and coroutines
-
     limit = None if context is None else context.remaining
     if tool._spec.is_async:
+        from tools_core._threads import run_coroutine  # only for coroutines
+
         return run_coroutine(_limited(tool.execute(**arguments), limit))
     if context is None or limit is None:
         return finish(tool.execute(**arguments))
+    from tools_core._threads import in_thread, unwrap  # only for limits
+
     future = in_thread(lambda: finish(tool.execute(**arguments)))
     try:
         outcome = future.result(limit)

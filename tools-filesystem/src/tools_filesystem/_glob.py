@@ -15,7 +15,7 @@ from tools_filesystem._resolve import open_folder
 from tools_filesystem._search._budget import Budget
 from tools_filesystem._search._folders import Walk
 from tools_filesystem._search._pattern import Pattern, expanded
-from tools_filesystem._search._start import left_unseen, prefix_of, rules_above, visible, why_nothing
+from tools_filesystem._search._start import all_visible, left_unseen, prefix_of, rules_above, why_nothing
 
 if TYPE_CHECKING:
     from typing import Any
@@ -75,7 +75,7 @@ class Glob(FileTool):
         if budget.stopped is not None:
             facts["truncated"] = True
         notes += left_unseen(walk.skipped, budget, facts)
-        lines = [visible(where + one) for one in found] or [_nothing(pattern, path, matches.total, offset)]
+        lines = all_visible([where + one for one in found]) or [_nothing(pattern, path, matches.total, offset)]
         if not matches.total:
             lines[0] += why_nothing(walk.skipped, hidden=hidden)
         return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
@@ -89,28 +89,29 @@ class _Matches:
         self._wanted = wanted
         self._dated: list[tuple[int, str]] = []
         self._plain: list[str] = []
+        keep = self._keep_dated if newest else self._keep
         for folder, path, files, state in walk:
             if state.is_match and path:
-                self._keep(folder, "", [path], newest=newest)
+                keep(folder, "", [path])
             if files:
-                self._keep(folder, path, files, newest=newest)
+                keep(folder, path, files)
 
     def first(self) -> list[str]:
         """The wanted ones, in order."""
         return [path for _, path in nsmallest(self._wanted, self._dated)] or sorted(self._plain)[: self._wanted]
 
-    def _keep(self, folder: int, path: str, names: list[str], *, newest: bool) -> None:
-        if newest:
-            dated = [(-when, path + name) for name in names if (when := _modified(folder, name)) is not None]
-            self.total += len(dated)
-            self._dated += dated
-            if len(self._dated) > self._wanted + _SPARE:
-                self._dated = nsmallest(self._wanted, self._dated)
-            return
+    def _keep(self, _folder: int, path: str, names: list[str]) -> None:
         self.total += len(names)
         self._plain += [path + name for name in names]
         if len(self._plain) > self._wanted + _SPARE:
             self._plain = self.first()
+
+    def _keep_dated(self, folder: int, path: str, names: list[str]) -> None:
+        dated = [(-when, path + name) for name in names if (when := _modified(folder, name)) is not None]
+        self.total += len(dated)
+        self._dated += dated
+        if len(self._dated) > self._wanted + _SPARE:
+            self._dated = nsmallest(self._wanted, self._dated)
 
 
 def _modified(folder: int, name: str) -> int | None:

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_filesystem._openat2 import is_supported, openat2
-from tools_filesystem._step import check_regular, reopen
+from tools_filesystem._step import again, check_regular, reopen
 from tools_filesystem._walk import pin_by_walk
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def pin(place: Place) -> int:
     """A descriptor of what is at a place, not opened for data; OSError, with EXDEV when it leads out."""
+    if place.path == ".":  # nothing to resolve: what asks the kernel need not be loaded for it
+        return again(place.root.descriptor)
     return (pin_by_openat2 if is_supported() else pin_by_walk)(place)
 
 

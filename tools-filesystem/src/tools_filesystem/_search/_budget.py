@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tools_core import Context
 
 SECONDS = 30.0
-ENTRIES = 1_000_000
+ENTRIES = 2_000_000
 
 
 class Budget:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -9,7 +10,7 @@ from tools_core import ToolError
 from tools_filesystem._search._folders import DEEPEST
 from tools_filesystem._search._landlock import can_confine
 from tools_filesystem._search._ripgrep import Ripgrep, batches, find_rg
-from tools_filesystem._search._scan import BinaryFileError, Counts, finder, hits
+from tools_filesystem._search._scan import BinaryFileError, Counts, Text, finder, hits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from tools_filesystem._search._budget import Budget
     from tools_filesystem._search._folders import Walk
     from tools_filesystem._search._regex import Query
-    from tools_filesystem._search._scan import Hit
+    from tools_filesystem._search._scan import Hit, Part
     from tools_filesystem._search._wanted import Wanted
     from tools_filesystem._workspace import Workspace
 
 Choice = Literal["auto", "rg", "own"]
+
+_FEW, _SMALL = 1000, 1 << 20  # matching lines of a file, and its bytes, that are found sooner than rg is started
 
 
 class Order(NamedTuple):
@@ -54,8 +57,8 @@ class Engine(Protocol):
         """Count in one open file; BinaryFileError when it is none of text."""
         ...
 
-    def hits(self, files: list[tuple[int, int, int]]) -> list[list[Hit]]:
-        """For each open file, with how many matching lines to pass over and how many to take: those lines."""
+    def hits(self, parts: list[Part]) -> list[list[Hit]]:
+        """For each part: the lines to take."""
         ...
 
 
@@ -77,13 +80,13 @@ class OwnEngine:
         """See Engine."""
         return sum(1 for _ in hits(file, self._finder, self._budget))
 
-    def hits(self, files: list[tuple[int, int, int]]) -> list[list[Hit]]:
+    def hits(self, parts: list[Part]) -> list[list[Hit]]:
         """See Engine."""
-        return [list(self._hits(file, skip, take)) for file, skip, take in files]
+        return [list(self._hits(part)) for part in parts]
 
-    def _hits(self, file: int, skip: int, take: int) -> Iterator[Hit]:
+    def _hits(self, part: Part) -> Iterator[Hit]:
         try:
-            yield from islice(hits(file, self._finder, self._budget), skip, skip + take)
+            yield from islice(hits(part.file, self._finder, self._budget), part.skip, part.skip + part.take)
         except BinaryFileError:  # it has become one since it was counted
             return
 
@@ -95,6 +98,8 @@ class RgEngine:
 
     def __init__(self, program: str, query: Query, budget: Budget) -> None:
         self._rg = Ripgrep(program, query, budget)
+        self._text = Text(query.literal) if query.literal else None
+        self._budget = budget
 
     def count(self, start: int, walk: Walk[Wanted], order: Order) -> Counted:
         """See Engine."""
@@ -118,9 +123,31 @@ class RgEngine:
         """See Engine."""
         return self._rg.count_in(file)
 
-    def hits(self, files: list[tuple[int, int, int]]) -> list[list[Hit]]:
+    def hits(self, parts: list[Part]) -> list[list[Hit]]:
         """See Engine."""
-        return self._rg.hits(files)
+        found = {part.file: lines for part in parts if (lines := self._without_rg(part)) is not None}
+        unsure = [part for part in parts if part.file not in found]
+        if unsure:
+            found |= self._rg.hits(unsure)
+        return [found[part.file][part.skip : part.skip + part.take] for part in parts]
+
+    def _without_rg(self, part: Part) -> list[Hit] | None:
+        """All lines of a small file that match; None if only rg can tell."""
+        if self._text is None or part.matches > _FEW or os.fstat(part.file).st_size > _SMALL:
+            return None
+        try:
+            lines = list(islice(hits(part.file, self._text, self._budget), part.matches + 1))
+        except BinaryFileError:
+            return None
+        # Every line that matches has the text in it: if there are as many with it as match, they are the same. Where in
+        # them the match begins is not known, but matters only in long ones.
+        is_sure = len(lines) == part.matches
+        return None if not is_sure or any(_is_long(part, line) for line in lines) else lines
+
+
+def _is_long(part: Part, line: Hit) -> bool:
+    data = os.pread(part.file, part.width + 1, line.start)
+    return len(data) > part.width and b"\n" not in data
 
 
 def engine_for(choice: Choice, query: Query, budget: Budget, workspace: Workspace) -> Engine:

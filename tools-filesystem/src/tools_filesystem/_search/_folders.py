@@ -96,17 +96,26 @@ class Walk(Generic[_I]):
                 depth, name, path, interest, ignore = todo.pop()
                 while len(held) > depth:
                     os.close(held.pop())
-                descriptor = self._enter(held[-1] if held else self._start, name, path, depth)
-                if descriptor < 0:
+                try:
+                    descriptor = os.open(name, _FLAGS, dir_fd=held[-1] if held else self._start)
+                except OSError as error:
+                    self._cannot_enter(path, error)
                     continue
                 held.append(descriptor)
+                if self._device is not None and os.fstat(descriptor).st_dev != self._device:
+                    self.skipped.mounts += 1
+                    continue
                 files, folders, special = self._list(descriptor, path, interest)
                 if ignore is not None and (special or ignore.has_rules):
                     ignore, files, folders = self._heed(ignore, descriptor, path, files, folders, special)
                 for inner in sorted(folders, reverse=True) if folders else ():
                     wanted = interest.enters(inner)
-                    if wanted is not None:
-                        todo.append((depth + 1, inner, f"{path}{inner}/", wanted, ignore))
+                    if wanted is None:
+                        continue
+                    if depth == DEEPEST:
+                        self.skipped.too_deep += 1
+                        continue
+                    todo.append((depth + 1, inner, f"{path}{inner}/", wanted, ignore))
                 files.sort()
                 yield descriptor, path, files, interest
         finally:
@@ -125,6 +134,7 @@ class Walk(Generic[_I]):
         special: set[str] = set()
         # This loop is what a search for names spends its time in.
         endings, by_ending, takes, links = interest.endings, interest.by_ending, interest.takes, self._links
+        has_any_ending, may_be_hidden = "" in endings, False
         more = True
         try:
             with os.scandir(descriptor) as entries:
@@ -137,10 +147,12 @@ class Walk(Generic[_I]):
                         self._seen = 0
                     for entry in some:
                         name = entry.name
-                        if name[0] == "." and name in NAMES:
-                            special.add(name)
+                        if name < "/":  # it begins with a dot, or with what sorts before one
+                            may_be_hidden = True
+                            if name in NAMES:
+                                special.add(name)
                         if (
-                            name.endswith(endings)
+                            (has_any_ending or name.endswith(endings))
                             and (by_ending or takes(name))
                             and (entry.is_file(follow_symlinks=False) or (links and entry.is_symlink()))
                         ):
@@ -149,7 +161,7 @@ class Walk(Generic[_I]):
                             folders.append(name)
         except OSError:
             self.skipped.cannot_read(path)
-        if by_ending:
+        if by_ending and may_be_hidden:
             files = [name for name in files if name[0] != "." or takes(name)]
         return files, folders, special
 
@@ -172,24 +184,10 @@ class Walk(Generic[_I]):
         self.skipped.ignored += len(files) - len(kept_files) + len(folders) - len(kept_folders)
         return ignore, kept_files, kept_folders
 
-    def _enter(self, folder: int, name: str, path: str, depth: int) -> int:
-        """A descriptor of a folder; -1 for one that is not entered."""
-        if depth > DEEPEST:
-            self.skipped.too_deep += 1
-            return -1
-        try:
-            inner = os.open(name, _FLAGS, dir_fd=folder)
-        except FileNotFoundError:
-            return -1
-        except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENOTDIR):  # it has become a link or a file meanwhile
-                self.skipped.cannot_read(path)
-            return -1
-        if self._device is not None and os.fstat(inner).st_dev != self._device:
-            self.skipped.mounts += 1
-            os.close(inner)
-            return -1
-        return inner
+    def _cannot_enter(self, path: str, error: OSError) -> None:
+        # It may have vanished meanwhile, or become a link or a file.
+        if error.errno not in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+            self.skipped.cannot_read(path)
 
 
 def _is_large(folder: int, name: str) -> bool:

@@ -1,7 +1,8 @@
 """The search by `rg`, where it is installed: told which folders to look into, kept inside, and bounded.
 
-It counts the matching lines of each file in one go. The lines themselves it is asked for in a second, of files that
-are already open here; so that what is shown was read through descriptors that cannot lead out.
+It counts the matching lines of each file in one go. Which lines those are it is asked in a second, if that cannot be
+told without it, of files that are already open here; so that what is shown was read through descriptors that cannot
+lead out.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from tools_filesystem._search._budget import Budget
     from tools_filesystem._search._regex import Query
+    from tools_filesystem._search._scan import Part
     from tools_filesystem._workspace import Workspace
 
 _MOST_OUTPUT = 32 << 20
@@ -127,22 +129,21 @@ class Ripgrep:
         output = self._run(["--count", "--text", *self._query, "--", f"/proc/self/fd/{file}"], [file])
         return sum(count for _, count in _parse_counts(output))
 
-    def hits(self, files: list[tuple[int, int, int]]) -> list[list[Hit]]:
-        """For each open file, with how many matching lines to pass over and how many to take: those lines."""
-        most = max(skip + take for _, skip, take in files)
+    def hits(self, parts: list[Part]) -> dict[int, list[Hit]]:
+        """The lines of open files that match, by the file: as many as are to be passed over and taken."""
+        most = max(part.skip + part.take for part in parts)
         # Only where the lines are is asked for; a limit of one column keeps the lines themselves out.
         how = ["--line-number", "--byte-offset", "--column", "--max-columns=1", "--text", "--threads=1",
                f"--max-count={most}"]  # fmt: skip
-        descriptors = [file for file, _, _ in files]
-        paths = [f"/proc/self/fd/{file}" for file in descriptors]
-        found: dict[str, list[Hit]] = {path: [] for path in paths}
-        for line in self._run([*how, *self._query, "--", *paths], descriptors).split(b"\n"):
+        paths = {f"/proc/self/fd/{part.file}": part.file for part in parts}
+        found: dict[int, list[Hit]] = {file: [] for file in paths.values()}
+        for line in self._run([*how, *self._query, "--", *paths], paths.values()).split(b"\n"):
             path, _, rest = line.partition(b"\0")
             numbers = rest.split(b":", 3)[:3]
             if len(numbers) == 3:
                 number, column, start = map(int, numbers)
-                found[path.decode()].append(Hit(number, start, column - 1))
-        return [found[path][skip : skip + take] for path, (_, skip, take) in zip(paths, files, strict=True)]
+                found[paths[path.decode()]].append(Hit(number, start, column - 1))
+        return found
 
     def start(self, arguments: list[str], folder: int) -> subprocess.Popen[bytes]:
         """Start rg in a folder that it cannot read out of."""
@@ -175,7 +176,7 @@ class Ripgrep:
         self.is_partial = self.is_partial or code == 2
         return output
 
-    def _run(self, arguments: list[str], files: list[int]) -> bytes:
+    def _run(self, arguments: list[str], files: Collection[int]) -> bytes:
         """Run rg over open files, which are all that it is told of."""
         try:
             process = self._starter(arguments, "/", files)(stdin=subprocess.DEVNULL)

@@ -10,7 +10,7 @@ from tools_filesystem._resolve import open_regular
 from tools_filesystem._search._engines import Counted, Order
 from tools_filesystem._search._folders import Skipped, Walk
 from tools_filesystem._search._hits import Lines
-from tools_filesystem._search._scan import BinaryFileError
+from tools_filesystem._search._scan import BinaryFileError, Part
 from tools_filesystem._search._start import prefix_of, rules_above, visible
 from tools_filesystem._step import SpecialFileError, check_regular, reopen
 
@@ -101,27 +101,28 @@ class Search:
             shown = visible(prefix + path)
             self.lines.append(f"{shown}:{count}" if shape.mode == "count" else shown)
 
-    def _content(self, chosen: list[tuple[str, int, int]], prefix: str, open_file: Callable[[str], int]) -> None:
+    def _content(self, chosen: list[tuple[str, int, int, int]], prefix: str, open_file: Callable[[str], int]) -> None:
+        shape = self.shape
         for at in range(0, len(chosen), _AT_ONCE):
-            files: list[tuple[int, int, int]] = []
-            paths: list[tuple[str, int]] = []
+            parts: list[Part] = []
+            paths: list[str] = []
             try:
-                for path, skip, take in chosen[at : at + _AT_ONCE]:
+                for path, count, skip, take in chosen[at : at + _AT_ONCE]:
                     try:
-                        files.append((open_file(path), skip, take))
-                        paths.append((path, take))
+                        parts.append(Part(open_file(path), count, skip, take, shape.width))
+                        paths.append(path)
                     except OSError:  # it has vanished, or become something else
                         self.changed += 1
                         self.reached += take
-                hits = self.engine.hits(files) if files else []
-                for (file, _, _), (path, take), lines in zip(files, paths, hits, strict=True):
-                    shown = Lines(file, lines, self.shape.before, self.shape.after, self.shape.width, self._room)
-                    self._add(shown, visible(prefix + path), take)
+                hits = self.engine.hits(parts) if parts else []
+                for part, path, lines in zip(parts, paths, hits, strict=True):
+                    shown = Lines(part.file, lines, shape.before, shape.after, shape.width, self._room)
+                    self._add(shown, visible(prefix + path), part.take)
                     if shown.is_full:
                         return
             finally:
-                for file, _, _ in files:
-                    os.close(file)
+                for part in parts:
+                    os.close(part.file)
 
     def _add(self, shown: Lines, path: str, wanted: int) -> None:
         gaps = bool(self.shape.before or self.shape.after)
@@ -135,14 +136,14 @@ class Search:
         self.reached += shown.taken if shown.is_full else wanted
 
 
-def _chosen(found: list[tuple[str, int]], skip: int, left: int) -> Iterator[tuple[str, int, int]]:
-    """The files that a page of lines is in, each with how many lines to pass over and to take."""
+def _chosen(found: list[tuple[str, int]], skip: int, left: int) -> Iterator[tuple[str, int, int, int]]:
+    """The files that a page of lines is in, each with its lines that match, and how many to pass over and to take."""
     for path, count in found:
         if skip >= count:
             skip -= count
         elif left:
             take = min(count - skip, left)
-            yield path, skip, take
+            yield path, count, skip, take
             left -= take
             skip = 0
         else:

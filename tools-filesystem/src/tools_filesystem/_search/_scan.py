@@ -39,6 +39,19 @@ class Hit(NamedTuple):
     at: int
 
 
+class Part(NamedTuple):
+    """An open file, how many of its lines match, and which of these to show: how many to pass over and to take.
+
+    Of a line that is longer than `width` only what is around the match is shown.
+    """
+
+    file: int
+    matches: int
+    skip: int
+    take: int
+    width: int
+
+
 class BinaryFileError(Exception):
     """The file has NUL bytes in it, and is not searched."""
 
@@ -53,13 +66,16 @@ class Finder(Protocol):
         ...
 
 
-class _Text:
+class Text:
+    """Finds plain text."""
+
     name = "text"
 
     def __init__(self, data: bytes) -> None:
         self._data = data
 
     def find(self, buffer: bytearray, start: int, end: int) -> int:
+        """See Finder."""
         return buffer.find(self._data, start, end)
 
 
@@ -104,7 +120,7 @@ def finder(query: Query) -> Finder:
         return _Re2(query)  # also for plain text, which it finds several times as quickly
     except ImportError:
         if query.is_fixed and not query.ignore_case:
-            return _Text(query.literal)
+            return Text(query.literal)
         raise ToolError(_MISSING, "unavailable") from None
 
 
@@ -234,7 +250,9 @@ class _Pieces:
         self._file = file
         self._find = find.find
         self._budget = budget
-        self._buffer = bytearray(_SIZE + 1)
+        # No larger than a small file, because to make room for a large one takes longer than to search it.
+        self._size = min(_SIZE, max(2 * _OVERLAP, os.fstat(file).st_size + 1))
+        self._buffer = bytearray(self._size + 1)
         self._view = memoryview(self._buffer)
         self._fill = 0  # how much of the buffer is used
         self._base = 0  # where in the file the buffer begins
@@ -257,14 +275,14 @@ class _Pieces:
 
     def _read(self) -> bool:
         start = self._fill
-        while self._fill < _SIZE:
-            got = os.readv(self._file, [self._view[self._fill : _SIZE]])
+        while self._fill < self._size:
+            got = os.readv(self._file, [self._view[self._fill : self._size]])
             if not got:
                 break
             self._fill += got
         if self._buffer.find(0, start, self._fill) >= 0:
             raise BinaryFileError
-        return self._fill < _SIZE
+        return self._fill < self._size
 
     def _search(self, end: int) -> Iterator[Hit]:
         """Search whole lines up to a place in the buffer, and keep what is behind it."""

@@ -44,6 +44,11 @@ def visible(path: str) -> str:
     return path if path.isprintable() else quoted(path)
 
 
+def all_visible(paths: list[str]) -> list[str]:
+    """The same for many paths, most of which can be shown as they are."""
+    return paths if "".join(paths).isprintable() else [visible(path) for path in paths]
+
+
 def left_unseen(skipped: Skipped, budget: Budget, facts: dict[str, Any]) -> list[str]:
     """What to say of what was not looked at; `facts` get the same."""
     notes: list[str] = []
