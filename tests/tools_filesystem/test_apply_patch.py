@@ -302,7 +302,8 @@ def test_a_unified_diff(patch, root, name):
 REFUSED = {
     "nothing": ("", "is empty"),
     "no patch": ("hello", "line 1 of the patch is no beginning"),
-    "a fence around it": ("```\n*** Begin Patch\n*** End Patch\n```", "line 1"),
+    "a fence around it": ("```\n*** Begin Patch\n*** End Patch\n```", "without a fence"),
+    "a command around it": ("apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF", "or a command around it"),
     "no sections": (envelope(), "no section"),
     "no end": ("*** Begin Patch\n*** Update File: f\n-one\n+1\n", "line 4 of the patch: the patch breaks off"),
     "text behind the end": (envelope("*** Delete File: f") + "more\n", "line 4"),
@@ -341,6 +342,31 @@ REFUSED = {
     "a copy": ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "copy_path"),
     "both names nowhere": ("--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+x\n", "must be a file"),
     "context in a new file": ("--- /dev/null\n+++ g\n@@ -1 +1,2 @@\n x\n+y\n", "only lines that begin with '+'"),
+    "a rename of other names than those of the hunks": (
+        "diff --git a/f b/g\nrename from f\nrename to g\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-one\n+1\n",
+        "contradict each other",
+    ),
+    "a rename without its goal": (
+        "diff --git a/f b/f\nrename from f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-one\n+1\n",
+        "contradict",
+    ),
+    "a new file that is a renamed one": (
+        "diff --git a/f b/g\nnew file mode 100644\nrename from f\nrename to g\n",
+        "contradict",
+    ),
+    "a deleted file that is a renamed one": (
+        "diff --git a/void b/g\ndeleted file mode 100644\nrename from void\nrename to g\n",
+        "contradict",
+    ),
+    "a new file with an old name": (
+        "diff --git a/g b/g\nnew file mode 100644\n--- a/f\n+++ b/g\n@@ -0,0 +1 @@\n+x\n",
+        "contradict",
+    ),
+    "a deleted file with another name": (
+        "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ b/g\n@@ -1 +0,0 @@\n-one\n",
+        "contradict",
+    ),
+    "a new and deleted file": ("diff --git a/g b/g\nnew file mode 100644\ndeleted file mode 100644\n", "contradict"),
     "an open quote": ('--- "f\n+++ "f\n@@ -1 +1 @@\n-one\n+1\n', "quote"),
 }
 
@@ -408,6 +434,18 @@ def test_a_unified_hunk_that_is_not_at_its_line_is_applied_only_where_it_is_uniq
     assert result.error_type == "conflict"
     assert reason in result.error_message
     assert contents(root) == {"f": b"a\nx\nx\n"}
+
+
+@pytest.mark.parametrize("lines", [["one"], ["four", "five"], []])
+def test_a_file_is_deleted_by_a_unified_diff_only_if_that_shows_all_of_it(patch, root, lines):
+    fill(root, {"f": FIVE})
+    head = "diff --git a/f b/f\ndeleted file mode 100644\n"
+    shown = "".join(f"-{line}\n" for line in lines)
+    hunk = f"--- a/f\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{shown}" if lines else ""
+    result = patch(head + hunk)
+    assert result.error_type == "conflict"
+    assert "does not show all of its lines" in result.error_message
+    assert contents(root) == {"f": FIVE}
 
 
 def test_after_a_shifted_hunk_the_line_numbers_of_the_next_are_not_trusted(patch, root):
@@ -539,6 +577,19 @@ def test_modes_and_owners_are_kept_and_git_modes_applied(patch, root):
         assert ((root / "f").stat().st_uid, (root / "f").stat().st_gid) == (1234, 5678)
 
 
+def test_a_name_that_is_no_utf8_is_patched_by_either_spelling_and_told_in_one_that_leads_to_it(patch, root):
+    name = os.fsdecode(b"bad\xff")
+    fill(root, {name: b"a\n"})
+    quoted = '--- "a/bad\\377"\n+++ "b/bad\\377"\n@@ -1 +1 @@\n-a\n+b\n'
+    dry = patch(quoted, dry_run=True).output
+    assert dry["results"][0]["path"] == "bad\\xff"
+    assert patch(dry["diff"]).is_ok
+    assert contents(root) == {name: b"b\n"}
+    moved = patch(envelope("*** Update File: bad\\xff", "*** Move to: good", "-b", "+c"))
+    assert moved.output["summary"] == "Update bad\\xff -> good (+1 -1)"
+    assert contents(root) == {"good": b"c\n"}
+
+
 def test_a_moved_file_is_the_same_file(patch, root):
     fill(root, {"f": b"a\n"})
     os.utime(root / "f", ns=(1, 1))
@@ -627,6 +678,19 @@ def test_when_there_is_no_room_for_the_new_content_all_files_stay(patch, root):
     assert result.error_type == "limit_exceeded"
     assert contents(root) == before
     assert sorted(os.listdir(root)) == ["f", "g"]
+
+
+def test_a_file_that_was_not_written_in_full_never_gets_its_name(patch, root, monkeypatch):
+    fill(root, {"f": FIVE, "g": b"a\n"})
+    write = os.write
+
+    def lying(descriptor, data):
+        return write(descriptor, data[:-1]) + 1 if bytes(data).startswith(b"1\n") else write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", lying)
+    result = patch(envelope("*** Update File: g", "-a", "+b", "*** Update File: f", "-one", "+1"))
+    assert "not all of it was written" in result.error_message
+    assert contents(root) == {"f": FIVE, "g": b"a\n"}
 
 
 def test_what_the_system_does_not_permit_leaves_all_files(root):

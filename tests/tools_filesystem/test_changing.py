@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import socket
@@ -177,6 +178,17 @@ def test_what_is_there_is_replaced_only_when_told_and_a_folder_never(change, roo
     assert names(root) == ["b", "link", "tree"]
 
 
+def test_no_file_gets_the_name_of_a_folder_that_is_to_be_made(change, root, tree, resolver):
+    (root / "a").write_text("a")
+    for tool in (change.move, change.copy):
+        refused = tool.call(source="a", destination="new/")
+        assert refused.error_type == "conflict"
+        assert "ends with a slash" in refused.error_message
+    assert change.copy.call(source="tree", destination="other/").is_ok
+    assert change.move.call(source="tree", destination="another/").is_ok
+    assert names(root) == ["a", "another", "other"]
+
+
 def test_two_names_of_one_file_do_not_swallow_each_other(change, root, renaming):
     (root / "a").write_text("a")
     os.link(root / "a", root / "b")
@@ -189,7 +201,8 @@ def test_a_folder_goes_neither_into_itself_nor_is_it_copied_there(change, root, 
     for tool in (change.move, change.copy):
         for goal in ("tree/x", "tree/inner/deep/er/x", "tree/inner/../y"):
             result = tool.call(source="tree", destination=goal)
-            assert result.error_type in ("conflict", "denied"), result
+            assert result.error_type == "conflict"
+            assert "itself" in result.error_message
             assert set(listing(root)) == set(before)
 
 
@@ -393,6 +406,31 @@ def test_a_move_to_another_file_system_is_complete_before_the_original_goes(root
     assert names(elsewhere) == ["new"]
 
 
+@pytest.mark.parametrize("kind", ["tmpfs", "bind"])
+def test_what_is_mounted_in_the_workspace_is_never_emptied_or_moved(change, root, kind):
+    if os.geteuid() != 0:
+        pytest.skip("this user cannot mount a file system")
+    place = root / "a folder" / "mount\\x"
+    place.mkdir(parents=True)
+    how = ["-t", "tmpfs", "none"] if kind == "tmpfs" else ["--bind", root.parent / "outside"]
+    mounted = subprocess.run(["mount", *how, place], check=False, capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"this machine mounts nothing: {mounted.stderr.decode()}")
+    try:
+        (place / "kept").write_text("x")
+        for path in ("a folder", f"a folder/{place.name}"):
+            assert change.delete.call(path=path, recursive=True).error_type == "denied"
+            assert change.move.call(source=path, destination="moved").error_type == "denied"
+        if kind == "tmpfs":
+            assert change.copy.call(source="a folder", destination="copied").error_type == "denied"
+        assert change.copy.call(source=f"a folder/{place.name}", destination="copied").is_ok
+        assert (place / "kept").read_text() == (root / "copied" / "kept").read_text() == "x"
+        assert change.delete.call(path=f"a folder/{place.name}/kept").is_ok
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert change.delete.call(path="a folder", recursive=True).is_ok
+
+
 def test_a_copy_that_fails_in_the_middle_leaves_nothing(change, root):
     (root / "tree").mkdir()
     for number in range(5):
@@ -591,6 +629,16 @@ if pid == 0:
     os._exit(0 if result.is_ok else 3)
 os._exit(0 if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 else 7)
 """
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_copy_is_on_the_disk_before_it_has_its_name_and_the_name_when_the_call_returns(root, tree, tmp_path):
+    trace = tmp_path / "trace"
+    command = ["strace", "-f", "-o", trace, "-e", "trace=syncfs,fsync,renameat2,write"]
+    subprocess.run([*command, sys.executable, "-B", "-c", ONE_CALL, root, "copy"], check=True)
+    calls = re.findall(r"(?m)^\d+ +(\w+)\(.*(?:= \d+)$", trace.read_text())
+    assert calls[-3:] == ["syncfs", "renameat2", "fsync"]
 
 
 @pytest.mark.slow

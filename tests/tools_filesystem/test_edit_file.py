@@ -183,12 +183,17 @@ def test_a_dry_run_shows_the_same_and_writes_nothing(edit, file):
         pytest.param(b"a\r\nb\nc\r\nd\n", "d", "x\ny", b"a\r\nb\nc\r\nx\ny\n", id="mixed: inside an LF line"),
         pytest.param(b"a\rb\rc\n", "b", "x", b"a\rx\rc\n", id="lone CR"),
         pytest.param(b"\xef\xbb\xbfa\nb\n", "a", "x", b"\xef\xbb\xbfx\nb\n", id="BOM"),
+        pytest.param(b"\xef\xbb\xbfa\nb\n", "\ufeffa", "x", b"x\nb\n", id="the BOM itself"),
+        pytest.param("\ufeffa\nb".encode("utf-16-le"), "\ufeffa\nb", "\ufeffx", "\ufeffx".encode("utf-16-le"),
+                     id="a whole file with its BOM"),
+        pytest.param(b"a\r\nb\r\n", "a\nb", "a\r\nb", b"", id="CRLF for LF is no change in a CRLF file"),
         pytest.param("\ufeffé\r\nb\r\n".encode("utf-16-le"), "é\nb", "ü\n€", "\ufeffü\r\n€\r\n".encode("utf-16-le"),
                      id="UTF-16 little"),
         pytest.param("\ufeffaé\nb".encode("utf-16-be"), "é", "𝄞", "\ufeffa𝄞\nb".encode("utf-16-be"), id="UTF-16 big"),
         pytest.param("\ufeffaé".encode("utf-32-le"), "é", "x", "\ufeffax".encode("utf-32-le"), id="UTF-32"),
         pytest.param("\ufeff\u6100\u4200a".encode("utf-16-le"), "a", "b", "\ufeff\u6100\u4200b".encode("utf-16-le"),
                      id="UTF-16: no half characters"),
+        pytest.param(b"\xc3\xa9 \xc3\xbc old \xe9", "\xfc old", "\xe0", b"\xc3\xa9 \xc3\xa0 \xe9", id="broken UTF-8"),
         pytest.param(b"caf\xe9 old \x80\xff", "old", "new", b"caf\xe9 new \x80\xff", id="not UTF-8"),
         pytest.param(b"caf\xe9 old", "caf\xe9", "th\xe9", b"th\xe9 old", id="Windows-1252, as it is shown"),
         pytest.param(b"caf\xe9 old", "old", "\u20ac", b"caf\xe9 \x80", id="Windows-1252, a new character"),
@@ -319,17 +324,20 @@ def test_splicing_is_what_slices_make(data, small, by_kernel):
         pytest.param("x\nthe new text\n", "the old text", "new_string is there already, in line 2", id="done already"),
         pytest.param("cafe\u0301 x\n", "café x", "composed and decomposed", id="normal form"),
         pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "several of spaces, case and quotes", id="several"),
+        pytest.param(
+            "a\udcff b\n", "a\ufffd b", "line 1 has bytes there that are not utf-8", id="what is no character"
+        ),
         pytest.param("abc\n", "12345", "no line is like its first one", id="nothing alike"),
         pytest.param("", "12345", "no line is like its first one", id="empty file"),
     ],
 )
 def test_a_miss_says_where_the_text_almost_is_and_what_differs(edit, file, content, old, words):
-    file.write_bytes(content.encode())
+    file.write_bytes(content.encode("utf-8", "surrogateescape"))
     result = edit(path="file.txt", old_string=old, new_string="the new text")
     assert result.error_type == "conflict"
     assert words in result.error_message
     assert len(result.error_message) < 700
-    assert file.read_bytes() == content.encode()
+    assert file.read_bytes() == content.encode("utf-8", "surrogateescape")
 
 
 @settings(max_examples=300)

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools_filesystem import FileInfo, ListDirectory, ReadFile, ReadFiles
+from tools_filesystem import (
+    CopyPath,
+    DeletePath,
+    EditFile,
+    FileInfo,
+    ListDirectory,
+    MakeDirectory,
+    MovePath,
+    ReadFile,
+    ReadFiles,
+    WriteFile,
+)
 from tools_filesystem._names import meant, sendable, shown
 
 ALIKE = [
@@ -96,6 +107,45 @@ def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root)
         assert files.read.call(path=path).output == "content"
         assert ReadFiles(str(root)).call(paths=[path]).is_ok
         assert FileInfo(str(root)).call(path=path).output["size"] == 7
+
+
+def test_what_such_a_name_is_sent_back_to_changes_that_file_and_makes_no_other(root):
+    folder, name = (os.fsdecode(raw) for raw in (b"dir\xfe", b"bad\xff"))
+    (root / folder).mkdir()
+    (root / folder / name).write_text("old")
+    (root / folder / "link\udcff").symlink_to("nowhere")
+    path = "dir\\xfe/bad\\xff"
+    assert EditFile(root).call(path=path, old_string="old", new_string="mid").is_ok
+    assert WriteFile(root).call(path=path, content="new", overwrite=True).output["created"] is False
+    assert WriteFile(root).call(path="dir\\xfe/new", content="x").output["created"] is True
+    assert CopyPath(root).call(source=path, destination="dir\\xfe/copy").is_ok
+    assert MovePath(root).call(source=path, destination="'dir\\xfe'/moved").is_ok
+    assert MakeDirectory(root).call(path="dir\\xfe").output["created"] is False
+    assert DeletePath(root).call(path="dir\\xfe/link\\xff").is_ok
+    assert os.listdir(root) == [folder]
+    left = {entry.name: entry.read_text() for entry in (root / folder).iterdir()}
+    assert left == {"new": "x", "copy": "new", "moved": "new"}
+    assert DeletePath(root).call(path="dir\\xfe/", recursive=True).is_ok
+    assert os.listdir(root) == []
+
+
+def test_a_change_means_the_name_with_the_very_backslash_if_there_is_one(root):
+    (root / "a\\x62").write_text("literal")
+    (root / "ab").write_text("other")
+    assert EditFile(root).call(path="a\\x62", old_string="literal", new_string="changed").is_ok
+    assert DeletePath(root).call(path="a\\x62").is_ok
+    assert (root / "ab").read_text() == "other"
+    assert EditFile(root).call(path="a\\x62", old_string="other", new_string="meant").is_ok
+
+
+@pytest.mark.parametrize("path", ["\\x2egit/config", "'.git'/config", "a/'\\x2e\\x2e'/x", "\\x2e\\x2e/outside/x"])
+def test_no_spelling_of_a_name_changes_a_protected_place_or_the_outside(root, path):
+    (root / ".git").mkdir()
+    (root / "a").mkdir()
+    WriteFile(root).call(path=path, content="x")
+    MakeDirectory(root).call(path=path)
+    assert os.listdir(root / ".git") == []
+    assert os.listdir(root.parent / "outside") == ["secret.txt"]
 
 
 def test_a_name_with_a_literal_backslash_means_itself(files, root):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -139,6 +140,37 @@ def test_a_patch_killed_at_any_system_call_is_whole_or_undone_after_the_next_use
         assert code == -signal.SIGKILL
     assert outcomes[-1] == after
     assert call == "fchmod" or len(outcomes) > 2 or outcomes[0] == before
+
+
+STEP = re.compile(r'(?m)^\d+ +(\w+)\(\d+<([^>]*)>(?:, "((?:[^"\\]|\\.)*)")?')
+
+
+@pytest.mark.slow
+@needs_strace
+def test_each_step_is_on_the_disk_before_the_next_one_begins(root, before, tmp_path):
+    trace = tmp_path / "trace"
+    command = ["strace", "-f", "-y", "-o", trace, "-e", "trace=write,fsync,linkat,renameat,renameat2,unlinkat,mkdirat"]
+    program = "import sys; from tools_filesystem import ApplyPatch; ApplyPatch(sys.argv[1]).call(patch=sys.argv[2])"
+    subprocess.run([*command, sys.executable, "-c", program, root, PATCH], check=True)
+    made = [step for step in STEP.findall(trace.read_text()) if step[1].startswith(str(root))]  # call, where, what
+    marks = [number for number, (call, _, text) in enumerate(made) if call == "write" and text.startswith("[")]
+    states = [re.match(r"\W*(\w+)", made[number][2])[1] for number in marks]
+    assert states == ["staging", "applying", "done"]
+    journal = f"{root}/.ask-tools-journal"
+    for number in marks:  # a state holds when its file is there, has its name, and the name is there
+        assert [step[:2] for step in made[number + 1 : number + 4]] == [
+            ("fsync", f"{journal}/plan.tmp"), ("renameat", journal), ("fsync", journal),
+        ]  # fmt: skip
+    staged, applied = made[marks[0] + 4 : marks[1]], made[marks[1] + 4 : marks[2]]
+    written = {path for call, path, _ in staged if call == "write"}
+    assert len(written) == 3
+    assert written < {path for call, path, _ in staged if call == "fsync"}
+    assert not any(".new" in text for call, _, text in staged if call.startswith("rename"))
+    for part, changes in ((staged, ("linkat", "mkdirat")), (applied, ("renameat", "renameat2", "unlinkat"))):
+        last = max(number for number, (call, _, _) in enumerate(part) if call in changes)
+        changed = {path for call, path, _ in part if call in changes}
+        assert changed
+        assert changed <= {path for call, path, _ in part[last:] if call == "fsync"}
 
 
 @pytest.mark.slow

@@ -178,6 +178,14 @@ def test_an_absolute_link_that_points_back_inside_works(files, root, resolver):
     assert files.read.call(path="link").output == "here"
 
 
+def test_as_many_links_are_followed_as_the_kernel_follows(files, root, resolver):
+    (root / "0").write_text("x")
+    for number in range(1, 42):
+        (root / str(number)).symlink_to(str(number - 1))
+    assert files.read.call(path="40").is_ok
+    assert files.read.call(path="41").error_type == "not_found"
+
+
 def test_a_chain_of_folders_longer_than_a_path_may_be_stays_inside(files, root, resolver):
     # realpath gives up beyond PATH_MAX and then calls this path harmless; the kernel opens the secret.
     long = "d" * 247

@@ -101,6 +101,13 @@ def test_a_path_that_cannot_be_a_file_is_refused_and_nothing_is_made(files, root
     assert names(root) == ["folder"]
 
 
+def test_a_file_whose_path_ends_like_that_of_a_folder_is_not_called_a_folder(files, root):
+    (root / "file").write_text("x")
+    message = files.write.call(path="file/", content="y", overwrite=True).error_message
+    assert "ends with a slash" in message
+    assert "is a folder" not in message
+
+
 @pytest.mark.parametrize("path", ["a/b/" + "x" * 256, "a/b/../../../x", "dangling/x"])
 def test_a_failure_leaves_no_folders_behind(files, root, path):
     (root / "dangling").symlink_to("nowhere")
@@ -219,6 +226,19 @@ def test_what_is_written_aside_is_private_until_it_has_the_name(folder, root, mo
 
     _atomic.put(folder, "file.txt", fill, (root / "file.txt").stat())
     assert seen == [0o600, 0o600]
+
+
+def test_what_somebody_else_has_put_aside_meanwhile_stays(folder, root, temporary):
+    (root / "file.txt").write_text("old")
+
+    def before():
+        (root / "other").write_text("theirs")
+        (root / "other").rename(root / _atomic._name_aside())
+        raise ToolError("changed meanwhile", "conflict")
+
+    with pytest.raises(ToolError):
+        _atomic.put(folder, "file.txt", b"new", (root / "file.txt").stat(), before)
+    assert {path.read_text() for path in root.iterdir()} == {"old", "theirs"}
 
 
 def test_less_than_was_meant_is_never_given_the_name(folder, root, temporary):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Limits, Result
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
+from tools_filesystem._names import sendable
 from tools_filesystem._patch._parse import parse
 from tools_filesystem._patch._plan import PatchPlan
 from tools_filesystem._patch._transaction import commit
@@ -87,15 +88,15 @@ def _report(outcomes: Sequence[Outcome], *, dry_run: bool) -> dict[str, Any]:
 
 def _summary(outcome: Outcome) -> str:
     section = outcome.section
-    moved = f" -> {section.destination}" if section.destination else ""
-    return f"{section.action.capitalize()} {section.path}{moved} (+{outcome.added} -{outcome.removed})"
+    moved = f" -> {_told(section.destination)}" if section.destination else ""
+    return f"{section.action.capitalize()} {_told(section.path)}{moved} (+{outcome.added} -{outcome.removed})"
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
     section = outcome.section
-    result: dict[str, Any] = {"action": section.action, "path": section.path}
+    result: dict[str, Any] = {"action": section.action, "path": _told(section.path)}
     if section.destination:
-        result["moved_to"] = section.destination
+        result["moved_to"] = _told(section.destination)
     result |= {"added": outcome.added, "removed": outcome.removed}
     if outcome.data is not None:
         result["version"] = version_of(outcome.data)
@@ -104,6 +105,11 @@ def _result(outcome: Outcome) -> dict[str, Any]:
 
 def _diff(outcome: Outcome) -> list[str]:
     section = outcome.section
-    old = "/dev/null" if section.action == "add" else section.path
-    new = "/dev/null" if section.action == "delete" else section.destination or section.path
+    old = "/dev/null" if section.action == "add" else _told(section.path)
+    new = "/dev/null" if section.action == "delete" else _told(section.destination or section.path)
     return [f"--- {old}", f"+++ {new}", *outcome.diff]
+
+
+def _told(path: str) -> str:
+    """A path as the patch has it, unless that is in quotes with bytes which are no text."""
+    return path if path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path) else sendable(path)

@@ -8,10 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from tools_core import ToolError
 from tools_filesystem._attributes import keep_attributes
+from tools_filesystem._journal import identity
 from tools_filesystem._lock import hold
 from tools_filesystem._protected import OWN
-from tools_filesystem._rename import rename_new
+from tools_filesystem._rename import exchange, rename_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,12 +26,13 @@ def put(
     name: str,
     data: bytes | Callable[[int], int],
     replaced: os.stat_result | None,
-    before: Callable[[], object] | None = None,
+    before: Callable[[], os.stat_result] | None = None,
 ) -> os.stat_result:
     """Make `data` the content of `name` and return its new state; FileExistsError if it exists and `replaced` is None.
 
     `data` may be a function that fills a descriptor and returns the number of bytes. A file that is replaced keeps its
-    attributes; `before` is called just before that, and may raise. The folder is locked by this, if it was not before.
+    attributes. `before` is called just before that, and returns the state that may be replaced or raises: where the
+    system can exchange names, nothing else ever is. The folder is locked by this, if it was not before.
     """
     hold(folder)
     descriptor, temporary = _open_aside(folder, 0o666 if replaced is None else 0o600)
@@ -46,22 +49,51 @@ def put(
                 _link_aside(descriptor, folder)
                 temporary = _name_aside()
             if before is not None:
-                before()
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                _replace_checked(folder, temporary, name, before)
+            else:
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         elif temporary is None:
             _link(descriptor, folder, name)
         else:
             rename_new(folder, temporary, folder, name)
-        temporary = None
         with suppress(OSError):  # the file is there for all to see: an error would say that it is not
             os.fsync(folder)
             state = os.fstat(descriptor)  # the new name changed it
     finally:
-        os.close(descriptor)
         if temporary is not None:
-            with suppress(OSError):  # the next write removes it
-                os.unlink(temporary, dir_fd=folder)
+            _tidy(folder, temporary, descriptor, replaced)
+        os.close(descriptor)
     return state
+
+
+def _replace_checked(folder: int, temporary: str, name: str, before: Callable[[], os.stat_result]) -> None:
+    """Replace a file, and look at what was replaced: whoever came in between gets it back, and we a `conflict`."""
+    expected = before()
+    try:
+        if not exchange(folder, temporary, name):
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return
+    except FileNotFoundError:
+        before()  # says that it was deleted
+        raise
+    try:
+        is_expected = identity(os.stat(temporary, dir_fd=folder, follow_symlinks=False)) == identity(expected)
+    except BaseException:
+        exchange(folder, temporary, name)
+        raise
+    if not is_expected:
+        exchange(folder, temporary, name)
+        before()  # says that it was changed
+        raise ToolError(f"{name!r} was touched meanwhile by somebody else; nothing was changed: retry", "conflict")
+
+
+def _tidy(folder: int, name: str, new: int, replaced: os.stat_result | None) -> None:
+    """Remove what lies aside, be it the new file or the old one, and never what somebody else has put there."""
+    for _ in range(2):  # what cannot be done now is left to the next write
+        with suppress(OSError):
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if any(os.path.samestat(found, known) for known in (os.fstat(new), replaced) if known is not None):
+                os.unlink(name, dir_fd=folder)
 
 
 def _open_aside(folder: int, mode: int) -> tuple[int, str | None]:

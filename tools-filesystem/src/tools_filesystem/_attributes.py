@@ -1,54 +1,85 @@
-"""What a file keeps when its content is replaced: owner, mode, extended attributes, access lists."""
+"""What a file keeps when its content is replaced or copied: owner, mode, extended attributes, access lists."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-_ACCESS_LIST = "system.posix_acl_access"
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_ACCESS_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
 # What is bound to the very content, or gives it power.
 _NOT_KEPT = ("security.capability", "security.evm", "security.ima")
 # The system does not let this user copy it, or has no such thing.
 _PASSED_OVER = (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENODATA)
+_NO_SUCH_OWNER = (errno.EPERM, errno.EINVAL)  # the second is for a user that this container does not know
 
 
 def keep_attributes(folder: int, name: str, replaced: os.stat_result, new: int) -> None:
     """Give the file behind `new` what `name` has, as far as the system permits, and never a set-id bit."""
-    mode = stat.S_IMODE(replaced.st_mode) & 0o777
-    if not _keep_owner(replaced, new):
-        mode &= ~0o070 | (mode & 0o007) << 3  # another group than before gets no more than anybody
+    mode = _keep_owner(replaced, new)
     if hasattr(os, "listxattr"):  # Linux alone
         with suppress(FileNotFoundError):  # it was deleted meanwhile
-            _keep_extended(folder, name, new)
+            pinned = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)  # works for what must not be read
+            try:
+                _keep_extended(f"/proc/self/fd/{pinned}", new)
+            finally:
+                os.close(pinned)
     os.fchmod(new, mode)
 
 
-def _keep_owner(replaced: os.stat_result, new: int) -> bool:
-    """Whether the group is the same as before; only root may give a file away."""
+def copy_attributes(old: int, found: os.stat_result, new: int) -> None:
+    """Give a copy what the open file or folder `old` has, in the same way, and its times."""
+    mode = _keep_owner(found, new)
+    if hasattr(os, "listxattr"):  # Linux alone
+        _keep_extended(old, new)
+    os.fchmod(new, mode)
+    os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def copy_link_attributes(found: os.stat_result, folder: int, name: str) -> None:
+    """Give the copy of a link the owner and the times of the original, which is all that a link has."""
+    with _as_permitted():
+        os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.utime(name, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
+
+
+def _keep_owner(old: os.stat_result, new: int) -> int:
+    """Keep owner and group, where only root may give a file away; the mode that the file may have then."""
     own = os.fstat(new)
-    if own.st_uid != replaced.st_uid:
-        with suppress(PermissionError):
-            os.fchown(new, replaced.st_uid, -1)
-    if own.st_gid != replaced.st_gid:
-        with suppress(PermissionError):
-            os.fchown(new, -1, replaced.st_gid)
-    return os.fstat(new).st_gid == replaced.st_gid
+    if own.st_uid != old.st_uid:
+        with _as_permitted():
+            os.fchown(new, old.st_uid, -1)
+    if own.st_gid != old.st_gid:
+        with _as_permitted():
+            os.fchown(new, -1, old.st_gid)
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    if os.fstat(new).st_gid == old.st_gid:
+        return mode
+    return mode & (~0o070 | (mode & 0o007) << 3)  # another group than before gets no more than anybody
 
 
-def _keep_extended(folder: int, name: str, new: int) -> None:
-    pinned = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)  # works for what must not be read
+@contextmanager
+def _as_permitted() -> Generator[None]:
     try:
-        old = f"/proc/self/fd/{pinned}"
-        names = _extended_names(old)
-        for attribute in names:
-            if attribute not in _NOT_KEPT:
-                _copy(old, new, attribute)
-        if _ACCESS_LIST not in names and _ACCESS_LIST in _extended_names(new):
-            os.removexattr(new, _ACCESS_LIST)  # the folder gave it one
-    finally:
-        os.close(pinned)
+        yield
+    except OSError as error:
+        if error.errno not in _NO_SUCH_OWNER:
+            raise
+
+
+def _keep_extended(old: str | int, new: int) -> None:
+    names = _extended_names(old)
+    for attribute in names:
+        if attribute not in _NOT_KEPT:
+            _copy(old, new, attribute)
+    for attribute in _extended_names(new):
+        if attribute in _ACCESS_LISTS and attribute not in names:
+            os.removexattr(new, attribute)  # the folder gave it one
 
 
 def _extended_names(file: str | int) -> list[str]:
@@ -60,7 +91,7 @@ def _extended_names(file: str | int) -> list[str]:
         return []
 
 
-def _copy(old: str, new: int, attribute: str) -> None:
+def _copy(old: str | int, new: int, attribute: str) -> None:
     try:
         os.setxattr(new, attribute, os.getxattr(old, attribute))
     except OSError as error:

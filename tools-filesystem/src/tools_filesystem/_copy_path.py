@@ -8,14 +8,17 @@ from tools_core import Context, Result
 from tools_filesystem._entry import Entry, Source, lock
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
+from tools_filesystem._names import meant_place
 from tools_filesystem._relocate import check_free, copy_into, survey_copy
 
 
 class CopyPath(FileTool):
     """Copy a file, a link or a folder with all that is in it, inside the workspace.
 
-    Missing folders are made. The copy has the mode and the times of the original; links stay links. A file that
-    is there already is replaced only with overwrite=true, a folder never. Returns both paths and what was copied.
+    Missing folders are made. The copy has the mode (without set-id bits), the times, the extended attributes and
+    access lists, and where the system permits it the owner of the original; links stay links, and hard links become
+    files of their own. A file that is there already is replaced only with overwrite=true, a folder never. Returns
+    both paths and what was copied.
     Refuses pipes and devices, protected places such as .git and folders that hold them, and every path that leads
     out of the workspace.
     """
@@ -33,10 +36,10 @@ class CopyPath(FileTool):
         with (
             self.access(context) as access,
             explained(access, source),
-            Source(access.place(source), make=False) as old,
+            Source(meant_place(access, source), make=False) as old,
         ):
             old.state()
-            with explained(access, destination), Entry(access.place(destination, write=True)) as new:
+            with explained(access, destination), Entry(meant_place(access, destination, write=True)) as new:
                 lock(context, new)
                 replaces = new.found is not None
                 check_free(old, new, destination, overwrite=overwrite)

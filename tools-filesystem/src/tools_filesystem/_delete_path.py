@@ -11,6 +11,7 @@ from tools_filesystem._entry import Entry, lock, roots_of
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Stamp, ledger_of
+from tools_filesystem._names import meant_place
 from tools_filesystem._tree import Removal, Survey, open_folder_in
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class DeletePath(FileTool):
         with (
             self.access(context) as access,
             explained(access, path),
-            Entry(access.place(path, write=True), make=False) as entry,
+            Entry(meant_place(access, path, write=True), make=False) as entry,
         ):
             lock(context, entry)
             state = entry.state()

@@ -15,6 +15,7 @@ from tools_filesystem._edit._text_file import TextFile
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
+from tools_filesystem._names import meant_place
 from tools_filesystem._overwrite import check_version
 from tools_filesystem._read._version import check_unchanged, version_of
 from tools_filesystem._step import open_in
@@ -71,7 +72,7 @@ class EditFile(FileTool):
         with (
             self.access(context) as access,
             explained(access, path),
-            Target(access.place(path, write=True), make=False) as target,
+            Target(meant_place(access, path, write=True), make=False) as target,
         ):
             if not dry_run:
                 target.lock(context)
@@ -128,6 +129,8 @@ def _write(
     """Put the new content in place, and tell its state and version."""
     if version is None and file.size <= _SMALL:
         version = version_of(file.descriptor)
+    # What the version is of, and what was searched, must be one and the same.
+    check_unchanged(target.folder, target.name, file.path, file.found)
     made: str | None = None
 
     def fill(new: int) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FileInfo(FileTool):
-    """Tell what a path of the workspace is: type, size, times, permissions, owner, links and MIME type.
+    """Tell what a path of the workspace is: type, size, times, permissions, owner, group, links and MIME type.
 
     A link is described itself, with its target and what that is; a target outside the workspace is not looked at.
     With version=true also the version token of a file's content, which changes when the content does. Nothing but
@@ -94,14 +94,23 @@ def _of_stat(found: os.stat_result) -> dict[str, Any]:
     when = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000_000, UTC)
     facts = {"type": type_of(found.st_mode), "size": found.st_size, "modified": when.isoformat()}
     facts |= {"mode": f"{stat.S_IMODE(found.st_mode):04o}", "permissions": stat.filemode(found.st_mode)}
-    return facts | {"owner": _owner(found.st_uid), "group": found.st_gid, "hard_links": found.st_nlink}
+    return facts | {"owner": _user(found.st_uid), "group": _group(found.st_gid), "hard_links": found.st_nlink}
 
 
-def _owner(number: int) -> str:
+def _user(number: int) -> str:
     import pwd  # only POSIX has it
 
     try:
         return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _group(number: int) -> str:
+    import grp  # only POSIX has it
+
+    try:
+        return grp.getgrgid(number).gr_name
     except KeyError:
         return str(number)
 

@@ -266,7 +266,7 @@ def _restore(root: PinnedRoot, folder: int, step: Step) -> None:
     if step.old_identity is None:
         if is_ours:
             os.unlink(step.name, dir_fd=folder)
-    elif is_ours or there is None:
+    elif is_ours or (there is None and step.new_identity is None):  # else somebody has deleted it: no patch does
         check_writable(root, folder, step.name)  # a journal may be forged
         with suppress(FileNotFoundError):  # it was done before, or the patch had not come so far
             if is_ours:

@@ -10,6 +10,7 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._entry import Entry
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
+from tools_filesystem._names import meant_place
 from tools_filesystem._resolve import open_folder
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class MakeDirectory(FileTool):
         context: Context,
     ) -> Result:
         with self.access(context) as access, explained(access, path):
-            made = _make(access.place(path, write=True), path)
+            made = _make(meant_place(access, path, write=True), path)
         return Result.ok({"path": path, "created": made})
 
 

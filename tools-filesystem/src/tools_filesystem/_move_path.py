@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
@@ -10,6 +12,7 @@ from tools_filesystem._entry import Entry, lock, roots_of
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Stamp, ledger_of
+from tools_filesystem._names import meant_place
 from tools_filesystem._relocate import check_free, copy_into, put, survey_copy
 from tools_filesystem._tree import Removal, Survey
 
@@ -21,7 +24,8 @@ class MovePath(FileTool):
     """Move or rename a file, a link or a folder inside the workspace.
 
     Missing folders are made. A file that is there already is replaced only with overwrite=true, a folder never. A
-    link is moved itself, not what it points to. Returns both paths. Refuses the workspace itself, protected places
+    link is moved itself, not what it points to. To another file system it goes as a copy (see copy_path), which is
+    complete before the original is deleted. Returns both paths. Refuses the workspace itself, protected places
     such as .git and folders that hold them, and every path that leads out of the workspace.
     """
 
@@ -38,10 +42,10 @@ class MovePath(FileTool):
         with (
             self.access(context) as access,
             explained(access, source),
-            Entry(access.place(source, write=True), make=False) as old,
+            Entry(meant_place(access, source, write=True), make=False) as old,
         ):
             old.state()
-            with explained(access, destination), Entry(access.place(destination, write=True)) as new:
+            with explained(access, destination), Entry(meant_place(access, destination, write=True)) as new:
                 lock(context, old, new)
                 replaces = new.found is not None
                 check_free(old, new, destination, overwrite=overwrite)
@@ -64,7 +68,18 @@ def _move(access: Access, old: Entry, new: Entry, source: str, context: Context)
         # Another file system: the copy is complete before the original goes.
         survey_copy(old, new, source, context, access.workspace.protected, roots_of(access))
         copy_into(old, new, context)
+        _remove(old, source)
+
+
+def _remove(old: Entry, source: str) -> None:
+    """Delete what was copied; the copy is there by now, and stays."""
+    try:
         Removal().take(old.folder, old.name)
+    except OSError as error:
+        message = f"{source!r} was copied in full, but could not be deleted: {error.strerror} ({error.filename!r})"
+        raise ToolError(f"{message}; delete what is left of it", "execution_error") from error
+    with suppress(OSError):  # it is gone for all to see: an error would say that it is not
+        os.fsync(old.folder)
 
 
 def _record(access: Access, old: Entry, new: Entry, context: Context) -> None:

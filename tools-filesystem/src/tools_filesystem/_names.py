@@ -83,6 +83,35 @@ def find(access: Access, path: str, *, repair: bool = False) -> Found | None:
     return here
 
 
+def meant_place(access: Access, path: str, *, write: bool = False) -> Place:
+    r"""The place of what is to be changed: no name is repaired, but `\xNN` means the name with those bytes."""
+    place = access.place(path, write=write)
+    if "\\x" not in path and "'" not in path:
+        return place
+    parts: list[str] = []
+    for part in place.path.split("/"):
+        other = _unescaped(part)
+        is_other = other is not None and not _is_name(place, [*parts, part]) and _is_name(place, [*parts, other])
+        parts.append(other if other is not None and is_other else part)
+    return Place(place.root, "/".join(parts))
+
+
+def _is_name(place: Place, parts: list[str]) -> bool:
+    """Whether something has this name, be it a link to nowhere."""
+    below = Place(place.root, "/".join(parts))
+    try:
+        folder = open_folder(below.parent())
+    except OSError:
+        return False  # whoever asks comes to the same end, and says why
+    try:
+        os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
 def not_found(access: Access, path: str) -> str:
     """What to say of a path that does not exist: from which name on, and what may have been meant."""
     try:

@@ -58,13 +58,14 @@ def _denied(place: str, reason: str) -> ToolError:
 
 def _below(root: int, folder: int) -> list[str]:
     """The names that lead from the root to a folder, as they are at this moment."""
-    top, here = _real_path(root).rstrip("/"), _real_path(folder)
+    top, here = real_path(root).rstrip("/"), real_path(folder)
     if here != top and not here.startswith(f"{top}/"):
         raise OSError(errno.EXDEV, "leads out of the workspace", here)
     return here[len(top) :].split("/")[1:] if here != "/" else []
 
 
-def _real_path(descriptor: int) -> str:
+def real_path(descriptor: int) -> str:
+    """Where an open folder is at this moment."""
     if sys.platform == "darwin":
         from fcntl import F_GETPATH, fcntl  # POSIX alone
 

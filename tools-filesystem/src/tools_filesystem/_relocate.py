@@ -25,6 +25,9 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
     """Raise `conflict` unless the destination is free, or is to be replaced and can be."""
     state = source.state()
     if goal.found is None:
+        if path.endswith("/") and not source.is_folder:
+            message = f"{path!r} ends with a slash, but {source.name!r} is no folder; give its new path in full"
+            raise ToolError(message, "conflict")
         return
     if os.path.samestat(state, goal.found):
         raise ToolError(f"{path!r} is the same file already; choose another destination", "conflict")
@@ -42,11 +45,11 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
 
 def survey_copy(
     source: Entry, goal: Entry, path: str, context: Context, protected: frozenset[str],
-    untouchable: Collection[tuple[int, int]] = (),
+    roots: Collection[tuple[int, int]] = (),
 ) -> Survey:  # fmt: skip
     """Look at all that is to be copied; ToolError when it is too much, special, protected or holds its own goal."""
     inside = os.fstat(goal.folder)
-    survey = Survey(context, protected, {*untouchable, (inside.st_dev, inside.st_ino)}, MOST_COPIED)
+    survey = Survey(context, protected, roots, (inside.st_dev, inside.st_ino), MOST_COPIED)
     survey.add(source.folder, source.name, path)
     if survey.special is not None:
         raise SpecialFileError(survey.special)
@@ -84,7 +87,7 @@ def put(folder: int, name: str, goal: Entry) -> None:
 
 def _clear(folder: int, name: str) -> None:
     with suppress(FileNotFoundError):
-        Removal().take(folder, name)
+        Removal(own=True).take(folder, name)
 
 
 def _name_aside() -> str:

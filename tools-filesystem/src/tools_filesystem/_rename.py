@@ -1,4 +1,4 @@
-"""Giving an entry another name without ever replacing what has that name already."""
+"""Giving an entry another name without ever replacing what nobody has looked at."""
 
 from __future__ import annotations
 
@@ -10,24 +10,34 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-_NOREPLACE = 1
+_NOREPLACE, _EXCHANGE = 1, 2
 # The kernel, a filter of a container or the file system does not know the call.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
     """Rename; FileExistsError when the new name is taken, by whatever."""
-    if not _by_kernel(folder, name, to_folder, to_name):
+    if not _by_kernel(folder, name, to_folder, to_name, _NOREPLACE):
         _by_two_steps(folder, name, to_folder, to_name)
 
 
-def _by_kernel(folder: int, name: str, to_folder: int, to_name: str) -> bool:
+def rename_at_once(folder: int, name: str, to_name: str) -> bool:
+    """The same within a folder and in one step; False where the system cannot, and nothing was done."""
+    return _by_kernel(folder, name, folder, to_name, _NOREPLACE)
+
+
+def exchange(folder: int, name: str, other: str) -> bool:
+    """Exchange two names of a folder in one step; False where the system cannot, and nothing was done."""
+    return _by_kernel(folder, name, folder, other, _EXCHANGE)
+
+
+def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
     """Whether `renameat2` did it; OSError if it could have and did not."""
     libc = _libc()
     if libc is None:
         return False
     call, get_errno = libc
-    if call(folder, os.fsencode(name), to_folder, os.fsencode(to_name), _NOREPLACE) == 0:
+    if call(folder, os.fsencode(name), to_folder, os.fsencode(to_name), flag) == 0:
         return True
     code = get_errno()
     if code in _UNKNOWN:

@@ -8,6 +8,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
+from tools_core import ToolError
 from tools_filesystem._access import Place
 from tools_filesystem._journal import recover
 from tools_filesystem._lock import hold, release
@@ -58,7 +59,7 @@ class Target:
         for _ in range(_MOST_LINKS):
             where, _, self.name = path.rpartition("/")
             if self.name in ("", ".", ".."):
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+                raise no_file_name(path)
             self.folder = self._open_or_make(where or ".")
             check_writable(self._root, self.folder, self.name)
             self.found = _look(self.folder, self.name)
@@ -120,6 +121,12 @@ class Target:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._leave(unmake=kind is not None)
+
+
+def no_file_name(path: str) -> ToolError:
+    """What to say of a path that is no file's, whatever is there."""
+    message = f"{path!r} can only be a folder, because it ends with a slash, '.' or '..'"
+    return ToolError(f"{message}; end it with the name of the file", "not_a_file")
 
 
 def _look(folder: int, name: str) -> os.stat_result | None:

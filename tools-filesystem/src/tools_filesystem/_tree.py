@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._protected import is_protected
-from tools_filesystem._step import SpecialFileError, open_in
+from tools_filesystem._attributes import copy_attributes, copy_link_attributes
+from tools_filesystem._protected import is_protected, real_path
+from tools_filesystem._step import HAS_O_PATH, SpecialFileError, open_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,25 +23,29 @@ MOST_COPIED = 100_000
 MOST_BYTES = 1 << 30  # of one copy
 _DEEPEST = 200  # each level keeps a folder open
 _BLOCK = 1 << 20
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _REPOSITORY = {"HEAD", "objects", "refs"}
 
 
 class Survey:
     """What is in a tree, looked at before anything is done to it; ToolError for what must not be touched.
 
-    `entries` and `size` count the tree itself, too. `untouchable` are folders, by device and inode.
+    `entries` and `size` count the tree itself, too. `roots` are folders, by device and inode, that must not be in it.
+    `goal` is the folder that it is copied to; without one it is to go, and then it must not be a mount either.
     """
 
     def __init__(
         self,
         context: Context,
         protected: frozenset[str],
-        untouchable: Collection[tuple[int, int]] = (),
+        roots: Collection[tuple[int, int]] = (),
+        goal: tuple[int, int] | None = None,
         most: int = MOST_ENTRIES,
     ) -> None:
         self.context = context
         self.protected = protected
-        self.untouchable = untouchable
+        self.roots = roots
+        self.goal = goal
         self.most = most
         self.entries = self.size = 0
         self.special: str | None = None
@@ -53,7 +59,11 @@ class Survey:
             if not depth:
                 raise
             return  # gone meanwhile, which makes it no concern of ours
-        self._device = found.st_dev if depth == 0 else self._device
+        if depth == 0 and self.goal is None:
+            self._device = os.fstat(folder).st_dev
+            _check_mounts(folder, name, path)
+        elif depth == 0:
+            self._device = found.st_dev
         self._check(name, path, found, depth)
         if stat.S_ISREG(found.st_mode):
             self.size += found.st_size
@@ -68,10 +78,13 @@ class Survey:
             raise ToolError(f"there are more than {self.most} entries; work on smaller parts", "limit_exceeded")
         if depth > _DEEPEST:
             raise ToolError(f"{path!r} lies more than {_DEEPEST} folders deep; move it up first", "limit_exceeded")
-        if (found.st_dev, found.st_ino) in self.untouchable:
-            raise ToolError(f"{path!r} is a root of the workspace, or the place that it should go to", "denied")
-        if depth and found.st_dev != self._device:
-            raise ToolError(f"{path!r} is another file system, which is left alone", "denied")
+        if (found.st_dev, found.st_ino) in self.roots:
+            raise ToolError(f"{path!r} is a root of the workspace, which stays where it is", "denied")
+        if (found.st_dev, found.st_ino) == self.goal:
+            raise ToolError(f"the destination lies in {path!r}, which cannot go into itself", "conflict")
+        # Only folders tell: the files of an overlay may be said to be of the file systems below it.
+        if stat.S_ISDIR(found.st_mode) and found.st_dev != self._device:
+            raise _is_mount(path)
         if depth and is_protected([name], self.protected):
             raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
         if self.context.cancelled:
@@ -89,15 +102,37 @@ class Survey:
             os.close(inner)
 
 
-class Removal:
-    """Deletes entries, and counts them: what was deleted before an error stays so."""
+def _check_mounts(folder: int, name: str, path: str) -> None:
+    """ToolError when something is mounted there or below, also if it is from the same file system (Linux)."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            points = [_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), line.split(b" ", 5)[4]) for line in mounts]
+        here = os.fsencode(f"{real_path(folder).rstrip('/')}/{name}")
+    except OSError:
+        return  # macOS, whose mounts are file systems of their own
+    if any(point == here or point.startswith(here + b"/") for point in points):
+        raise _is_mount(path)
 
-    def __init__(self) -> None:
+
+def _is_mount(path: str) -> ToolError:
+    return ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
+
+
+class Removal:
+    """Deletes entries, and counts them: what was deleted before an error stays so.
+
+    What is our `own` is deleted also where its folders do not permit it to their owner.
+    """
+
+    def __init__(self, *, own: bool = False) -> None:
         self.entries = 0
+        self._own = own
 
     def take(self, folder: int, name: str) -> None:
         """Delete an entry of an open folder, and if that is a folder, all that is in it."""
         try:
+            if self._own:
+                _permit(folder, name)
             inner = open_folder_in(folder, name)
         except NotADirectoryError:
             os.unlink(name, dir_fd=folder)
@@ -112,7 +147,7 @@ class Removal:
 
 
 class Copy:
-    """Copies entries, with their modes and times and without set-id bits; never more than was announced."""
+    """Copies entries with their attributes, but without set-id bits; never more than was announced."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -128,7 +163,7 @@ class Copy:
             raise ToolError(f"there are more than {MOST_COPIED} entries; copy smaller parts", "limit_exceeded")
         if stat.S_ISLNK(found.st_mode):
             os.symlink(os.readlink(name, dir_fd=folder), to_name, dir_fd=to_folder)
-            os.utime(to_name, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=to_folder, follow_symlinks=False)
+            copy_link_attributes(found, to_folder, to_name)
         elif stat.S_ISDIR(found.st_mode):
             self._take_folder(folder, name, to_folder, to_name)
         elif stat.S_ISREG(found.st_mode):
@@ -144,7 +179,7 @@ class Copy:
             try:
                 for child in os.listdir(inner):
                     self.take(inner, child, to_inner, child)
-                _dress(to_inner, os.fstat(inner))
+                copy_attributes(inner, os.fstat(inner), to_inner)
             finally:
                 os.close(to_inner)
         finally:
@@ -158,7 +193,7 @@ class Copy:
             target = os.open(to_name, flags, 0o600, dir_fd=to_folder)
             try:
                 self._pour(source, target)
-                _dress(target, found)
+                copy_attributes(source, found, target)
             finally:
                 os.close(target)
         finally:
@@ -184,6 +219,21 @@ def open_folder_in(folder: int, name: str) -> int:
         raise
 
 
+def _permit(folder: int, name: str) -> None:
+    """Let the owner of a folder list and empty it; NotADirectoryError for anything else."""
+    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if not stat.S_ISDIR(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o700 == 0o700:
+        return
+    if not HAS_O_PATH:  # macOS, where a link itself can have a mode
+        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
+        return
+    pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        os.chmod(f"/proc/self/fd/{pinned}", 0o700)
+    finally:
+        os.close(pinned)
+
+
 def sync_file_system(descriptor: int) -> None:
     """Bring all of the descriptor's file system to the disk: of many files, that takes a tenth of the time."""
     import ctypes  # 5 ms, and only where it is used
@@ -194,8 +244,3 @@ def sync_file_system(descriptor: int) -> None:
     elif libc.syncfs(descriptor) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
-
-
-def _dress(descriptor: int, found: os.stat_result) -> None:
-    os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & 0o777)
-    os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))

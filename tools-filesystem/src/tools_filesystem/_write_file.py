@@ -10,6 +10,7 @@ from tools_filesystem._atomic import put
 from tools_filesystem._explain import explained
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
+from tools_filesystem._names import meant_place
 from tools_filesystem._overwrite import check_known, check_version
 from tools_filesystem._read._version import check_unchanged, version_of
 from tools_filesystem._step import check_regular
@@ -45,7 +46,7 @@ class WriteFile(FileTool):
         with (
             self.access(context) as access,
             explained(access, path),
-            Target(access.place(path, write=True)) as target,
+            Target(meant_place(access, path, write=True)) as target,
         ):
             target.lock(context)
             ledger, found = ledger_of(access, context), target.found
@@ -65,7 +66,7 @@ class WriteFile(FileTool):
 
 def _permission(
     target: Target, path: str, found: os.stat_result, ledger: Ledger, *, overwrite: bool, version: str | None
-) -> Callable[[], None] | None:
+) -> Callable[[], os.stat_result] | None:
     """What is to be checked once more just before the file is replaced; ToolError when it must not be."""
     if version is not None:
         check_version(target.folder, target.name, path, version)

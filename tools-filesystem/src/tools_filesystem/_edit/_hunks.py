@@ -50,7 +50,7 @@ def _grouped(file: TextFile, spans: Sequence[Span]) -> list[tuple[int, int, list
 
 
 def _lines_above(file: TextFile, position: int) -> int:
-    start = max(file.encoding.mark, position - _NEAR)
+    start = min(position, max(file.encoding.mark, position - _NEAR))  # a match may be the mark itself
     block = os.pread(file.descriptor, position - start, start)
     width, at = file.encoding.width, len(block)
     for _ in range(_CONTEXT + 1):

@@ -57,7 +57,17 @@ def near_miss(file: TextFile, old: str, new: str) -> str:
     if file.size > _LARGEST or len(old) > _LARGEST:
         return "grep finds what is there"
     text, _ = file.encoding.decode(os.pread(file.descriptor, file.size, 0))
-    return _as_differing(text, old) or _as_done(text, new) or _as_resembling(text, old)
+    hint = _as_shown(text, old, file.encoding.name) or _as_differing(text, old) or _as_done(text, new)
+    return hint or _as_resembling(text, old)
+
+
+def _as_shown(text: str, old: str, encoding: str) -> str | None:
+    """Where it is but for bytes that are no characters."""
+    at = text.find(old) if "\ufffd" in old else -1
+    if at < 0:
+        return None
+    line = text.count("\n", 0, at) + 1
+    return f"line {line} has bytes there that are not {encoding}, shown as '\ufffd': choose the text beside them"
 
 
 def _as_differing(text: str, old: str) -> str | None:

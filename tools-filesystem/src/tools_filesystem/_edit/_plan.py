@@ -74,6 +74,9 @@ def _spans(file: TextFile, edit: Edit) -> list[Span]:
         hint = near_miss(file, edit.old, edit.new)
         raise ToolError(f"{edit.label}old_string is not in {file.path!r}; {hint}", "conflict")
     new = {crlf: _encoded_new(file, edit, variant._replace(crlf=crlf)) for crlf in (False, True)}
+    if new[variant.crlf] == wanted:
+        problem = "new_string is what the file has there already, because its lines end with CRLF: nothing would change"
+        raise ToolError(edit.label + problem, "conflict")
     follows = "\n" in edit.new and "\n" not in edit.old  # nothing tells how its lines end, but those around it
     return [
         Span(at, at + len(wanted), new[file.ends_lines_with_crlf(at) if follows else variant.crlf])

@@ -42,7 +42,7 @@ class TextFile:
         return line_numbers(self.descriptor, positions, self.encoding)
 
     def other_encoding(self) -> Encoding | None:
-        """What the file is in when it has no mark and is not UTF-8 throughout; None when it is."""
+        """What the file is in when it has no mark and is not UTF-8; None when it is."""
         if not self._is_judged:
             self._other = self._judge()
             self._is_judged = True
@@ -58,8 +58,9 @@ class TextFile:
             try:
                 decoder.decode(block, final=not block or position + len(block) >= self.size)
             except UnicodeDecodeError:
-                if detect(block) == CP1252:  # as read_file names and shows it
-                    return CP1252
+                judged = detect(block)
+                if judged is not None:  # as read_file names and shows it; broken UTF-8 is UTF-8
+                    return CP1252 if judged == CP1252 else None
                 message = f"{self.path!r} is not UTF-8, and its encoding is not known"
                 raise ToolError(f"{message}: here old_string and new_string must be ASCII", "conflict") from None
             position += len(block) or self.size

@@ -130,7 +130,7 @@ class _Patched:
         if hunk.start is not None and hunk.start != first:
             self.shift = first - hunk.start
             self.notes.append(
-                f"{self.path}: the hunk of line {hunk.number} says line {hunk.start}; "
+                f"{self.path!r}: the hunk of line {hunk.number} says line {hunk.start}; "
                 f"it fits only at line {first}, where it was applied"
             )
         new = len(self.out) + bool(hunk.new)

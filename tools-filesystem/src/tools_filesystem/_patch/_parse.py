@@ -32,7 +32,8 @@ def parse(patch: str) -> list[Section]:
     elif any(line.startswith(("diff --git ", "--- ")) for line in lines):
         sections = parse_unified(lines)
     else:
-        raise ToolError(f"line {first + 1} of the patch is no beginning: {_FORMATS}", "validation_error")
+        message = f"line {first + 1} of the patch is no beginning: {_FORMATS}, without a fence or a command around it"
+        raise ToolError(message, "validation_error")
     if not sections:
         raise ToolError(f"the patch has no section: {_FORMATS}", "validation_error")
     return sections

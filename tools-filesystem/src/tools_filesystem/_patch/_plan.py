@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_core import ToolError
 from tools_filesystem._explain import explained
 from tools_filesystem._journal import recover
+from tools_filesystem._names import meant_place
 from tools_filesystem._patch._apply import Applied, apply_hunks
 from tools_filesystem._patch._spot import Spot, locate, read_spot
 from tools_filesystem._patch._transaction import Change
@@ -117,7 +118,7 @@ class PatchPlan:
         self.missing.update(dict.fromkeys(spot.to_make()))
 
     def _place(self, path: str) -> Place:
-        place = self.access.place(path, write=True)
+        place = meant_place(self.access, path, write=True)
         if self.root is None:
             recover(place.root)
             self.root = place.root

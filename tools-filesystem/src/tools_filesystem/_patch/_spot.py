@@ -12,6 +12,7 @@ from tools_filesystem._access import Place
 from tools_filesystem._protected import OWN, _below, check_writable, is_protected
 from tools_filesystem._resolve import open_folder
 from tools_filesystem._step import open_in
+from tools_filesystem._target import no_file_name
 
 if TYPE_CHECKING:
     from tools_filesystem._access import PinnedRoot
@@ -50,7 +51,7 @@ def locate(place: Place, *, follow: bool) -> Spot:
     for _ in range(_MOST_LINKS):
         where, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+            raise no_file_name(path)
         folder, missing = _deepest(root, where or ".")
         try:
             spot = _spot(root, folder, missing, name)

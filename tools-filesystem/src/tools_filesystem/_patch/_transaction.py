@@ -6,7 +6,7 @@ import errno
 import os
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from tools_core import ToolError
 from tools_filesystem._attributes import keep_attributes
@@ -14,7 +14,7 @@ from tools_filesystem._explain import explained
 from tools_filesystem._journal import Journal, Plan, Step, identity
 from tools_filesystem._ledger import Stamp
 from tools_filesystem._protected import JOURNAL, OWN, check_writable
-from tools_filesystem._rename import rename_new
+from tools_filesystem._rename import exchange, rename_at_once, rename_new
 from tools_filesystem._step import open_in
 
 if TYPE_CHECKING:
@@ -118,13 +118,16 @@ class _Commit:
                 self.folders.open(change.folder)
         self.folders.lock(self.context)
         for change in self.changes:
-            folder = self.folders.open(change.folder)
-            now = _look(folder, change.name)
-            if (now and Stamp.of(now)) != (change.found and Stamp.of(change.found)):
-                _changed_meanwhile(change)
-            # Where the clock of the file system is coarse, a change just now does not show in the stamp.
-            if change.content is not None and _content(folder, change.name) != change.content:
-                _changed_meanwhile(change)
+            with explained(self.access, change.path):
+                self._check(self.folders.open(change.folder), change)
+
+    def _check(self, folder: int, change: Change) -> None:
+        now = _look(folder, change.name)
+        if (now and Stamp.of(now)) != (change.found and Stamp.of(change.found)):
+            _changed_meanwhile(change)
+        # Where the clock of the file system is coarse, a change just now does not show in the stamp.
+        if change.content is not None and _content(folder, change.name) != change.content:
+            _changed_meanwhile(change)
 
     def _stage(self, change: Change, step: Step) -> Step:
         """Lay the new content aside, and keep the old."""
@@ -155,20 +158,42 @@ class _Commit:
         if (now and identity(now)) != step.old_identity:
             _changed_meanwhile(change)
         with explained(self.access, change.path):
-            if step.new_identity is None:
-                os.unlink(change.name, dir_fd=folder)
-                return None
-            if step.old_identity is None:
-                try:
-                    rename_new(folder, step.new, folder, change.name)
-                except FileExistsError:
-                    _changed_meanwhile(change)
-            else:
-                os.rename(step.new, change.name, src_dir_fd=folder, dst_dir_fd=folder)
+            try:
+                self._put(folder, change, step)
+            except (FileExistsError, FileNotFoundError):
+                _changed_meanwhile(change)
             return _look(folder, change.name)
 
+    def _put(self, folder: int, change: Change, step: Step) -> None:
+        if step.new_identity is None:
+            self._delete(folder, change, step)
+        elif step.old_identity is None:
+            rename_new(folder, step.new, folder, change.name)
+        else:
+            self._replace(folder, change, step)
 
-def _changed_meanwhile(change: Change) -> None:
+    def _replace(self, folder: int, change: Change, step: Step) -> None:
+        """Where the system can exchange names, what was replaced is looked at, and comes back if it is not ours."""
+        if not exchange(folder, step.new, change.name):
+            os.rename(step.new, change.name, src_dir_fd=folder, dst_dir_fd=folder)
+        elif not _is_old(folder, step.new, step):
+            exchange(folder, step.new, change.name)
+            _changed_meanwhile(change)
+
+    def _delete(self, folder: int, change: Change, step: Step) -> None:
+        if not rename_at_once(folder, change.name, step.new):
+            os.unlink(change.name, dir_fd=folder)
+        elif not _is_old(folder, step.new, step):
+            rename_new(folder, step.new, folder, change.name)
+            _changed_meanwhile(change)
+
+
+def _is_old(folder: int, name: str, step: Step) -> bool:
+    found = _look(folder, name)
+    return found is not None and identity(found) == step.old_identity
+
+
+def _changed_meanwhile(change: Change) -> NoReturn:
     verb = "appeared" if change.found is None else "was changed or removed"
     message = f"{change.path!r} {verb} meanwhile; nothing was changed: read it again, then retry"
     raise ToolError(message, "conflict")

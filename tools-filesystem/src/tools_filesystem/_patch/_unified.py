@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from tools_filesystem._patch._sections import Hunk, HunkBuilder, Section, refuse, shown
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _QUOTED = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
@@ -43,7 +47,18 @@ class _Files:
         self.renamed_to: str | None = None
         self.executable: bool | None = None
 
-    def strip_prefixes(self) -> None:
+    def settle_names(self) -> None:
+        """Take off git's prefixes; where there are lines about a rename, which have none, these must say the same."""
+        given = self.old, self.new
+        self._strip_prefixes()
+        renamed = self.renamed_from, self.renamed_to
+        if renamed == (None, None):
+            return
+        if None not in given and renamed not in (given, (self.old, self.new)):
+            self._refuse_contradiction()
+        self.old, self.new = renamed
+
+    def _strip_prefixes(self) -> None:
         """Take off git's `a/` and `b/`, only when both sides have theirs."""
         old, new = self.old, self.new
         if old is None or new is None:
@@ -58,6 +73,8 @@ class _Files:
             refuse(self.number, "the file has no name: '--- PATH' and '+++ PATH' come before the hunks")
         if old == new == _NOWHERE or not old or not new:
             refuse(self.number, "one of the two names must be a file of the workspace")
+        if self._contradicts(old, new):
+            self._refuse_contradiction()
         if self.is_new or old == _NOWHERE:
             return self._added(new, hunks)
         if self.is_deleted or new == _NOWHERE:
@@ -71,6 +88,15 @@ class _Files:
         if not hunks and moved is None and self.executable is None:
             refuse(self.number, "no hunk follows: '@@ -START,COUNT +START,COUNT @@', then its lines")
         return Section(self.number, "update", old, hunks, moved, self.executable)
+
+    def _contradicts(self, old: str, new: str) -> bool:
+        is_renamed = self.renamed_from is not None or self.renamed_to is not None
+        if self.is_new and (self.is_deleted or is_renamed or new == _NOWHERE or old not in (_NOWHERE, new)):
+            return True
+        return self.is_deleted and (is_renamed or old == _NOWHERE or new not in (_NOWHERE, old))
+
+    def _refuse_contradiction(self) -> NoReturn:
+        refuse(self.number, "its header lines contradict each other: is a file new, deleted or renamed, and which?")
 
     def _added(self, new: str, hunks: tuple[Hunk, ...]) -> Section:
         if len(hunks) > 1 or any(hunk.old for hunk in hunks):
@@ -89,9 +115,7 @@ class _Unified:
             self._git(files)
         if self._starts("--- "):
             self._names(files)
-        files.strip_prefixes()
-        if files.renamed_from is not None:  # these two are written without a prefix
-            files.old, files.new = files.renamed_from, files.renamed_to
+        files.settle_names()
         hunks: list[Hunk] = []
         while self._starts("@@"):
             hunks.append(self._hunk())
