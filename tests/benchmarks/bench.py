@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
 from tools_core import Result, tool
+from tools_shell import Repl
 
 ROUNDS = 9
 
@@ -209,6 +210,28 @@ def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     ]
 
 
+EVALUATE = """
+import os
+while data := os.read(0, 1000):
+    os.write(1, repr(eval(compile(data, "cell", "eval"))).encode())
+"""
+
+
+def sessions() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of what is asked of a Python that runs already."""
+    repl = Repl(sandbox="contained")
+    evaluator = subprocess.Popen([sys.executable, "-c", EVALUATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert evaluator.stdin is not None
+    assert evaluator.stdout is not None
+    given, taken = evaluator.stdin.fileno(), evaluator.stdout.fileno()
+
+    def bare() -> bytes:
+        os.write(given, b"1+1")
+        return os.read(taken, 1000)
+
+    return [("repl, warm / two pipes and eval", "100 us", lambda: repl.call({"code": "1+1"}), bare)]
+
+
 def timed(call: Callable[[], Any], count: int) -> float:
     start = time.perf_counter()
     for _ in range(count):
@@ -294,7 +317,8 @@ def show(what: str, target: str, ours: float, baseline: float, unit: str, scale:
 
 def main(words: list[str]) -> None:
     print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
-    for what, target, ours, baseline in calls():
+    is_wanted = not words or any(word in "repl, warm / two pipes and eval" for word in words)
+    for what, target, ours, baseline in [*calls(), *(sessions() if is_wanted else [])]:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:

@@ -5,7 +5,9 @@ import select
 
 import pytest
 
-from tools_shell import Bash
+from tools_core import ToolError
+from tools_shell import Bash, Sandbox
+from tools_shell._isolation import isolation_for
 
 
 @pytest.fixture
@@ -15,9 +17,19 @@ def root(tmp_path):
     return folder
 
 
+@pytest.fixture(params=["none", "contained", "landlock", "bubblewrap"])
+def level(request, root):
+    """Each rung of the ladder."""
+    try:
+        isolation_for(Sandbox(level=request.param), str(root))
+    except ToolError as error:
+        pytest.skip(f"this system does not have it: {error.message}")
+    return request.param
+
+
 @pytest.fixture
-def bash(root):
-    return Bash(str(root))
+def bash(root, level):
+    return Bash(str(root), sandbox=level)
 
 
 class Lifeline:
@@ -27,6 +39,19 @@ class Lifeline:
         os.mkfifo(path)
         self.path = path
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def wait_for(self, words):
+        """Until somebody has written these."""
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        seen = b""
+        while seen != words:
+            poll.poll()
+            try:
+                seen += os.read(self.descriptor, 4096)
+            except BlockingIOError:
+                continue
+            assert words.startswith(seen)
 
     def holders_are_gone(self):
         poll = select.poll()
@@ -38,7 +63,7 @@ class Lifeline:
 
 
 @pytest.fixture
-def lifeline(tmp_path):
-    held = Lifeline(tmp_path / "lifeline")
+def lifeline(root):
+    held = Lifeline(root / "lifeline")
     yield held
     os.close(held.descriptor)

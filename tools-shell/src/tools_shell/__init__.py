@@ -1,5 +1,83 @@
-"""Commands that always end, with output that is bounded and never lost."""
+"""Commands and code that always end, with output that is bounded and never lost.
 
-from tools_shell._bash import Bash
+Each name is loaded when it is first used: the process that supervises commands needs none of them.
+"""
 
-__all__ = ["Bash"]
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools_shell._bash import Bash
+    from tools_shell._job_input import JobInput
+    from tools_shell._job_list import JobList
+    from tools_shell._job_output import JobOutput
+    from tools_shell._job_start import JobStart
+    from tools_shell._job_stop import JobStop
+    from tools_shell._jobs import Jobs
+    from tools_shell._python import Python
+    from tools_shell._repl import Repl
+    from tools_shell._script._effects import Effects, effects_of
+    from tools_shell._script._parse import parse_script
+    from tools_shell._script._parts import Assignment, Expanded, Redirection, Script, SimpleCommand
+    from tools_shell._sessions import ShellSessions
+    from tools_shell._settings import Resources, Sandbox
+
+__all__ = [
+    "Assignment",
+    "Bash",
+    "Effects",
+    "Expanded",
+    "JobInput",
+    "JobList",
+    "JobOutput",
+    "JobStart",
+    "JobStop",
+    "Jobs",
+    "Python",
+    "Redirection",
+    "Repl",
+    "Resources",
+    "Sandbox",
+    "Script",
+    "ShellSessions",
+    "SimpleCommand",
+    "effects_of",
+    "parse_script",
+]
+
+_HOMES = {
+    "Assignment": "_script._parts",
+    "Bash": "_bash",
+    "Effects": "_script._effects",
+    "Expanded": "_script._parts",
+    "JobInput": "_job_input",
+    "JobList": "_job_list",
+    "JobOutput": "_job_output",
+    "JobStart": "_job_start",
+    "JobStop": "_job_stop",
+    "Jobs": "_jobs",
+    "Python": "_python",
+    "Redirection": "_script._parts",
+    "Repl": "_repl",
+    "Resources": "_settings",
+    "Sandbox": "_settings",
+    "Script": "_script._parts",
+    "ShellSessions": "_sessions",
+    "SimpleCommand": "_script._parts",
+    "effects_of": "_script._effects",
+    "parse_script": "_script._parse",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tools_shell' has no attribute {name!r}")
+    from importlib import import_module  # built in; needs no further module
+
+    value: object = getattr(import_module(f"tools_shell.{_HOMES[name]}"), name)
+    globals()[name] = value  # found directly from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,146 +3,145 @@
 from __future__ import annotations
 
 import functools
-import os
-import signal
-from typing import TYPE_CHECKING, Annotated, Any
+import time
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tools_core import Context, Limits, Result, Tool, ToolError
-from tools_shell._environment import clean_environment
-from tools_shell._process import GRACE, Ended, run
-from tools_shell._workspace import open_workdir
+from tools_core import Context, Limits, Result, ToolError
+from tools_shell._facts import ending, isolation_of, last_words, streams_of
+from tools_shell._run import limit_of, run
+from tools_shell._sessions import Sessions, ShellSessions, sessions_of
+from tools_shell._shell_program import check_script, encoded, script_arguments, shell_program, unstartable
+from tools_shell._shell_session import ShellSession
+from tools_shell._shell_tool import LONGEST, ShellTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
-_LONGEST = 600
-# What a caller must not rely on yet; it travels with every result.
-_ISOLATION = {"isolation": "none", "not_isolated": ["files", "network", "resources", "detached processes"]}
+    from tools_shell._bash_session import BashSession
+    from tools_shell._isolation import Isolation
+    from tools_shell._run import Ended
+    from tools_shell._secrets import Redactor
 
 
-class Bash(Tool):
+class Bash(ShellTool):
     """Run a bash script in the workspace and wait for its end.
 
-    Use it for programs, builds, tests, version control and pipelines. Returns stdout, stderr and exit_code;
-    an exit code other than 0 is a fact to read, not a failure of the tool. Of long output the first and the
-    last 64 KiB of each stream are kept. stdin is empty, nothing persists between calls but files, and
-    background processes are ended with the script. Refuses a workdir outside the workspace; a script that
-    runs past its timeout is ended.
+    Use it for programs, builds, tests, version control and pipelines. Returns stdout, stderr and exit_code; an exit
+    code other than 0 is a fact to read, not a failure of the tool. Of long output the first and the last 64 KiB of each
+    stream are kept. Nothing persists between calls but files, and what is started in the background is ended with the
+    script; in a `session` the folder, variables and functions are kept, and what runs in the background goes on, until
+    a script says `exit`. `isolation` says how far it was kept from the rest of the machine: in a sandbox files outside
+    the workspace are hidden or read-only, and there may be no network. Refuses a workdir outside the workspace; a
+    script that runs past its timeout is ended with all that it started, and in a session it is interrupted.
     """
 
-    destructive = True
-    open_world = True
-    requires_approval = True
-    tags = ("shell",)
-
     def __init__(
-        self, root: str | None = None, *, env: Mapping[str, str] | None = None, shell: str | None = None
+        self,
+        *args: Any,
+        shell: str | None = None,
+        most: int = 8,
+        idle: float = 1800,
+        busy: Literal["wait", "refuse"] = "wait",
+        **settings: Any,
     ) -> None:
-        """`env` is added to the clean environment; `shell` is a program that takes `-c -- script`."""
-        self._root = root
-        self._env = dict(env or {})
+        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash.
+
+        There are `most` sessions at most, the one used longest ago gives way; after `idle` seconds without use one may
+        be closed. `busy` says what becomes of a call for a session that another call uses.
+        """
+        super().__init__(*args, **settings)
         self._shell = shell
+        self._most = most
+        self._idle = idle
+        self._busy: Literal["wait", "refuse"] = busy
+        self._own = ShellSessions()
 
     def execute(
         self,
         command: Annotated[str, "The script, as you would type it into bash."],
-        timeout: Annotated[float, "Seconds that it may run.", Limits(ge=1, le=_LONGEST)] = 30,
+        timeout: Annotated[float, "Seconds that it may run.", Limits(ge=1, le=LONGEST)] = 30,
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
+        stdin: Annotated[str, "What the script reads from its standard input; empty without it."] = "",
+        env: Annotated[dict[str, str] | None, "Variables to add to the environment."] = None,
+        tty: Annotated[bool, "Run on a terminal, for programs that need one; stderr is then part of stdout."] = False,
+        session: Annotated[str, "The name of a session to run in; a new one is made when it is first used."] = "",
         *,
         context: Context,
     ) -> Result:
-        _check(command, workdir)
-        shell = self._shell or _default_shell()
-        with open_workdir(self._root, context, workdir) as directory:
+        check_script(command)
+        shell = shell_program(self._shell)
+        if session:
+            if tty:
+                raise ToolError("a session has no terminal: give either session or tty", "validation_error")
+            until = time.monotonic() + limit_of(timeout, context.remaining)
+            start = functools.partial(self._start, shell, context, workdir, env)
+            with self._session(session, until, context) as found:
+                try:
+                    return found.run(
+                        command,
+                        encoded(stdin),
+                        until,
+                        context,
+                        start,
+                        is_beginning=workdir != "." or bool(env),
+                        redactor=self.redactor,
+                    )
+                except OSError as error:
+                    raise unstartable(error, shell) from error
+        arguments = script_arguments(shell, command)
+        with self.prepared(context, workdir, arguments, env=env, has_stdin=bool(stdin), terminal=tty) as prepared:
             try:
                 ended = run(
-                    [shell, "-c", "--", command],
-                    environment={**clean_environment(), **self._env},
-                    directory=directory,
-                    limit=_limit(timeout, context.remaining),
+                    prepared,
+                    stdin=encoded(stdin),
+                    limit=limit_of(timeout, context.remaining),
                     cancelled=lambda: context.cancelled,
                 )
             except OSError as error:
-                raise _unstartable(error, shell) from error
-        return _result(ended)
+                raise unstartable(error, shell) from error
+        return _result(ended, prepared.isolation, self.redactor)
+
+    def close(self) -> None:
+        """End the tool's own sessions."""
+        self._own.close()
+
+    def _session(self, name: str, until: float, context: Context) -> AbstractContextManager[ShellSession]:
+        table = sessions_of(context, self._own).table(self.sessions_key(context), self._table)
+        return table.use(name, until - time.monotonic(), busy=self._busy, cancelled=lambda: context.cancelled)
+
+    def _table(self) -> Sessions[ShellSession]:
+        return Sessions(ShellSession, ShellSession.close, most=self._most, idle=self._idle)
+
+    def _start(self, shell: str, context: Context, workdir: str, env: Mapping[str, str] | None) -> BashSession:
+        from tools_shell._bash_session import BashSession  # needs what only POSIX has
+
+        with self.prepared(context, workdir, [shell], env=env) as prepared:
+            return BashSession(prepared)
 
 
-def _check(command: str, workdir: str) -> None:
-    if os.name != "posix":
-        message = "bash needs Linux or macOS: this system has no process groups to end a script by"
-        raise ToolError(message, "unavailable")
-    if not command.strip():
-        raise ToolError("command must not be empty: give the script to run", "validation_error")
-    if "\0" in command or "\0" in workdir:
-        raise ToolError("command and workdir must not contain NUL characters", "validation_error")
-
-
-@functools.cache
-def _default_shell() -> str:
-    import shutil  # once
-
-    return "/bin/bash" if os.access("/bin/bash", os.X_OK) else shutil.which("bash") or "/bin/sh"
-
-
-def _limit(timeout: float, remaining: float | None) -> float:
-    if remaining is None:
-        return timeout
-    # The caller stops waiting at its deadline: the output is worth more than the last moments of the script.
-    return min(timeout, max(remaining - 1.5 * GRACE, remaining / 2))
-
-
-def _unstartable(error: OSError, shell: str) -> ToolError:
-    import errno  # only for a failure
-
-    if error.errno == errno.E2BIG:
-        message = "command is too long for the system; write it to a file and run that"
-        return ToolError(message, "limit_exceeded")
-    return ToolError(f"{shell} cannot be started: {error.strerror}", "unavailable")
-
-
-def _result(ended: Ended) -> Result:
-    output = _output(ended)
+def _result(ended: Ended, isolated: Isolation, redactor: Redactor) -> Result:
+    facts = streams_of(ended.stdout, ended.stderr, redactor) | ending(ended.returncode, isolated.rung)
+    facts |= {"timed_out": ended.reason == "limit", "duration": round(ended.duration, 3), "isolation": isolated.rung}
+    isolation = isolation_of(isolated)
+    if ended.left_behind:
+        facts["background"] = "processes that the script left behind were ended"
+    if not ended.is_gone:
+        facts["survivors"] = "some processes could not be ended: they hang inside the kernel"
     if ended.reason is None:
-        return Result.ok(output, metadata=_ISOLATION)
+        return Result.ok(facts, metadata=isolation)
+    message, kind = _why(ended)
+    return Result.error(message + last_words(facts), type=kind, metadata={**facts, **isolation})
+
+
+def _why(ended: Ended) -> tuple[str, str]:
     seconds = f"{ended.duration:.1f} s"
     if ended.reason == "cancelled":
-        message, kind = f"the call was cancelled after {seconds} and the script was ended", "cancelled"
-    else:
+        return f"the call was cancelled after {seconds} and the script was ended", "cancelled"
+    if ended.reason == "limit":
         message = (
             f"the script did not end within its limit and was ended after {seconds}; "
-            f"give it a longer timeout (up to {_LONGEST}), or less to do"
+            f"give it a longer timeout (up to {LONGEST}), or less to do"
         )
-        kind = "timeout_error"
-    return Result.error(message + _last_words(output), type=kind, metadata={**output, **_ISOLATION})
-
-
-def _output(ended: Ended) -> dict[str, Any]:
-    """The facts; those that are rare are there only when they apply."""
-    streams = {"stdout": ended.stdout.text(), "stderr": ended.stderr.text()}
-    output: dict[str, Any] = {name: stream.text for name, stream in streams.items()}
-    code = ended.returncode
-    output["exit_code"] = code if code is not None and code >= 0 else None
-    if code is not None and code < 0:
-        output["signal"] = _signal_name(-code)
-    output["timed_out"] = ended.reason == "limit"
-    output["duration"] = round(ended.duration, 3)
-    if left_out := {name: stream.left_out for name, stream in streams.items() if stream.left_out}:
-        output["truncated_bytes"] = left_out
-    if invalid := [name for name, stream in streams.items() if not stream.is_utf8]:
-        output["not_utf8"] = invalid
-    if ended.held:
-        output["background"] = "processes that the script left behind were ended"
-    return output
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # real-time signals have no names
-        return f"signal {number}"
-
-
-def _last_words(output: Mapping[str, Any], limit: int = 1000) -> str:
-    """The end of what was written, since a model reads nothing but the message of an error."""
-    shown = [f"{name} ended with:\n{output[name][-limit:]}" for name in ("stdout", "stderr") if output[name]]
-    return "".join(f"\n{text}" for text in shown)
+        return message, "timeout_error"
+    return f"killed: {ended.reason} (after {seconds}); use less, or split the work", "limit_exceeded"

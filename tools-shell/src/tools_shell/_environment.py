@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LANGUAGE = (
     *(
@@ -20,9 +26,60 @@ _LANGUAGE = (
 _PLACE = ("COLORTERM", "HOME", "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER")
 _ALLOWED = frozenset(_LANGUAGE + _PLACE)
 
+# What runs code, or changes how a script is read, before its first command does.
+_OF_THE_LOADER = ("BASH_FUNC_", "DYLD_", "LD_")
+_OF_THE_SHELL = frozenset(
+    (
+        *("BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD"),
+        *("CDPATH", "ENV", "EXECIGNORE", "FPATH", "GCONV_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "HOSTALIASES", "IFS"),
+        *("LOCPATH", "NLSPATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "SHELLOPTS"),
+        *("TEXTDOMAIN", "TEXTDOMAINDIR", "ZDOTDIR"),
+    )
+)
+_MOST_ADDED = 100
+_LARGEST_ADDED = 32 * 1024
 
-def clean_environment() -> dict[str, str]:
-    """The variables of this process that say where and in which language, and none that say who may."""
-    kept = {name: os.environ[name] for name in _ALLOWED.intersection(os.environ)}
-    kept.setdefault("PATH", os.defpath)
+
+def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables of a host that say where and in which language, and none that say who may."""
+    kept = {name: host[name] for name in _ALLOWED.intersection(host)}
+    kept["PATH"] = _absolute(kept.get("PATH", "")) or os.defpath
     return kept
+
+
+def _absolute(path: str) -> str:
+    """Leave out what is relative to the folder of the script: a program there is no part of the system."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
+
+
+def changes_the_shell(name: str) -> bool:
+    """Whether a variable of this name acts on the loader of programs or on the shell itself."""
+    return name in _OF_THE_SHELL or name.startswith(_OF_THE_LOADER)
+
+
+def is_variable_name(name: str) -> bool:
+    return name.isascii() and name.isidentifier()
+
+
+def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a model adds to a command's environment; raises `ToolError` for what may not be.
+
+    A variable can do no more than the script itself, but it would do so before the script is judged.
+    """
+    if len(variables) > _MOST_ADDED or sum(map(_length, variables.items())) > _LARGEST_ADDED:
+        message = f"env holds too much: at most {_MOST_ADDED} variables of {_LARGEST_ADDED // 1024} KiB together"
+        raise ToolError(f"{message}; write the data to a file", "limit_exceeded")
+    for name, value in variables.items():
+        if not is_variable_name(name):
+            message = f"env: {name!r} is no name of a variable; use letters, digits and _"
+            raise ToolError(message, "validation_error")
+        if "\0" in value:
+            raise ToolError(f"env: the value of {name} must not contain NUL characters", "validation_error")
+        if changes_the_shell(name):
+            message = f"env: {name} changes the shell or the loader of programs; set it inside the script if it must be"
+            raise ToolError(message, "denied")
+    return dict(variables)
+
+
+def _length(item: tuple[str, str]) -> int:
+    return len(item[0]) + len(item[1].encode(errors="surrogatepass"))

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from tools_shell._secrets import Redactor
 
 KEEP = 64 * 1024  # bytes of the head, and as many of the tail, of one stream
 _MOST_CHUNKS = 64  # many small ones would take more memory than what is in them
 
 
 class Text(NamedTuple):
-    """A stream as text; `left_out` counts the bytes of it that are not shown."""
+    r"""A stream as text; `left_out` counts the bytes of it that are not shown.
+
+    Bytes that are no UTF-8 are shown as `\xNN`, and where there are such, a backslash that was written in front of an
+    `x` as `\x5c`: put a byte for each `\xNN`, and it is as it was written.
+    """
 
     text: str
     left_out: int
@@ -43,26 +50,34 @@ class Kept:
         if len(self._tail) > _MOST_CHUNKS:
             self._tail = deque([b"".join(self._tail)])
 
-    def text(self) -> Text:
-        """Decode what was kept; where bytes are missing, a line in between says how many."""
+    def text(self, redactor: Redactor | None = None) -> Text:
+        """Decode what was kept, without secrets; where bytes are missing, a line in between says how many."""
         head, tail = bytes(self._head), b"".join(self._tail)
         if len(head) + len(tail) == self.size:
-            whole, is_utf8 = _decode(head + tail)
-            return Text(whole, 0, is_utf8)
-        head = head[: len(head) - _split_at_end(head)]
-        tail = tail[-KEEP:]
-        tail = tail[_split_at_start(tail) :]
+            whole = head + tail
+            text, is_utf8 = _decode(redactor.clean(whole, begins=True, ends=True) if redactor else whole)
+            return Text(text, 0, is_utf8)
+        head, after = _cut(head, len(head) - _split_at_end(head))
+        start = len(tail) - KEEP
+        before, tail = _cut(tail, start + _split_at_start(tail[start : start + 4]))
         left_out = self.size - len(head) - len(tail)
+        if redactor:
+            head = redactor.clean(head, after=after, begins=True)
+            tail = redactor.clean(tail, before, ends=True)
         first, first_ok = _decode(head)
         last, last_ok = _decode(tail)
         return Text(f"{first}\n[... {left_out} bytes left out ...]\n{last}", left_out, first_ok and last_ok)
+
+
+def _cut(data: bytes, at: int) -> tuple[bytes, bytes]:
+    return data[:at], data[at:]
 
 
 def _decode(data: bytes) -> tuple[str, bool]:
     try:
         return data.decode(), True
     except UnicodeDecodeError:
-        return data.decode(errors="replace"), False
+        return data.replace(b"\\x", b"\\x5cx").decode(errors="backslashreplace"), False
 
 
 def _split_at_end(data: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Ending what left the process group: who carries the job's mark in its environment is part of it."""
+"""Finding what left the process group: who carries the job's mark in its environment is part of it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ import signal
 _ROUNDS = 20  # one that forks while it is looked for is found in a later round
 
 
-def end_marked(mark: str) -> None:
-    """Kill every process whose environment has the entry `mark`; does nothing where there is no /proc.
+def end_marked(mark: str, *, spare: int = 0) -> None:
+    """Kill every process but `spare` whose environment has the entry `mark`.
 
-    It finds a child that made a session of its own or was adopted by init; one that emptied its environment
-    gets away.
+    It finds a child that made a session of its own or was adopted by init; one that emptied its environment gets away,
+    and so does everything where there is no /proc.
     """
-    entry = os.fsencode(mark)
     for _ in range(_ROUNDS):
-        if not [pid for pid in _processes() if _end_if_marked(pid, entry)]:
+        if not signal_marked(mark, signal.SIGKILL, spare=spare):
             return
+
+
+def signal_marked(mark: str, number: int, *, spare: int = 0) -> int:
+    """Send a signal to every process but `spare` that has the mark; returns how many there were."""
+    entry = os.fsencode(mark)
+    return sum(_signal_if_marked(pid, entry, number) for pid in _processes() if pid != spare)
 
 
 def _processes() -> list[int]:
@@ -27,7 +32,7 @@ def _processes() -> list[int]:
         return []
 
 
-def _end_if_marked(pid: int, entry: bytes) -> bool:
+def _signal_if_marked(pid: int, entry: bytes, number: int) -> bool:
     if not _has(pid, entry):
         return False
     try:
@@ -37,7 +42,7 @@ def _end_if_marked(pid: int, entry: bytes) -> bool:
     try:
         if not _has(pid, entry):  # asked again, now that the number cannot pass to another process unnoticed
             return False
-        signal.pidfd_send_signal(process, signal.SIGKILL)
+        signal.pidfd_send_signal(process, number)
     except OSError:
         return False
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
 
@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
 
+class Place(NamedTuple):
+    """A folder of the workspace: a descriptor that stays on it whatever is renamed, its path, and the workspace's."""
+
+    directory: int
+    path: str
+    root: str
+
+
 @contextmanager
-def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[str]:
-    """Yield a path that leads to `workdir` and to nothing else, whatever is renamed meanwhile.
+def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[Place]:
+    """Open the folder `workdir`; ToolError when it is none, or outside the workspace.
 
     It is opened first and judged by what was opened, so a link that is swapped in between gains nothing.
     """
@@ -28,10 +36,11 @@ def open_workdir(setting: str | None, context: Context, workdir: str) -> Generat
     try:
         folder = _open(workdir, "workdir", root)
         try:
-            if not _is_inside(_real_path(folder), _real_path(root)):
+            place = Place(folder, _real_path(folder), _real_path(root))
+            if not _is_inside(place.path, place.root):
                 message = f"workdir {workdir!r} is outside the workspace; give a folder inside it, like '.'"
                 raise ToolError(message, "denied")
-            yield f"/proc/self/fd/{folder}" if hasattr(os, "O_PATH") else _real_path(folder)
+            yield place
         finally:
             os.close(folder)
     finally:

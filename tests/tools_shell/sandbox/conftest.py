@@ -1,0 +1,289 @@
+"""Commands on one rung of the ladder, as root and as an ordinary user, and attacks from there on what is beside."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tools_shell._supervisor._syscalls import NUMBERS
+
+if sys.platform == "linux":
+    from tools_shell._supervisor._landlock import abi
+
+IS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+NOBODY = 65534
+USERS = [0, NOBODY] if IS_ROOT else [os.geteuid() if hasattr(os, "geteuid") else 0]
+# One that an ordinary user can run, too: that of the tests may be in root's home.
+PYTHON = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
+
+# Host and leader in one: becomes the user, finds the rung, confines itself and becomes the command.
+HOST = """
+import ctypes, json, os, re, shutil, subprocess, sys
+from tools_shell import _command, _isolation, _settings
+from tools_shell._supervisor import _confine, _landlock
+said = json.load(sys.stdin)
+os.dup2(said["stdin"], 0)
+os.close(said["stdin"])
+if os.geteuid() != said["user"]:
+    for number in (1, 2):
+        os.fchown(number, said["user"], said["user"])
+    os.setgroups([])
+    os.setresgid(said["user"], said["user"], said["user"])
+    os.setresuid(said["user"], said["user"], said["user"])
+    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as a process that was started by that user
+os.environ.update(said["host"])
+sandbox = _settings.Sandbox(**said["settings"])
+known = [*_isolation.candidates(sandbox, said["root"]), _isolation.Isolation(rung="none", missing=())]
+rung, _, proc = said["rung"].partition(" with the shared ")
+isolation = next(
+    found for found in known if found.rung == rung and (not proc or found.bubblewrap.proc == "shared")
+)
+command = _command.Command(
+    said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
+    terminal=said["terminal"], extra=said["extra"],
+)
+wrapped = isolation.wrap(command, said["temporary"])
+os.chdir(said["workdir"])
+if wrapped.policy is not None:
+    _confine.confine(json.loads(json.dumps(wrapped.policy)))
+os.execve(wrapped.arguments[0], wrapped.arguments, wrapped.environment)
+"""
+
+# Runs each attack in a child and in a folder of its own, and says how far it got.
+ATTACKS = """
+import ctypes, errno, fcntl, json, mmap, os, signal, socket, stat, sys
+OUT, ROOT, BYSTANDER = os.environ["OUT"], os.environ["ROOT"], int(os.environ["BYSTANDER"])
+OLD, NUMBERS = os.uname().machine == "x86_64", json.loads(os.environ["NUMBERS"])
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    if getattr(libc, name)(*arguments) == -1:
+        raise OSError(ctypes.get_errno(), name)
+def system(name, *arguments):
+    call("syscall", NUMBERS[name], *arguments)
+def attempt(place, body):
+    os.mkdir(place)
+    os.chdir(place)
+    open("mine", "w").close()
+    try:
+        exec(body, globals())
+    except OSError as error:
+        return "refused " + errno.errorcode.get(error.errno, str(error.errno))
+    return "done"
+for name, body in json.loads(os.environ["ATTACKS"]).items():
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        try:
+            said = attempt(os.urandom(4).hex(), body)
+        except BaseException as error:
+            said = f"broken {error!r}"
+        os.write(theirs, said.encode())
+        os._exit(0)
+    os.close(theirs)
+    print(json.dumps([name, open(ours).read()]), flush=True)
+    os.wait()
+"""
+
+
+class Ran(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Place:
+    """A folder with a workspace, and things beside it that a command must not touch."""
+
+    def __init__(self, user):
+        self.user, self.python = user, PYTHON
+        self.folder = Path(tempfile.mkdtemp(prefix="ask-tools-test-"))
+        self.root, self.outside = self.folder / "root", self.folder / "outside"
+        self.home, self.temporary, self.shown = self.folder / "home", self.folder / "temporary", self.folder / "shown"
+        for path in (self.root, self.outside, self.outside / "empty", self.home / ".ssh", self.temporary, self.shown):
+            path.mkdir(parents=True)
+        for path in (self.root / "mine", self.outside / "file", self.home / ".ssh" / "canary", self.shown / "file"):
+            path.write_text("canary")
+        self.folder.chmod(0o755)
+        for path in (self.folder, *self.folder.rglob("*")) if user != os.geteuid() else ():
+            os.chown(path, user, user)
+        # It does not take this signal: whether one has arrived can be seen.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])
+        self.bystander = subprocess.Popen(
+            ["/bin/cat"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"SECRET": "canary"},
+            cwd=self.outside,
+            **as_user(user),
+        )
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # Its environment is there to be read only when it runs.
+        self.bystander.stdin.write(b"x")
+        self.bystander.stdin.flush()
+        self.bystander.stdout.read(1)
+
+    def close(self):
+        self.bystander.kill()
+        self.bystander.communicate()
+        shutil.rmtree(self.folder)
+
+    def state(self):
+        """All that is outside of the workspace, in words to compare."""
+        beside = (self.outside, self.home, self.shown)
+        return {
+            str(path): (path.lstat().st_mode, path.is_file() and path.read_text())
+            for folder in beside
+            for path in (folder, *folder.rglob("*"))
+        }
+
+    def run(self, rung, *arguments, extra=(), terminal=False, stdin=None, environment=None, host=None, **settings):
+        """Run a command on a rung, as the tool would."""
+        if reason := why_not(rung, self.user):
+            pytest.skip(reason)
+        workdir = settings.pop("workdir", str(self.root))
+        source = os.memfd_create("stdin")
+        said = {
+            "user": self.user,
+            "rung": rung,
+            "root": settings.pop("root", str(self.root)),
+            "workdir": workdir,
+            "arguments": arguments,
+            "temporary": str(self.temporary),
+            "terminal": terminal,
+            "extra": list(extra),
+            "settings": settings,
+            "stdin": source if stdin is None else stdin,
+            "host": host or {},
+            "environment": {
+                "PATH": "/usr/local/bin:/usr/bin:/bin",
+                "HOME": str(self.home),
+                "LANG": "C.UTF-8",
+                "OUT": str(self.outside),
+                "ROOT": str(self.root),
+                "BYSTANDER": str(self.bystander.pid),
+                **(environment or {}),
+            },
+        }
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", HOST],
+                input=json.dumps(said),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+                pass_fds=(said["stdin"], *extra),
+            )
+        finally:
+            os.close(source)
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    def attack(self, rung, attacks, *, environment=None, **more):
+        """Run attacks, blocks of Python, and return what became of each."""
+        told = {
+            "ATTACKS": json.dumps(attacks),
+            "NUMBERS": json.dumps(NUMBERS[os.uname().machine]),
+            **(environment or {}),
+        }
+        ran = self.run(rung, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
+        said = dict(json.loads(line) for line in ran.stdout.splitlines())
+        assert said.keys() == attacks.keys(), ran.stderr
+        return said
+
+    def refuses(self, rung, attacks, **more):
+        """Whether every attack is refused; those that are not are shown."""
+        others = {
+            name: how for name, how in self.attack(rung, attacks, **more).items() if not how.startswith("refused")
+        }
+        assert others == {}
+        return True
+
+
+@functools.cache
+def why_not(rung, user):
+    """What this machine lacks for a rung."""
+    if rung == "landlock":
+        return None if abi() else "this kernel has no Landlock"
+    if rung == "none":
+        return None
+    if not shutil.which("bwrap"):
+        return "bubblewrap is not installed"
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "/bin/true"]
+    ended = subprocess.run(words, capture_output=True, check=False, cwd="/", **as_user(user))
+    return "this system allows no user namespaces" if ended.returncode else None
+
+
+def as_user(user):
+    return {"user": user, "group": user, "extra_groups": []} if user != os.geteuid() else {}
+
+
+@pytest.fixture(params=USERS, ids=lambda user: "root" if user == 0 else "user")
+def place(request):
+    made = Place(request.param)
+    yield made
+    made.close()
+
+
+# Inside containers there may be no /proc of its own to be had.
+@pytest.fixture(params=["bubblewrap", "bubblewrap with the shared /proc", "landlock"])
+def rung(request):
+    return request.param
+
+
+class Listeners:
+    """Sockets of every kind outside of a sandbox; what arrives there got out."""
+
+    def __init__(self, place):
+        self.tcp, self.udp = socket.socket(), socket.socket(type=socket.SOCK_DGRAM)
+        self.tcp.bind(("127.0.0.1", 0))
+        self.udp.bind(("127.0.0.1", 0))
+        self.stream, self.letters = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.abstract = socket.socket(socket.AF_UNIX)
+        name = f"ask-tools-{os.urandom(8).hex()}"
+        self.abstract.bind(f"\0{name}")
+        for kind in ("stream", "letters"):
+            path = place.outside / kind
+            getattr(self, kind).bind(str(path))
+            path.chmod(0o777)
+        for listener in (self.tcp, self.stream, self.abstract):
+            listener.listen(64)
+        for listener in (self.tcp, self.udp, self.stream, self.letters, self.abstract):
+            listener.setblocking(False)
+        tcp, udp = self.tcp.getsockname()[1], self.udp.getsockname()[1]
+        self.environment = {"TCP": str(tcp), "UDP": str(udp), "ABSTRACT": name}
+
+    def arrived(self):
+        """The kinds at which something did."""
+        kinds = {
+            **dict.fromkeys(("tcp", "stream", "abstract"), lambda listener: listener.accept()[0].close()),
+            **dict.fromkeys(("udp", "letters"), lambda listener: listener.recv(10)),
+        }
+        found = set()
+        for kind, take in kinds.items():
+            try:
+                take(getattr(self, kind))
+            except BlockingIOError:
+                continue
+            found.add(kind)
+        return found
+
+    def close(self):
+        for listener in (self.tcp, self.udp, self.stream, self.letters, self.abstract):
+            listener.close()
+
+
+@pytest.fixture
+def listeners(place):
+    made = Listeners(place)
+    yield made
+    made.close()

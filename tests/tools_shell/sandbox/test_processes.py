@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sandboxes are for Linux")
+
+OTHERS = {
+    "trace": "call('ptrace', 16, BYSTANDER, None, None)",
+    "read its memory": "open(f'/proc/{BYSTANDER}/mem', 'rb')",
+    "read its memory by a call": "system('process_vm_readv', BYSTANDER, None, 0, None, 0, 0)",
+    "read its environment": "open(f'/proc/{BYSTANDER}/environ').read()",
+    "look at its folder": "os.listdir(f'/proc/{BYSTANDER}/cwd/')",
+    "look at its files": "os.readlink(f'/proc/{BYSTANDER}/fd/0')",
+    "take its files": "system('pidfd_getfd', os.pidfd_open(BYSTANDER), 0, 0)",
+    "compare with it": "system('kcmp', BYSTANDER, BYSTANDER, 1, 0, 0)",
+    "limit it": "call('prlimit', BYSTANDER, 7, (ctypes.c_ulong * 2)(8, 8), None)",
+    "pin it": "os.sched_setaffinity(BYSTANDER, {0})",
+    "reschedule it": "os.sched_setscheduler(BYSTANDER, os.SCHED_BATCH, os.sched_param(0))",
+    "slow it down": "os.setpriority(os.PRIO_PROCESS, BYSTANDER, 19)",
+    "stop it by a descriptor": "signal.pidfd_send_signal(os.pidfd_open(BYSTANDER), signal.SIGCONT)",
+    "end it": "os.kill(BYSTANDER, signal.SIGTERM)",
+}
+
+
+def facts(pid):
+    return (
+        Path(f"/proc/{pid}/limits").read_text(),
+        os.getpriority(os.PRIO_PROCESS, pid),
+        os.sched_getaffinity(pid),
+        os.sched_getscheduler(pid),
+    )
+
+
+def answers(bystander):
+    bystander.stdin.write(b"y")
+    bystander.stdin.flush()
+    return bystander.stdout.read(1) == b"y"
+
+
+def test_processes_outside_are_neither_read_nor_touched(place, rung):
+    before = facts(place.bystander.pid)
+    assert place.refuses(rung, OTHERS)
+    assert facts(place.bystander.pid) == before
+    assert answers(place.bystander)
+
+
+def test_the_same_succeeds_without_a_sandbox(place):
+    said = place.attack("none", OTHERS)
+    assert {name: how for name, how in said.items() if how != "done"}.keys() <= {"read its memory by a call"}
+    place.bystander.wait(10)
+
+
+def test_the_environment_of_who_started_it_is_unreadable(place, rung):
+    read = {str(pid): f"open('/proc/{pid}/environ').read()" for pid in (os.getpid(), os.getppid())}
+    assert place.refuses(rung, read)
+    assert "canary" not in place.run(rung, "/bin/sh", "-c", "cat /proc/*/environ", host={"SECRET": "canary"}).stdout
+
+
+def pending(pid):
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("ShdPnd:")[2].split()[0], 16)
+
+
+def test_a_signal_to_all_reaches_nobody_outside(place, rung):
+    # Who does not ask for this signal ignores it: a sandbox that does not hold must not cost the machine anything.
+    place.run(rung, place.python, "-c", "import os, signal; os.kill(-1, signal.SIGURG)")
+    assert pending(place.bystander.pid) == 0
+    os.kill(place.bystander.pid, signal.SIGURG)
+    assert pending(place.bystander.pid) == 1 << (signal.SIGURG - 1)
+
+
+def test_no_capability_is_left_and_none_is_gained(place, rung):
+    ran = place.run(rung, "/bin/cat", "/proc/self/status")
+    status = dict(line.split(":\t", 1) for line in ran.stdout.splitlines())
+    assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert status["Uid"].split() == [str(place.user)] * 4
+
+
+SHARED = {"shmget": (64,), "semget": (1,), "msgget": ()}
+
+
+def test_memory_that_others_share_is_out_of_reach(place, rung):
+    libc, key = ctypes.CDLL(None), 0x41534B00 + os.getpid()
+    numbers = {name: getattr(libc, name)(key, *size, 0o1777) for name, size in SHARED.items()}
+    attacks = {name: f"call({name!r}, {', '.join(map(str, (key, *size, 0)))})" for name, size in SHARED.items()}
+    try:
+        assert set(place.attack("none", attacks).values()) == {"done"}
+        assert place.refuses(rung, attacks)
+    finally:
+        libc.shmctl(numbers["shmget"], 0, None)
+        libc.semctl(numbers["semget"], 0, 0)
+        libc.msgctl(numbers["msgget"], 0, None)
+
+
+@pytest.fixture
+def terminals(place):
+    pairs = [os.openpty() for _ in range(2)]
+    for _, end in pairs:
+        if place.user != os.geteuid():
+            os.fchown(end, place.user, place.user)
+    yield [end for _, end in pairs]
+    for descriptor in (descriptor for pair in pairs for descriptor in pair):
+        os.close(descriptor)
+
+
+def test_nothing_is_typed_into_the_terminal(place, rung, terminals):
+    for code in (0x5412, 0x541C):
+        for high in (0, 1 << 32):
+            attack = {"type": f"call('ioctl', 0, ctypes.c_ulong({code | high}), b'x')"}
+            assert place.attack(rung, attack, terminal=True, stdin=terminals[0]) == {"type": "refused EPERM"}
+
+
+def test_its_own_terminal_can_be_opened_by_its_name_but_no_other(place, rung, terminals):
+    mine, other = terminals
+    assert place.refuses(rung, {"other": f"open({os.ttyname(other)!r}, 'rb')"}, terminal=True, stdin=mine)
+    assert place.run(rung, "/bin/sh", "-c", "test -t 0 && : < /proc/self/fd/0", terminal=True, stdin=mine).code == 0

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tools_core import ToolError
+from tools_shell._command import Command
+from tools_shell._isolation import candidates, isolation_for
+from tools_shell._settings import Resources, Sandbox
+
+IS_LINUX = sys.platform == "linux"
+linux = pytest.mark.skipif(not IS_LINUX, reason="sandboxes are for Linux")
+PRIVILEGES = ("privileges",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
+OUTSIDE = ("files", "network", "signals", "processes", *PRIVILEGES)
+
+
+def rungs():
+    """Those that there are on this machine, with what each does not give."""
+    words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/true"]
+    if shutil.which("bwrap") and subprocess.run(words, capture_output=True, check=False).returncode == 0:
+        yield "bubblewrap", ()
+    if IS_LINUX:
+        from tools_shell._supervisor._landlock import abi
+
+        if abi():
+            yield "landlock", ("file metadata", *(("signals",) if abi() < 6 else ()), "process list")
+    yield "contained", OUTSIDE
+
+
+def test_no_level_but_a_sandbox_promises_anything(root):
+    none, contained = (isolation_for(Sandbox(level=level), str(root)) for level in ("none", "contained"))
+    assert (none.rung, none.missing) == ("none", (*OUTSIDE, "detached processes"))
+    assert (contained.rung, contained.missing) == ("contained", OUTSIDE)
+
+
+def test_a_command_without_a_sandbox_is_as_it_was(root):
+    isolation = isolation_for(Sandbox(level="contained"), str(root))
+    command = Command(["/bin/true", "x"], {"A": "1"}, -1, str(root), isolation, Resources())
+    assert isolation.wrap(command)[:3] == (["/bin/true", "x"], {"A": "1"}, None)
+
+
+@linux
+@pytest.mark.parametrize("level", ["sandboxed", "required"])
+def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
+    best = next(rungs())
+    if best[0] == "contained":
+        pytest.skip("this kernel has no sandbox")
+    found = isolation_for(Sandbox(level=level), str(root))
+    assert (found.rung, found.missing) == best
+
+
+@linux
+def test_without_bubblewrap_the_next_rung_is_found(root, monkeypatch):
+    monkeypatch.setenv("PATH", str(root))
+    found = isolation_for(Sandbox(), str(root))
+    assert (found.rung, found.missing) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
+
+
+@linux
+def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch):
+    fake = tmp_path / "bwrap"
+    for script in ("exit 1", 'test "$1" = --version && echo 0.8.0'):
+        fake.write_text(f"#!/bin/sh\n{script}\n")
+        fake.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        assert isolation_for(Sandbox(readable=(root,)), str(root)).rung != "bubblewrap"
+
+
+@linux
+def test_what_was_found_is_the_same_for_all_threads_and_is_tried_out_once(root):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(isolation_for(Sandbox(), str(root)))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(one) for one in found}) == 1
+    assert len(found) == 8
+
+
+@linux
+@pytest.mark.parametrize("name", ["readable", "writable"])
+def test_a_named_path_that_is_not_there_is_said_to_be_missing(root, name):
+    with pytest.raises(ToolError, match=r"/nothing.*does not exist") as raised:
+        isolation_for(Sandbox(**{name: ("/nothing",)}), str(root))
+    assert raised.value.type == "not_found"
+
+
+@linux
+def test_where_the_workspace_is_everything_files_are_not_kept(root):
+    assert all(found.missing[0] == "files" for found in candidates(Sandbox(), "/"))
+
+
+# A kernel without Landlock, as far as this process can tell: the three calls are answered with "not implemented".
+BARE = """
+import json, os, struct, sys
+from tools_core import ToolError
+from tools_shell import Sandbox
+from tools_shell._isolation import isolation_for
+from tools_shell._supervisor._seccomp import install
+from tools_shell._supervisor._system import gain_nothing
+steps = [(0x20, 0, 0, 0), *((0x15, 0, 1, number) if step == 0 else (0x06, 0, 0, 0x50000 | 38)
+         for number in (444, 445, 446) for step in (0, 1)), (0x06, 0, 0, 0x7FFF0000)]
+gain_nothing()
+install(b"".join(struct.pack("<HBBI", *step) for step in steps))
+os.environ["PATH"] = "/nothing"
+found = isolation_for(Sandbox(), sys.argv[1])
+said = [found.rung, found.missing]
+try:
+    isolation_for(Sandbox(level="required"), sys.argv[1])
+except ToolError as error:
+    said += [error.type, str(error)]
+print(json.dumps(said))
+"""
+
+
+@linux
+def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_with_what_would_help(root):
+    ran = subprocess.run(
+        [sys.executable, "-c", BARE, str(root)], capture_output=True, text=True, check=False, timeout=60
+    )
+    rung, missing, kind, message = json.loads(ran.stdout or f'"{ran.stderr}"')
+    assert (rung, tuple(missing), kind) == ("contained", OUTSIDE, "unavailable")
+    assert "bubblewrap: it is not installed" in message
+    assert "Linux 5.13" in message
+
+
+@linux
+@pytest.mark.skipif(not PRIVILEGES, reason="only root can give a workspace away")
+def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_a_sandbox(root):
+    os.chown(root, 65534, 65534)
+    root.chmod(0o700)
+    with pytest.raises(ToolError, match="belong to another user"):
+        isolation_for(Sandbox(level="required"), str(root))

@@ -1,0 +1,723 @@
+"""Background jobs: followed from a cursor, fed, waited for, stopped, and ended with their owner on every rung."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tools_core import Context
+from tools_shell import JobInput, JobList, JobOutput, Jobs, JobStart, JobStop
+
+
+class Conversation:
+    """An owner of jobs, and what it may do; `level` is that of what it starts."""
+
+    def __init__(self, root, level, most=32, **settings):
+        self.jobs = Jobs(most=most)
+        self.context = Context(state={"shell_jobs": self.jobs}, workspace=root)
+        self._start = JobStart(sandbox=level, **settings)
+
+    def try_start(self, command, **arguments):
+        return self._start.call({"command": command, **arguments}, self.context)
+
+    def start(self, command, **arguments):
+        return _ok(self.try_start(command, **arguments))["id"]
+
+    def try_output(self, id, **arguments):
+        return JobOutput().call({"id": id, **arguments}, self.context)
+
+    def output(self, id, **arguments):
+        return _ok(self.try_output(id, **arguments))
+
+    def end_of(self, id, **arguments):
+        """What there is to say when the job has ended."""
+        facts = self.output(id, until_end=True, wait=60, **arguments)
+        assert facts["status"] == "ended"
+        return facts
+
+    def try_input(self, id, text="", **arguments):
+        return JobInput().call({"id": id, "text": text, **arguments}, self.context)
+
+    def input(self, id, text="", **arguments):
+        return _ok(self.try_input(id, text, **arguments))
+
+    def stop(self, id, **arguments):
+        return _ok(JobStop().call({"id": id, **arguments}, self.context))
+
+    def list(self):
+        return _ok(JobList().call({}, self.context))
+
+
+def _ok(result):
+    assert result.is_ok, result.error_message
+    return result.output
+
+
+@pytest.fixture
+def on(root, level):
+    """A conversation on each rung."""
+    conversation = Conversation(root, level)
+    with conversation.jobs:
+        yield conversation
+
+
+@pytest.fixture
+def here(root):
+    """A conversation, for what has nothing to do with rungs."""
+    conversation = Conversation(root, "contained")
+    with conversation.jobs:
+        yield conversation
+
+
+# ------------------------------------------------------------------------------------------------ start and output
+
+
+def test_a_job_goes_on_in_the_background_and_tells_its_end(on, level):
+    result = on.try_start("echo begun; read line; echo got $line; exit 3", stdin=True, name="reader")
+    assert result.output["isolation"] == result.metadata["isolation"]
+    assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
+    id = result.output["id"]
+    facts = on.output(id, wait_for="begun")
+    assert (facts["output"], facts["status"], "exit_code" in facts) == ("begun\n", "running", False)
+    on.input(id, "this\n")
+    facts = on.end_of(id, cursor=facts["next_cursor"])
+    assert (facts["output"], facts["exit_code"]) == ("got this\n", 3)
+
+
+def test_every_result_says_how_isolated_the_job_is(on):
+    known = on.try_start("sleep 900").metadata
+    assert on.try_output("job-1").metadata == known
+    assert JobStop().call({"id": "job-1"}, on.context).metadata == known
+
+
+def test_a_signal_is_told_by_its_name(on):
+    assert on.end_of(on.start("kill -KILL $$"))["signal"] == "SIGKILL"
+
+
+def test_whoever_reads_on_from_the_next_cursor_gets_everything_once(here):
+    id = here.start("seq 20000")
+    here.end_of(id)
+    cursor, parts, has_more = 0, [], True
+    while has_more:
+        facts = here.output(id, cursor=cursor, limit=1000)
+        assert facts["cursor"] == cursor
+        assert len(facts["output"]) <= 1000
+        parts.append(facts["output"])
+        cursor, has_more = facts["next_cursor"], facts["next"].startswith("there is more")
+    assert "".join(parts) == "".join(f"{number}\n" for number in range(1, 20001))
+    assert facts["next"] == "this is all: the job has ended"
+
+
+def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(here):
+    id = here.start("printf 0123456789")
+    here.end_of(id)
+    assert [here.output(id)["output"] for _ in range(2)] == ["0123456789"] * 2
+    assert here.output(id, cursor=-3)["output"] == "789"
+    assert here.output(id, cursor=4, limit=16)["output"] == "456789"
+    beyond = here.output(id, cursor=99)
+    assert (beyond["output"], beyond["cursor"], beyond["next_cursor"]) == ("", 10, 10)
+
+
+def test_of_more_than_is_kept_the_last_is_there_and_the_rest_is_counted(here):
+    id = here.start("seq 500000")
+    facts = here.end_of(id, limit=64)
+    whole = "".join(f"{number}\n" for number in range(1, 500001))
+    assert facts["skipped_bytes"] == facts["cursor"] >= len(whole) - (1 << 20)
+    assert facts["output"] == whole[facts["cursor"] :][:64]
+    assert here.output(id, cursor=-7)["output"] == "500000\n"
+
+
+def test_what_is_left_of_a_character_whose_beginning_is_not_kept_is_skipped(here):
+    id = here.start("yes '€€' | tr -d '\\n' | head -c 1200000")
+    facts = here.end_of(id, limit=60)
+    assert (facts["output"], "not_utf8" in facts) == ("€" * 20, False)
+    assert facts["skipped_bytes"] == facts["cursor"]
+    assert facts["cursor"] % 3 == 0
+
+
+def test_with_keep_all_nothing_is_skipped(here):
+    id = here.start("seq 500000", keep_all=True)
+    here.end_of(id)
+    facts = here.output(id, limit=16)
+    assert (facts["output"], "skipped_bytes" in facts) == ("1\n2\n3\n4\n5\n6\n7\n8\n", False)
+    assert here.output(id, cursor=-7)["output"] == "500000\n"
+
+
+def test_each_stream_can_be_read_alone_and_both_in_the_order_of_arrival(here):
+    script = "for n in 1 2 3; do echo out $n; read line; echo err $n >&2; read line; done"
+    id = here.start(script, stdin=True)
+    for n in (1, 2, 3):
+        for word in (f"out {n}", f"err {n}"):
+            assert here.output(id, wait_for=word)["found"] == word
+            here.input(id, "\n")
+    here.end_of(id)
+    assert here.output(id)["output"] == "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
+    assert here.output(id, stream="stdout")["output"] == "out 1\nout 2\nout 3\n"
+    assert here.output(id, stream="stderr")["output"] == "err 1\nerr 2\nerr 3\n"
+    assert here.output(id, stream="stderr", cursor=12, wait=0)["output"] == "err 2\nerr 3\n"
+
+
+@pytest.mark.parametrize("stream", ["both", "stdout"])
+def test_a_character_is_never_torn_apart_by_a_limit(here, stream):
+    id = here.start("printf 'x'; yes '€' | head -100 | tr -d '\\n'; echo e >&2")
+    here.end_of(id)
+    cursor, parts = 0, []
+    while (facts := here.output(id, cursor=cursor, limit=17, stream=stream))["output"]:
+        assert "not_utf8" not in facts
+        parts.append(facts["output"])
+        cursor = facts["next_cursor"]
+    assert "".join(parts).replace("e\n", "") == "x" + "€" * 100
+
+
+def test_a_character_that_comes_in_two_pieces_is_read_as_one(here):
+    id = here.start(r"printf 'a\xe2'; read line; printf '\x82'; echo other >&2; read line; printf '\xacb'", stdin=True)
+    assert here.output(id, wait_for="a")["output"] == "a"
+    here.input(id, "\n")
+    here.output(id, wait_for="other")
+    here.input(id, "\n")
+    facts = here.end_of(id)
+    assert (facts["output"], "not_utf8" in facts) == ("aother\n€b", False)
+
+
+def test_bytes_that_are_not_utf8_are_shown_and_flagged_and_control_sequences_are_kept(here):
+    facts = here.end_of(here.start(r"printf 'caf\xe9 \x1b[31mred\x1b[0m\r'"))
+    assert (facts["output"], facts["not_utf8"]) == ("caf\\xe9 \x1b[31mred\x1b[0m\r", True)
+
+
+def test_a_cursor_inside_a_character_says_what_it_skipped(here):
+    id = here.start("printf '€uro'")
+    here.end_of(id)
+    facts = here.output(id, cursor=1)
+    assert (facts["output"], facts["skipped_bytes"], facts["cursor"]) == ("uro", 2, 3)
+
+
+def test_what_a_job_leaves_behind_is_ended_with_it(on, lifeline):
+    id = on.start(f"exec 9> {lifeline.path}; setsid sleep 900 & sleep 900 & echo done")
+    facts = on.end_of(id)
+    assert (facts["output"], facts["exit_code"]) == ("done\n", 0)
+    assert facts["background"]
+    assert lifeline.holders_are_gone()
+
+
+def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
+    id = on.start(f"exec 9> {lifeline.path}; echo so far; sleep 900 & sleep 900", timeout=0.5)
+    facts = on.end_of(id)
+    assert (facts["output"], facts["limit"]) == ("so far\n", "time limit 0.5 s")
+    assert lifeline.holders_are_gone()
+
+
+def test_a_developer_may_set_the_longest_time_of_all_jobs(root):
+    conversation = Conversation(root, "none", longest=0.5)
+    with conversation.jobs:
+        assert conversation.try_start(":", timeout=1).error_type == "limit_exceeded"
+        assert conversation.end_of(conversation.start("sleep 900"))["limit"] == "time limit 0.5 s"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        pytest.param({"command": " "}, "validation_error", id="blank"),
+        pytest.param({"command": "a\0b"}, "validation_error", id="NUL"),
+        pytest.param({"command": ":", "timeout": 0}, "validation_error", id="no time"),
+        pytest.param({"command": ":", "workdir": ".."}, "denied", id="outside"),
+        pytest.param({"command": ":", "workdir": "missing"}, "not_found", id="no folder"),
+        pytest.param({"command": f": {'x' * 200_000}"}, "limit_exceeded", id="too long for the system"),
+    ],
+)
+def test_what_cannot_be_started_leaves_no_job(here, arguments, kind):
+    assert here.try_start(**arguments).error_type == kind
+    assert here.list() == []
+
+
+def test_a_shell_that_is_not_there_is_told(root):
+    conversation = Conversation(root, "none", shell="/missing/bash")  # noqa: S604 - a tool's own setting
+    assert conversation.try_start(":").error_type == "unavailable"
+
+
+def test_the_environment_is_clean_and_can_be_added_to(on, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    facts = on.end_of(on.start("env", env={"COLOR": "green"}))
+    assert "canary" not in facts["output"]
+    assert "COLOR=green\n" in facts["output"]
+
+
+# ------------------------------------------------------------------------------------------------------- secrets
+
+
+SECRET = "hunter2-hunter2-hunter2"  # noqa: S105 - a sample
+
+
+def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        id = conversation.start(f"printf 'before {SECRET} after'")
+        conversation.end_of(id)
+        for limit in range(16, 40):
+            cursor, parts = 0, []
+            while (facts := conversation.output(id, cursor=cursor, limit=limit))["next_cursor"] > cursor:
+                parts.append(facts["output"])
+                cursor = facts["next_cursor"]
+            assert not any(SECRET[n : n + 4] in "".join(parts) for n in range(len(SECRET) - 3))
+            assert "".join(parts).startswith("before ")
+            assert "".join(parts).endswith(" after")
+
+
+def test_a_secret_that_comes_in_two_pieces_is_not_shown(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        id = conversation.start(f"printf 'begun {SECRET[:12]}'; read line; printf '{SECRET[12:]} end'", stdin=True)
+        first = conversation.output(id, wait_for="begun")
+        conversation.input(id, "\n")
+        rest = conversation.end_of(id, cursor=first["next_cursor"])
+        shown = first["output"] + rest["output"]
+        assert not any(SECRET[n : n + 4] in shown for n in range(len(SECRET) - 3))
+        assert shown.startswith("begun ")
+        assert shown.endswith(" end")
+
+
+def test_what_only_begins_like_a_secret_is_shown_when_that_is_known(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        id = conversation.start(f"printf 'begun {SECRET[:6]}'; read line; printf 'ing'", stdin=True)
+        first = conversation.output(id, wait_for="begun")
+        assert first["output"] == "begun "
+        conversation.input(id, "\n", end=True)
+        assert conversation.end_of(id, cursor=first["next_cursor"])["output"] == f"{SECRET[:6]}ing"
+
+
+def test_a_secret_cannot_be_guessed_by_waiting_for_it(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        id = conversation.start(f"echo key={SECRET}")
+        conversation.end_of(id)
+        for guess in ("key=h", SECRET, SECRET[3:9]):
+            assert conversation.output(id, wait_for=guess)["found"] is None
+        assert conversation.output(id, wait_for="key=")["found"].startswith("key=")
+
+
+# ------------------------------------------------------------------------------------------------------- waiting
+
+
+def test_without_a_wait_the_answer_is_what_there_is(here):
+    id = here.start("sleep 900")
+    facts = here.output(id)
+    assert (facts["output"], facts["status"]) == ("", "running")
+
+
+def test_a_wait_ends_with_the_first_output(here):
+    id = here.start("read line; echo $line; sleep 900", stdin=True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(here.output, id, wait=60)
+        here.input(id, "hello\n")
+        assert waiting.result()["output"] == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "regex", "found"),
+    [
+        pytest.param("a.c", False, None, id="a text is no pattern"),
+        pytest.param("a.c", True, "  abc on port 8080", id="a pattern"),
+        pytest.param(r"port \d+$", True, "  abc on port 8080", id="the end of a line"),
+        pytest.param(r"^\s+a", True, "  abc on port 8080", id="the beginning of a line"),
+        pytest.param("first\n  abc", False, "first\n  abc on port 8080", id="a text over two lines"),
+        pytest.param("first.*abc", True, None, id="a pattern stays in its line"),
+        pytest.param("80", False, "  abc on port 8080", id="a part of a line"),
+    ],
+)
+def test_what_is_waited_for_is_found_with_its_line(here, pattern, regex, found):
+    id = here.start("echo first; echo '  abc on port 8080'; echo last")
+    facts = here.output(id, wait_for=pattern, regex=regex)
+    assert facts["found"] == found
+    assert facts["status"] == "ended" or found is not None
+
+
+def test_a_text_that_comes_in_pieces_is_found(here):
+    id = here.start("printf 'serv'; read line; printf 'er rea'; read line; echo dy; sleep 900", stdin=True)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(here.output, id, wait_for="server ready", wait=60)
+        for seen in ("serv", "server rea"):
+            assert here.output(id, wait_for=seen)["found"]
+            here.input(id, "\n")
+        assert waiting.result()["found"].startswith("server rea")
+
+
+def test_what_is_waited_for_may_come_after_much_else(here):
+    id = here.start("seq 200000; echo the end of it; sleep 900")
+    facts = here.output(id, wait_for="the end", wait=60, limit=16)
+    assert facts["found"] == "the end of it"
+    assert here.output(id, cursor=-14)["output"] == "the end of it\n"
+
+
+def test_only_what_follows_the_cursor_counts(here):
+    id = here.start("echo one; echo two")
+    here.end_of(id)
+    assert here.output(id, wait_for="one", cursor=4)["found"] is None
+    assert here.output(id, wait_for="two", cursor=4)["found"] == "two"
+
+
+def test_a_wait_for_what_never_comes_ends_with_the_job_or_by_its_limit(here):
+    assert here.output(here.start("echo other"), wait_for="this", wait=60)["found"] is None
+    facts = here.output(here.start("echo other; sleep 900"), wait_for="this", wait=0.3)
+    assert (facts["found"], facts["status"]) == (None, "running")
+
+
+def test_a_regular_expression_needs_an_engine_that_cannot_be_kept_busy(here, monkeypatch):
+    id = here.start("echo hello")
+    assert here.try_output(id, wait_for="(", regex=True).error_type == "validation_error"
+    assert here.try_output(id, wait_for=r"(a)\1", regex=True).error_type == "validation_error"
+    monkeypatch.setitem(sys.modules, "re2", None)
+    refused = here.try_output(id, wait_for="h.*", regex=True)
+    assert refused.error_type == "unavailable"
+    assert "tools-shell[re2]" in refused.error_message
+    assert here.output(id, wait_for="hello")["found"] == "hello"
+
+
+def test_a_cancelled_wait_ends_at_once_with_what_is_there(here):
+    id = here.start("echo so far; sleep 900")
+    here.output(id, wait_for="so far")
+    inner = here.context.for_call()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(JobOutput().call, {"id": id, "until_end": True, "wait": 600}, inner)
+        inner.cancel()
+        assert waiting.result(30).output["output"] == "so far\n"
+
+
+def test_a_wait_is_over_before_the_caller_stops_to_listen(here):
+    id = here.start("echo so far; sleep 900")
+    context = Context(state=here.context.state, timeout=1)
+    facts = _ok(JobOutput().call({"id": id, "until_end": True, "wait": 600}, context))
+    assert (facts["output"], facts["status"]) == ("so far\n", "running")
+
+
+def test_waiting_readers_disturb_nobody(here):
+    id = here.start("read line; echo $line", stdin=True)
+    other = here.start("echo other")
+    with ThreadPoolExecutor(16) as pool:
+        waiting = [pool.submit(here.output, id, until_end=True, wait=60) for _ in range(16)]
+        assert here.end_of(other)["output"] == "other\n"
+        assert here.output(id)["status"] == "running"
+        here.input(id, "now\n")
+        assert [found.result()["output"] for found in waiting] == ["now\n"] * 16
+
+
+# --------------------------------------------------------------------------------------------------------- input
+
+
+def test_input_goes_in_and_ends_when_it_is_told_to(on):
+    id = on.start("cat; echo ended", stdin=True)
+    assert on.input(id, "grün\n")["written_bytes"] == 6
+    assert on.output(id, wait_for="grün")["status"] == "running"
+    assert on.input(id, "last", end=True)["written_bytes"] == 4
+    assert on.end_of(id)["output"] == "grün\nlastended\n"
+
+
+def test_without_stdin_it_is_empty_and_takes_no_input(on):
+    id = on.start("cat; echo ended; sleep 900")
+    assert on.output(id, wait_for="ended")["output"] == "ended\n"
+    refused = on.try_input(id, "hello\n")
+    assert refused.error_type == "unavailable"
+    assert "stdin" in refused.error_message
+
+
+def test_input_that_ended_or_is_nothing_is_refused(here):
+    id = here.start("cat > /dev/null; sleep 900", stdin=True)
+    assert here.try_input(id).error_type == "validation_error"
+    assert here.try_input(id, keys=["enter"]).error_type == "unavailable"
+    here.input(id, end=True)
+    assert here.try_input(id, "more").error_type == "unavailable"
+    here.stop(id, grace=0)
+    assert "has ended" in here.try_input(id, "more").error_message
+
+
+def test_what_a_job_does_not_take_in_time_is_counted_and_can_be_sent_again(here, root):
+    os.mkfifo(root / "go")
+    id = here.start("read line < go; wc -c", stdin=True)
+    text = "€" * 100_000
+    facts = here.input(id, text, wait=0.2)
+    written = facts["written_bytes"]
+    assert 0 < written < 300_000
+    assert facts["unwritten_bytes"] == 300_000 - written
+    assert written % 3 == 0  # whole characters
+    (root / "go").write_text("\n")
+    assert here.input(id, text[written // 3 :], end=True, wait=60)["written_bytes"] == 300_000 - written
+    assert here.end_of(id)["output"].strip() == "300000"
+
+
+def test_a_job_that_closes_its_input_says_so(here):
+    id = here.start("exec <&-; echo closed; sleep 900", stdin=True)
+    here.output(id, wait_for="closed")
+    facts = here.input(id, "hello")
+    assert (facts["written_bytes"], facts["unwritten_bytes"]) == (0, 5)
+    assert "takes no more" in facts["next"]
+
+
+def test_the_texts_of_two_writers_never_mix(here, root):
+    os.mkfifo(root / "go")
+    id = here.start("read line < go; tr -s a-c", stdin=True)
+    here.input(id, "c" * 300_000, wait=0)  # so that nothing more goes in
+    with ThreadPoolExecutor(2) as pool:
+        writing = [pool.submit(here.input, id, letter * 1_000_000, wait=60) for letter in "ab"]
+        (root / "go").write_text("\n")
+        assert [found.result()["written_bytes"] for found in writing] == [1_000_000] * 2
+    here.input(id, end=True)
+    assert here.end_of(id)["output"] in {"cab", "cba"}
+
+
+# ------------------------------------------------------------------------------------------------------ terminals
+
+
+def test_with_tty_it_runs_on_a_terminal_that_takes_lines_and_keys(on):
+    id = on.start("test -t 0 && test -t 2 && echo ready; cat; echo ended", tty=True)
+    on.output(id, wait_for="ready")
+    on.input(id, "typed", keys=["enter"])
+    on.output(id, wait_for="typed\r\ntyped")
+    on.input(id, "more\n", end=True)
+    assert on.end_of(id)["output"].endswith("more\r\nmore\r\nended\r\n")
+
+
+def test_ctrl_c_interrupts_what_runs_on_a_terminal(on):
+    id = on.start("trap 'echo interrupted' INT; echo ready; cat; echo ended", tty=True)
+    on.output(id, wait_for="ready")
+    on.input(id, "typed\n")
+    on.output(id, wait_for="typed\r\ntyped")  # the second by cat, which runs now
+    on.input(id, keys=["ctrl-c"])
+    assert on.end_of(id)["output"].endswith("interrupted\r\nended\r\n")
+
+
+def test_a_key_that_is_none_and_a_line_that_is_too_long_for_a_terminal_are_refused(here):
+    id = here.start("stty -echo; echo ready; head -1 | wc -c", tty=True)
+    here.output(id, wait_for="ready")
+    assert here.try_input(id, keys=["hyper-x"]).error_type == "validation_error"
+    refused = here.try_input(id, "x" * 5000 + "\n")
+    assert refused.error_type == "limit_exceeded"
+    here.input(id, "x" * 4095 + "\n")
+    assert here.end_of(id)["output"].split()[-1] == "4096"
+
+
+# ---------------------------------------------------------------------------------------------------- list and stop
+
+
+def test_the_list_has_every_job_with_what_became_of_it(here):
+    assert here.list() == []
+    first = here.start("exit 7", name="first")
+    here.end_of(first)
+    here.start(f"sleep 900 # {'long ' * 100}")
+    ended, running = here.list()
+    assert (ended["id"], ended["name"], ended["command"], ended["status"], ended["exit_code"]) == (
+        "job-1", "first", "exit 7", "ended", 7,
+    )  # fmt: skip
+    assert (running["id"], running["status"], running["output_bytes"]) == ("job-2", "running", 0)
+    assert len(running["command"]) == 200
+    assert running["age"] >= 0
+
+
+def test_a_stopped_job_is_asked_first_and_its_last_words_are_told(on):
+    id = on.start("exec 2> /dev/null; trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done")
+    on.output(id, wait_for="ready")
+    facts = on.stop(id, grace=30)
+    assert (facts["status"], facts["exit_code"], facts["stopped"]) == ("ended", 5, True)
+    assert facts["output"] == "ready\nbye\n"
+    assert on.output(id)["output"] == "ready\nbye\n"  # it stays readable
+
+
+ESCAPES = {
+    "ignores the request": "trap '' TERM; (trap '' TERM; setsid sleep 900) & echo ready; while :; do wait; done",
+    "own session": "setsid sleep 900 & echo ready; wait",
+    "stops itself": "echo ready; kill -STOP $$",
+    "double fork": "(setsid sh -c 'sleep 900 & wait' &); echo ready; sleep 900",
+}
+
+
+@pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES)
+def test_all_that_a_job_has_started_ends_when_it_is_stopped(on, lifeline, script):
+    id = on.start(f"exec 9> {lifeline.path}; {script}")
+    on.output(id, wait_for="ready")
+    facts = on.stop(id, grace=0.2)
+    assert facts["status"] == "ended"
+    assert "survivors" not in facts
+    assert lifeline.holders_are_gone()
+
+
+def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline):
+    id = here.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
+    here.output(id, wait_for="ready")
+    inner = here.context.for_call()
+    inner.cancel()
+    facts = _ok(JobStop().call({"id": id, "grace": 0.3}, inner))
+    assert facts["status"] == "stopping"
+    assert "until_end" in facts["next"]
+    assert here.end_of(id)["signal"] == "SIGKILL"
+    assert lifeline.holders_are_gone()
+
+
+def test_a_job_that_has_ended_is_left_as_it_is_and_can_be_removed(here):
+    id = here.start("echo done; exit 4")
+    here.end_of(id)
+    facts = here.stop(id)
+    assert (facts["exit_code"], "stopped" in facts, facts["output"]) == (4, False, "done\n")
+    assert here.stop(id, remove=True)["removed"]
+    assert here.try_output(id).error_type == "not_found"
+
+
+# --------------------------------------------------------------------------------------------------------- owners
+
+
+def test_a_job_of_another_owner_is_not_found(root):
+    one, other = Conversation(root, "none"), Conversation(root, "none")
+    with one.jobs, other.jobs:
+        id = one.start("sleep 900")
+        for tool in (JobOutput(), JobInput(), JobStop()):
+            arguments = {"id": id, "text": "x"} if isinstance(tool, JobInput) else {"id": id}
+            assert tool.call(arguments, other.context).error_type == "not_found"
+        assert other.list() == []
+        assert one.output(id)["status"] == "running"
+
+
+def test_calls_without_an_owner_share_the_jobs_of_the_process(root):
+    id = _ok(JobStart(str(root), sandbox="none").call(command="echo hello; sleep 900"))["id"]
+    try:
+        assert _ok(JobOutput().call(id=id, wait_for="hello"))["found"] == "hello"
+        assert id in [row["id"] for row in _ok(JobList().call())]
+    finally:
+        assert JobStop().call(id=id, grace=0, remove=True).output["removed"]
+
+
+def test_all_jobs_end_with_their_owner_who_can_start_no_more(on, lifeline):
+    on.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
+    on.start(f"exec 9> {lifeline.path}; setsid sleep 900 & echo ready; wait")
+    for id in ("job-1", "job-2"):
+        on.output(id, wait_for="ready")
+    on.jobs.close()
+    assert [row["status"] for row in on.list()] == ["ended", "ended"]
+    assert lifeline.holders_are_gone()
+    assert on.try_start(":").error_type == "unavailable"
+
+
+def test_jobs_end_when_nobody_holds_their_owner_any_more(root, lifeline):
+    conversation = Conversation(root, "none")
+    id = conversation.start(f"exec 9> {lifeline.path}; echo ready; sleep 900")
+    conversation.output(id, wait_for="ready")
+    del conversation
+    assert lifeline.holders_are_gone()
+
+
+def test_too_many_running_jobs_are_refused_and_ended_ones_give_way_the_first_ended_first(root):
+    conversation = Conversation(root, "none", most=3)
+    with conversation.jobs:
+        running = conversation.start("sleep 900")
+        later = conversation.start("read line", stdin=True)
+        sooner = conversation.start("exit 0")
+        conversation.end_of(sooner)
+        conversation.input(later, "\n")
+        conversation.end_of(later)
+        fourth = conversation.start("sleep 900")
+        assert conversation.try_output(sooner).error_type == "not_found"
+        fifth = conversation.start("sleep 900")
+        assert conversation.try_output(later).error_type == "not_found"
+        refused = conversation.try_start("sleep 900")
+        assert refused.error_type == "limit_exceeded"
+        assert [row["id"] for row in conversation.list()] == [running, fourth, fifth]
+        conversation.stop(running, grace=0)
+        assert conversation.start(":") == "job-6"
+
+
+HOST = """
+import os, sys
+from tools_core import Context
+from tools_shell import Jobs, JobOutput, JobStart
+jobs = Jobs()
+context = Context(state={"shell_jobs": jobs}, workspace=sys.argv[1])
+for script in ("setsid sleep 900 & echo ready; wait", "trap '' TERM; echo ready; while :; do sleep 0.05; done"):
+    id = JobStart(sandbox=sys.argv[2]).call({"command": f"exec 9> {sys.argv[3]}; {script}"}, context).output["id"]
+    assert JobOutput().call({"id": id, "wait_for": "ready"}, context).output["found"] == "ready"
+print("ready", flush=True)
+"""
+
+
+def test_all_jobs_end_with_the_process(root, level, lifeline):
+    subprocess.run([sys.executable, "-c", HOST, root, level, lifeline.path], check=True, timeout=60)
+    assert lifeline.holders_are_gone()
+
+
+def test_all_jobs_end_when_the_process_is_killed(root, level, lifeline):
+    if level == "none":
+        pytest.skip("level none promises less")
+    script = f"{HOST}\nsys.stdin.read()"
+    command = [sys.executable, "-c", script, root, level, lifeline.path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout.readline() == b"ready\n"
+        host.send_signal(signal.SIGKILL)
+    assert lifeline.holders_are_gone()
+
+
+# ---------------------------------------------------------------------------------------------------- many at once
+
+
+def test_64_jobs_at_once_need_one_thread_and_do_not_mix(root):
+    conversation = Conversation(root, "contained", most=64)
+    before = threading.active_count()
+    with conversation.jobs:
+        ids = [conversation.start(f"read line; echo {n} $line; echo {n} >&2", stdin=True) for n in range(64)]
+        assert threading.active_count() <= before + 1
+        for id in ids:
+            conversation.input(id, f"for {id}\n")
+        for n, id in enumerate(ids):
+            conversation.end_of(id)
+            assert conversation.output(id, stream="stdout")["output"] == f"{n} for {id}\n"
+            assert conversation.output(id, stream="stderr")["output"] == f"{n}\n"
+
+
+def test_a_job_that_floods_delays_no_other(here):
+    here.start("yes")
+    for n in range(5):
+        assert here.end_of(here.start(f"echo {n}"))["output"] == f"{n}\n"
+
+
+@pytest.mark.slow
+def test_descriptors_stay_as_they_are_over_200_jobs(root, level):
+    conversation = Conversation(root, level)
+    with conversation.jobs:
+        conversation.end_of(conversation.start("true"))
+        before = _descriptors()
+        for n in range(200):
+            id = conversation.start("echo hi; sleep 900 &" if n % 4 == 0 else "cat", stdin=n % 4 == 1, tty=n % 4 == 2)
+            if n % 4 == 1:
+                conversation.input(id, "bye", end=True)
+            if n % 4 == 2:
+                conversation.stop(id, grace=0)
+            conversation.end_of(id)
+        assert _descriptors() == before
+
+
+def _descriptors():
+    return len(os.listdir("/dev/fd"))
+
+
+# ------------------------------------------------------------------------------------------------- what a host is told
+
+
+def test_the_tools_say_which_of_them_are_dangerous():
+    assert (JobStart.requires_approval, JobInput.requires_approval) == (True, True)
+    assert JobStart().definition["annotations"] == {"destructive": True, "open_world": True}
+    assert (JobOutput.read_only, JobList.read_only) == (True, True)
+    assert (JobStop.requires_approval, JobStop.destructive) == (False, False)
+
+
+def test_their_names_are_those_of_the_entry_points():
+    tools = (JobStart, JobOutput, JobInput, JobList, JobStop)
+    assert [tool.name for tool in tools] == ["job_start", "job_output", "job_input", "job_list", "job_stop"]
+
+
+def test_how_to_go_on_is_always_said(here):
+    id = here.start("echo hello; sleep 900")
+    facts = here.output(id, wait_for="hello")
+    assert re.search(r"read on from cursor 6\b", facts["next"])
+    assert "job_output" in here.try_start("sleep 900").output["next"]
+    assert "job-1" in here.try_output("job-9").error_message

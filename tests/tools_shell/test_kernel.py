@@ -1,0 +1,290 @@
+"""The program inside the interpreter, in parts and on other Pythons, and the table that its sessions are in."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from glob import glob
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import ToolError
+from tools_shell._kernel import _frames, _values
+from tools_shell._kernel_reply import find_reply
+from tools_shell._python import Python
+from tools_shell._repl import Repl
+from tools_shell._sessions import Sessions
+
+# --------------------------------------------------------------------------------------------------------- frames
+
+FIELDS = st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=300)), max_size=5)
+
+
+@given(FIELDS)
+def test_fields_come_out_as_they_went_in(fields):
+    assert _frames.unpack(_frames.pack(fields)[4:]) == fields
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100), st.text(max_size=50))
+def test_a_reply_is_found_whatever_is_written_around_it_and_not_before_it_is_complete(before, after, value):
+    nonce = os.urandom(16)
+    reply = nonce + _frames.pack([(b"v", value.encode())])
+    found = find_reply(before + reply + after, nonce)
+    assert found is not None
+    assert found.value == value
+    assert all(find_reply(before + reply[:end], nonce) is None for end in range(len(reply)))
+
+
+@given(st.binary(max_size=200))
+def test_what_is_no_reply_is_refused_or_harmless(data):
+    nonce = os.urandom(16)
+    try:
+        found = find_reply(nonce + len(data).to_bytes(4, "big") + data, nonce)
+    except ValueError:
+        return
+    assert found is not None
+    assert all(image.mime_type.startswith("image/") for image in found.images)
+
+
+# --------------------------------------------------------------------------------------------------------- values
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers()
+HASHABLE = st.recursive(LEAVES, lambda inner: st.tuples(inner) | st.frozensets(inner, max_size=3), max_leaves=5)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.tuples(inner)
+        | st.sets(HASHABLE, max_size=3)
+        | st.frozensets(HASHABLE, max_size=3)
+        | st.dictionaries(HASHABLE, inner, max_size=3)
+    ),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_a_value_that_is_not_too_long_is_shown_as_its_repr(value):
+    assert _values.shown(value) == (repr(value), False)
+
+
+def test_a_value_that_contains_itself_is_shown():
+    value: list[object] = [1]
+    value.append({"self": value})
+    assert _values.shown(value) == (repr(value), False)
+
+
+class Hostile:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+DEEP: list[object] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        pytest.param("x" * 50_000_000, "[... 49984000 of 50000000 left out ...]", id="text"),
+        pytest.param(bytes(50_000_000), "of 50000000 left out", id="bytes"),
+        pytest.param(list(range(5_000_000)), "more]", id="list"),
+        pytest.param(dict.fromkeys(range(1_000_000)), "more}", id="dict"),
+        pytest.param(["x" * 1_000_000] * 1000, "... 999 more]", id="list of texts"),
+        pytest.param(10**10_000, "<int of about 10001 digits: 0x", id="integer"),
+        pytest.param(-(1 << 33_000_000), "<int of about 9933991 digits: -0x8", id="huge integer"),
+        pytest.param([[[Hostile()] * 5] * 100] * 1000, "whose repr raised ValueError: no>", id="hostile"),
+        pytest.param(type("Long", (), {"__repr__": lambda _: "y" * 1_000_000})(), "984000 characters", id="long repr"),
+        pytest.param(DEEP, "[...]", id="deep"),
+    ],
+)
+def test_a_long_value_is_cut_with_a_count_and_never_built_in_full(value, told):
+    text, is_cut = _values.shown(value)
+    assert is_cut
+    assert told in text
+    assert len(text) < 20_000
+
+
+# -------------------------------------------------------------------------------------------- other interpreters
+
+
+def pythons():
+    """One interpreter of each version that the kernel promises to run on and this machine has."""
+    found = {}
+    root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
+    for minor in range(8, 16):
+        name = f"3.{minor}"
+        for path in (shutil.which(f"python{name}"), *sorted(glob(f"{root}/versions/{name}.*/bin/python"))):
+            if path and name not in found and runs(path):
+                found[name] = path
+    return found
+
+
+def runs(path):
+    return subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+SESSION = [
+    (
+        "from __future__ import annotations\nimport pickle\nclass Point: x = 3\ndef divide(x: int):\n    return 1 / x",
+        None,
+    ),
+    ("type(pickle.loads(pickle.dumps(Point()))).x", "3"),
+    ("divide.__annotations__", "{'x': 'int'}"),
+    ("import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    return 5\nawait later()", "5"),
+    ("await later()", "5"),
+    ("import os, sys\npid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint(bool(pid))\n_", "5"),
+    ("10 ** 10_000 > 5 and 'ä€'", "'ä€'"),
+]
+
+
+@pytest.mark.parametrize(("version", "path"), [pytest.param(*item, id=item[0]) for item in pythons().items()])
+def test_a_session_works_on_every_python_from_3_8_on(root, version, path):
+    repl = Repl(root, interpreter=path, sandbox="contained")
+    for code, value in SESSION:
+        output = repl.call(code=code).output
+        assert "error" not in output, output
+        assert output["value"] == value
+    assert output["stderr"] == ""
+    error = repl.call(code="divide(0)").output["error"]
+    assert (error["type"], error["message"]) == ("ZeroDivisionError", "division by zero")
+    assert "    return 1 / x\n" in error["traceback"]
+    assert repl.call(code="while True: pass", timeout=1).error_type == "timeout_error"
+    assert repl.call(code="sys.version[:4].strip('.')").output["value"] == repr(version)
+    repl.close()
+    python = Python(root, interpreters={"it": path}, sandbox="contained")
+    output = python.call(code="import atexit\natexit.register(print, 'end')\nprint('é')\n1/0").output
+    assert (output["stdout"], output["exit_code"], output["stderr"]) == ("é\nend\n", 1, "")
+
+
+def test_an_interpreter_that_is_none_is_told(root, tmp_path):
+    fake = tmp_path / "python"
+    fake.write_text("#!/bin/sh\necho sorry >&2\nexit 7\n")
+    fake.chmod(0o755)
+    result = Repl(root, interpreter=fake, sandbox="contained").call(code="1")
+    assert result.error_type == "execution_error"
+    assert "exit code 7" in result.error_message
+    assert "sorry" in result.error_message
+
+
+# ------------------------------------------------------------------------------------------------------- sessions
+
+
+class Thing:
+    """What a session is of here: it knows whether it was closed."""
+
+    def __init__(self, name, why):
+        self.name = name
+        self.why = why
+        self.is_closed = False
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_a_session_is_made_once_and_given_again():
+    sessions = Sessions(Thing, Thing.close)
+    with sessions.use("a", 0) as first, sessions.use("b", 0) as other:
+        assert (first.name, other.name) == ("a", "b")
+    with sessions.use("a", 0) as again:
+        assert again is first
+    assert sessions.names() == ["a", "b"]
+
+
+def test_one_that_is_idle_for_too_long_is_closed_at_the_next_use_and_its_successor_is_told_why():
+    sessions = Sessions(Thing, Thing.close, idle=0)
+    with sessions.use("a", 0) as old:
+        assert sessions.names() == ["a"]
+    with sessions.use("b", 0):
+        assert old.is_closed
+        assert sessions.names() == ["b"]
+    with sessions.use("a", 0) as new:
+        assert "not used for 0 s" in new.why
+
+
+def test_one_that_is_in_use_is_neither_closed_as_idle_nor_for_want_of_room():
+    sessions = Sessions(Thing, Thing.close, most=1, idle=0)
+    with sessions.use("a", 0) as held:
+        with pytest.raises(ToolError, match="1 sessions are in use") as refused:
+            sessions.use("b", 0)
+        assert refused.value.type == "limit_exceeded"
+        assert not held.is_closed
+
+
+@pytest.mark.parametrize("busy", ["wait", "refuse"])
+def test_one_that_is_in_use_is_waited_for_or_refused(busy):
+    sessions = Sessions(Thing, Thing.close)
+    begun, done = threading.Event(), threading.Event()
+
+    def hold():
+        with sessions.use("a", 0):
+            begun.set()
+            done.wait(20)
+
+    with ThreadPoolExecutor(2) as pool:
+        holder = pool.submit(hold)
+        begun.wait(20)
+        with pytest.raises(ToolError, match="busy"):
+            sessions.use("a", 0.05, busy=busy)
+        with pytest.raises(ToolError, match="cancelled"):
+            sessions.use("a", 20, cancelled=lambda: True)
+        with pytest.raises(ToolError, match="busy"):
+            sessions.close("a")
+        waiter = pool.submit(lambda: sessions.use("a", 20))
+        done.set()
+        with waiter.result(20) as thing:
+            assert thing.name == "a"
+        holder.result(20)
+
+
+def test_who_waited_for_a_session_that_is_closed_gets_a_new_one():
+    sessions = Sessions(Thing, Thing.close)
+    used = sessions.use("a", 0)
+    old = used.__enter__()
+    with ThreadPoolExecutor(2) as pool:
+        closer = pool.submit(sessions.close, "a", 20)
+        while "a" in sessions.names() and not closer.done():
+            if not closer.running():
+                continue
+            used.__exit__()
+            break
+        assert closer.result(20)
+    with sessions.use("a", 0) as new:
+        assert old.is_closed
+        assert new is not old
+
+
+def test_a_session_that_cannot_be_made_leaves_nothing_behind():
+    def fail(name, why):
+        raise ToolError("no", "unavailable")
+
+    sessions = Sessions(fail, Thing.close)
+    for _ in range(2):
+        with pytest.raises(ToolError, match="no"):
+            sessions.use("a", 0)
+    assert sessions.names() == []
+
+
+def test_a_fork_of_the_owner_has_sessions_of_its_own_and_closes_none_of_its_parents():
+    closed_in = []
+    sessions = Sessions(lambda name, why: os.getpid(), closed_in.append)
+    with sessions.use("a", 0) as mine:
+        assert mine == os.getpid()
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        sessions.close_all()
+        with sessions.use("a", 0) as own:
+            os.write(writer, b"own" if own == os.getpid() and not closed_in else b"shared")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(reader, 10) == b"own"
+    os.close(reader)
+    os.close(writer)

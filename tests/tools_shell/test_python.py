@@ -1,0 +1,340 @@
+"""Python code in an interpreter of its own: what comes back, and what does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+
+import pytest
+
+from tools_core import Context, Image, ToolError
+from tools_shell import Python
+
+
+@pytest.fixture
+def every(root, level):
+    """The tool at each level of isolation."""
+    return Python(root, sandbox=level)
+
+
+@pytest.fixture
+def python(root):
+    return Python(root, sandbox="contained")
+
+
+def test_a_result_has_the_value_the_streams_and_the_exit_code(every):
+    output = every.call(code="import sys\nprint('out')\nprint('error', file=sys.stderr)\n[1, 'a']").output
+    assert output.pop("duration") >= 0
+    output.pop("isolation")
+    facts = {"value": "[1, 'a']", "stdout": "out\n", "stderr": "error\n", "exit_code": 0, "timed_out": False}
+    assert output == facts
+
+
+def test_an_exception_is_a_fact_with_its_traceback_from_the_code_alone(every):
+    result = every.call(code="def f():\n    return 1 / 0  # here\nprint('before')\nf()")
+    assert result.is_ok
+    output = result.output
+    assert (output["stdout"], output["exit_code"]) == ("before\n", 1)
+    assert (output["error"]["type"], output["error"]["message"]) == ("ZeroDivisionError", "division by zero")
+    assert output["error"]["traceback"].startswith('Traceback (most recent call last):\n  File "<code>", line 4')
+    assert "    return 1 / 0  # here\n" in output["error"]["traceback"]
+    assert output["stderr"] == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("raise SystemExit", 0),
+        ("import sys; sys.exit(3)", 3),
+        ("import sys; sys.exit('why')", 1),
+        ("import os; os._exit(4)", 4),
+        ("import os; os.execvp('false', ['false'])", 1),
+        ("import sys; sys.exit(300)", 300 & 0xFF),
+    ],
+)
+def test_code_that_exits_has_its_exit_code(every, code, status):
+    output = every.call(code=f"print('before')\n{code}").output
+    assert (output["stdout"], output["exit_code"]) == ("before\n", status)
+    assert "error" not in output
+
+
+@pytest.mark.parametrize(("code", "name"), [("os.abort()", "SIGABRT"), ("os.kill(os.getpid(), 9)", "SIGKILL")])
+def test_a_signal_is_told_by_its_name(every, code, name):
+    assert every.call(code=f"import os; {code}").output["signal"] == name
+
+
+def test_every_call_has_an_interpreter_of_its_own(python):
+    python.call(code="x = 1\nimport builtins\nbuiltins.y = 2")
+    assert python.call(code="('x' in dir(), hasattr(__builtins__, 'y'))").output["value"] == "(False, False)"
+
+
+def test_standard_input_is_what_was_given_or_empty(every):
+    assert every.call(code="input() + input()", stdin="one\ntwo\n").output["value"] == "'onetwo'"
+    assert every.call(code="import sys\nsys.stdin.read()").output["value"] == "''"
+
+
+def test_it_starts_in_the_workdir_and_can_import_what_is_there(every, root):
+    (root / "inner").mkdir()
+    (root / "inner" / "mine.py").write_text("x = 5")
+    code = "import os, mine\n(os.path.basename(os.getcwd()), mine.x)"
+    assert every.call(code=code, workdir="inner").output["value"] == "('inner', 5)"
+    assert every.call(code=code, workdir="..").error_type == "denied"
+
+
+def test_it_is_the_main_module_as_in_a_program(python):
+    code = "import __main__, pickle\nclass P: pass\n"
+    code += "(__name__, __main__.P is P, type(pickle.loads(pickle.dumps(P()))) is P)"
+    assert python.call(code=code).output["value"] == "('__main__', True, True)"
+
+
+def test_secrets_of_the_host_are_not_inherited(python, monkeypatch):
+    for name in ("OPENAI_API_KEY", "PYTHONPATH", "PYTHONSTARTUP"):
+        monkeypatch.setenv(name, "canary")
+    assert "canary" not in python.call(code="import os, sys\nstr(os.environ) + str(sys.path)").output["value"]
+
+
+def test_the_host_may_add_to_the_environment(root, tmp_path):
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "theirs.py").write_text("x = 6")
+    env = {"PYTHONPATH": str(tmp_path / "library")}
+    assert Python(root, sandbox="contained", env=env).call(code="import theirs\ntheirs.x").output["value"] == "6"
+
+
+def test_threads_exit_handlers_and_tasks_end_before_the_call_does(python):
+    code = """
+import asyncio, atexit, threading, time
+atexit.register(print, "exit handler")
+go = threading.Event()
+threading.Thread(target=lambda: (go.wait(), print("thread"))).start()
+async def forever():
+    try: await asyncio.sleep(900)
+    finally: print("task")
+task = asyncio.ensure_future(forever()) if False else None
+async def begin():
+    global task
+    task = asyncio.create_task(forever())
+    await asyncio.sleep(0)
+await begin()
+threading.Timer(0.05, go.set).start()
+"""
+    output = python.call(code=code).output
+    assert sorted(output["stdout"].split("\n")) == ["", "exit handler", "task", "thread"]
+    assert output["stderr"] == ""
+
+
+def test_what_it_leaves_behind_is_ended(python, lifeline):
+    code = f"import subprocess\nsubprocess.Popen('exec 9> {lifeline.path}; sleep 900', shell=True) and 1"
+    output = python.call(code=code).output
+    assert output["value"] == "1"
+    assert "background" in output
+    assert lifeline.holders_are_gone()
+
+
+def test_at_its_limit_it_is_ended_and_says_where_it_was(every, lifeline):
+    code = f"held = open({str(lifeline.path)!r}, 'w')\nprint('begun')\ndef wait():\n    while True: pass\nwait()"
+    result = every.call(code=code, timeout=1)
+    assert result.error_type == "timeout_error"
+    assert "    while True: pass" in result.error_message
+    assert "begun" in result.error_message
+    assert (result.metadata["timed_out"], result.metadata["stdout"]) == (True, "begun\n")
+    assert lifeline.holders_are_gone()
+
+
+def test_a_fork_of_the_code_cannot_answer_for_it(python):
+    code = "import os\nif os.fork() == 0:\n    1 / 0\nos.wait()\n'parent'"
+    output = python.call(code=code).output
+    assert output["value"] == "'parent'"
+    assert "ZeroDivisionError" in output["stderr"]
+
+
+FORGERY = """
+import os
+for descriptor in range(3, 64):
+    try:
+        os.pwrite(descriptor, bytes(100), 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except OSError:
+        continue
+"true value"
+"""
+
+
+def test_nothing_that_is_written_can_pass_for_a_reply(python):
+    assert python.call(code=FORGERY).output["value"] in {"'true value'", None}
+
+
+def test_code_cannot_fill_the_memory_of_the_host_by_the_channel(python):
+    code = """
+import os
+for descriptor in range(3, 64):
+    try:
+        os.ftruncate(descriptor, 1 << 40)
+    except OSError:
+        continue
+    print("grown", descriptor)
+"""
+    assert python.call(code=code).output["stdout"] == ""
+
+
+def test_large_programs_and_large_output_pass(python):
+    code = "x = '" + "a" * 3_000_000 + "'\nprint(x)\nlen(x)"
+    output = python.call(code=code).output
+    assert output["value"] == "3000000"
+    assert output["truncated_bytes"]["stdout"] == 3_000_001 - 2 * 64 * 1024
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        ({"code": " \n"}, "validation_error"),
+        ({"code": "1", "timeout": 0}, "validation_error"),
+        ({"code": "1", "interpreter": "other"}, "validation_error"),
+        ({"code": "1", "interpreter": "/usr/bin/python3"}, "validation_error"),
+        ({"code": "1", "workdir": "missing"}, "not_found"),
+    ],
+)
+def test_an_impossible_request_is_an_error_of_a_stable_kind(python, arguments, kind):
+    assert python.call(arguments).error_type == kind
+
+
+# ---------------------------------------------------------------------------------------------------- interpreters
+
+
+def test_a_model_chooses_among_the_interpreters_that_the_developer_named(root, tmp_path):
+    venv.create(tmp_path / "environment", with_pip=False)
+    python = Python(root, interpreters={"usual": sys.executable, "venv": tmp_path / "environment"})
+    assert "usual, venv" in python.description
+    prefixes = [
+        python.call(code="import sys\nsys.prefix", interpreter=name).output["value"] for name in ("usual", "venv")
+    ]
+    assert prefixes == [repr(sys.prefix), repr(str(tmp_path / "environment"))]
+    assert python.call(code="import sys\nsys.prefix").output["value"] == repr(sys.prefix)
+
+
+def test_an_interpreter_that_is_not_there_is_told_when_the_tool_is_made(root):
+    with pytest.raises(ToolError, match="no Python at '/missing'"):
+        Python(root, interpreters={"default": "/missing"})
+
+
+# -------------------------------------------------------------------------------------------------------- pictures
+
+PICTURE = """
+class Picture:
+    def _repr_png_(self): return b"\\x89PNG\\r\\n\\x1a\\n" + bytes({size})
+"""
+
+
+def test_a_value_that_can_show_itself_is_shown(python):
+    result = python.call(code=PICTURE.format(size=10) + "Picture()")
+    text, image = result.content
+    assert '"images":["[image image/png, 18 bytes]"]' in text
+    assert image == Image(b"\x89PNG\r\n\x1a\n" + bytes(10))
+    output = python.call(code="class M:\n    def _repr_markdown_(self): return '**bold**'\nM()").output
+    assert output["markdown"] == "**bold**"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "return b'no picture'",
+        "return 5",
+        "return None",
+        "raise ValueError",
+        "return b'\\x89PNG\\r\\n\\x1a\\n' * 1_000_000",
+    ],
+)
+def test_what_is_no_picture_or_too_large_is_left_out(python, method):
+    result = python.call(code=f"class Picture:\n    def _repr_png_(self): {method}\nPicture()")
+    assert result.is_ok
+    assert "images" not in result.output
+    assert isinstance(result.content, str)
+
+
+def test_classes_and_objects_that_answer_to_everything_are_no_pictures(python):
+    output = python.call(code=PICTURE.format(size=1) + "Picture").output
+    assert "images" not in output
+    assert "notes" not in output
+    output = python.call(code="from unittest.mock import MagicMock\nMagicMock()").output
+    assert "images" not in output
+
+
+def test_figures_of_matplotlib_are_shown_and_closed(python):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.figure()\nplt.plot([3])\nplt.show()"
+    result = python.call(code=code, timeout=120)
+    assert [block.mime_type for block in result.content[1:]] == ["image/png", "image/png"]
+    assert result.output["stderr"] == ""
+    code = "from matplotlib.figure import Figure\nfigure = Figure(figsize=(90, 1))\nfigure.subplots().plot([1])\nfigure"
+    (_, block) = python.call(code=code, timeout=120).content
+    assert int.from_bytes(block.data[16:20], "big") <= 2000
+
+
+@pytest.mark.parametrize("mode", ["RGB", "CMYK", "F", "P", "1"])
+def test_images_of_pillow_are_shown(python, mode):
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    result = python.call(code=f"from PIL import Image\nImage.new({mode!r}, (3000, 10))")
+    (_, block) = result.content
+    assert block.data.startswith(b"\x89PNG")
+    assert int.from_bytes(block.data[16:20], "big") == 2000
+    assert "reduced" in result.output["notes"][0]
+
+
+# ------------------------------------------------------------------------------------------------ calls and callers
+
+
+def test_neither_zombies_nor_descriptors_grow_over_calls(python):
+    free = []
+    for _ in range(20):
+        python.call(code="1")
+        free.append(os.dup(0))
+        os.close(free[-1])
+    assert free[1] == free[-1]
+
+
+async def _three(python):
+    import asyncio
+
+    return await asyncio.gather(*(python.acall(code=f"{n}") for n in range(3)))
+
+
+def test_calls_from_coroutines_run_side_by_side(python):
+    import asyncio
+
+    assert [result.output["value"] for result in asyncio.run(_three(python))] == ["0", "1", "2"]
+
+
+def test_a_cancelled_call_ends_its_code(python, lifeline):
+    from concurrent.futures import ThreadPoolExecutor
+
+    context = Context()
+    code = f"held = open({str(lifeline.path)!r}, 'wb', 0)\nheld.write(b'begun')\nwhile True: pass"
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(python.call, {"code": code}, context=context)
+        while not _can_read(lifeline):
+            pass
+        context.cancel()
+        assert call.result(30).error_type == "cancelled"
+    assert lifeline.holders_are_gone()
+
+
+def _can_read(lifeline):
+    try:
+        return os.read(lifeline.descriptor, 100) == b"begun"
+    except BlockingIOError:
+        return False
+
+
+ELSEWHERE = """
+import os
+os.name = "nt"
+from tools_shell._python import Python
+from tools_shell._repl import Repl
+print(Python().call(code="1").error_type, Repl().call(code="1").error_type)
+"""
+
+
+def test_where_the_promises_cannot_be_kept_the_tools_import_and_refuse_clearly():
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
+    assert done.stdout == "unavailable unavailable\n"

@@ -1,0 +1,102 @@
+"""What a job may use is bounded, and the bound that it hit is named."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_shell import Bash, Resources, Sandbox
+
+
+@pytest.fixture
+def limited(root, level):
+    if level == "none":
+        pytest.skip("level none has no limits")
+
+    def made(**resources):
+        return Bash(str(root), sandbox=Sandbox(level=level, resources=Resources(**resources)))
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("resources", "script", "name"),
+    [
+        pytest.param(
+            {"memory": 256 << 20},
+            f"{sys.executable} -c 'x = b\"x\" * (1 << 30); import time; time.sleep(900)'",
+            "memory limit 256 MB",
+            id="one large process",
+        ),
+        pytest.param(
+            {"memory": 300_000_000},
+            f"for n in 1 2 3 4 5; do {sys.executable} -c 'x = b\"x\" * 100_000_000; input()' <> pipe & done; wait",
+            "memory limit 300 MB",
+            id="many small processes",
+        ),
+        pytest.param({"cpu": 0.5}, "while :; do :; done", "CPU limit 0.5 s", id="one busy process"),
+        pytest.param(
+            {"cpu": 1}, "for n in 1 2 3; do (while :; do :; done) & done; wait", "CPU limit 1 s", id="many busy ones"
+        ),
+        pytest.param(
+            {"cpu": 1},
+            "while :; do timeout 0.2 sh -c 'while :; do :; done'; done",
+            "CPU limit 1 s",
+            id="busy ones that have ended",
+        ),
+        pytest.param(
+            {"processes": 30}, "for n in $(seq 100); do sleep 900 & done; wait", "process limit 30", id="processes"
+        ),
+        pytest.param({"processes": 100}, "bomb() { bomb | bomb & }; bomb; sleep 900", "process limit 100", id="bomb"),
+    ],
+)
+def test_a_job_that_uses_too_much_is_killed_and_told_why(limited, root, lifeline, resources, script, name):
+    os.mkfifo(root / "pipe")
+    result = limited(**resources).call(command=f"exec 9> {lifeline.path}; echo so far; {script}", timeout=60)
+    assert result.error_type == "limit_exceeded"
+    assert f"killed: {name}" in result.error_message
+    assert result.metadata["stdout"] == "so far\n"
+    assert lifeline.holders_are_gone()
+
+
+def test_a_file_that_grows_too_large_is_named(limited):
+    result = limited(file_size=10_000).call(command="head -c 1000000 /dev/zero > file")
+    if result.is_ok:  # a program that ignores the signal sees the write fail, and says so itself
+        assert "File too large" in result.output["stderr"]
+    else:
+        assert "file size limit 10 kB" in result.error_message
+
+
+def test_a_file_never_grows_beyond_the_limit(limited, root):
+    limited(file_size=10_000).call(command="head -c 1000000 /dev/zero > file")
+    assert (root / "file").stat().st_size == 10_000
+
+
+def test_too_many_open_files_are_refused(limited):
+    script = f"{sys.executable} -c 'files = [open(\"/dev/null\") for _ in range(100)]'"
+    assert "Too many open files" in limited(open_files=50).call(command=script).output["stderr"]
+
+
+def test_what_the_limits_allow_is_left_alone(limited):
+    tool = limited(cpu=30, memory=1 << 30, processes=200, file_size=1 << 20, open_files=100)
+    script = "seq 100000 | sort -n | tail -1; for n in $(seq 20); do sleep 0.05 & done; wait; echo done"
+    assert tool.call(command=script).output["stdout"] == "100000\ndone\n"
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "1"])
+def test_a_limit_that_is_none_is_refused_when_it_is_set(value):
+    with pytest.raises(ValueError, match="memory must be a number above 0"):
+        Resources(memory=value)
+
+
+def test_a_job_is_the_first_to_go_when_memory_runs_out(limited):
+    assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000
+    assert limited().call(command="cat /proc/self/oom_score_adj").output["stdout"] == "1000\n"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the kernel does not limit the processes of root")
+def test_the_kernel_keeps_the_number_of_processes_too(limited):
+    assert int(limited(processes=50).call(command="ulimit -u").output["stdout"]) < 100_000

@@ -1,0 +1,102 @@
+"""Standard input, terminals and output, on every rung."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tools_shell import Bash
+
+
+def test_stdin_is_what_was_given_and_ends_then(bash):
+    output = bash.call(command="read first; echo $first; wc -c", stdin="one\n" + "x" * 3_000_000).output
+    assert output["stdout"].split() == ["one", "3000000"]
+
+
+def test_who_does_not_read_its_stdin_ends_all_the_same(bash):
+    assert bash.call(command="exec true", stdin="x" * 3_000_000).output["exit_code"] == 0
+
+
+def test_a_terminal_is_there_only_when_it_is_asked_for(bash):
+    script = "test -t 0 && test -t 1 && test -t 2 && (: < /dev/tty) && stty size"
+    assert bash.call(command=script, tty=True).output["stdout"] == "24 80\r\n"
+    assert bash.call(command=script).output["exit_code"] != 0
+    assert bash.call(command="(: < /dev/tty) 2> /dev/null || echo none").output["stdout"] == "none\n"
+
+
+@pytest.mark.parametrize("text", ["one\n", "one", ""])
+def test_on_a_terminal_the_input_ends_too(bash, text):
+    output = bash.call(command="stty -echo; wc -c", stdin=text, tty=True).output
+    assert output["stdout"].rstrip().endswith(str(len(text)))
+
+
+def test_on_a_terminal_both_streams_are_one_in_order(bash):
+    output = bash.call(command="echo 1; echo 2 >&2; echo 3", tty=True).output
+    assert (output["stdout"], output["stderr"]) == ("1\r\n2\r\n3\r\n", "")
+
+
+def test_jobs_on_a_terminal_end_at_their_limit_too(bash, lifeline):
+    script = f"exec 9> {lifeline.path}; set -m; sleep 900 & (setsid sleep 900 &) ; sleep 900"
+    assert bash.call(command=script, tty=True, timeout=1).error_type == "timeout_error"
+    assert lifeline.holders_are_gone()
+
+
+def test_control_sequences_reach_the_caller_as_they_are(bash):
+    assert bash.call(command=r"printf '\033[31mred\033]0;title\007\r\b'").output["stdout"] == (
+        "\x1b[31mred\x1b]0;title\x07\r\b"
+    )
+
+
+HUGE = """
+import resource, sys
+from tools_shell import Bash
+bash = Bash(sys.argv[1], sandbox=sys.argv[2])
+bash.call(command="yes | head -c 2000000")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+output = bash.call(command="head -c 10000000000 /dev/zero | tee /dev/stderr", timeout=600).output
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(output["truncated_bytes"]["stdout"], output["truncated_bytes"]["stderr"])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
+def test_20_gigabytes_of_output_take_no_more_than_2_megabytes(root, level):
+    command = [sys.executable, "-c", HUGE, root, level]
+    added, *left_out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert int(added) < 2048
+    assert {int(count) for count in left_out} == {10_000_000_000 - 2 * 65536}
+
+
+def test_a_call_returns_when_the_script_ends_although_its_output_is_held(bash):
+    output = bash.call(command="(trap '' TERM HUP; setsid sleep 900) & echo done").output
+    assert output["stdout"] == "done\n"
+    assert "background" in output
+    assert output["duration"] < 20
+
+
+def test_what_a_pipeline_at_the_end_still_writes_is_not_lost(bash):
+    output = bash.call(command="exec > >(sed s/^/out:/) 2> >(sed s/^/err:/ >&2); echo one; echo two >&2").output
+    assert (output["stdout"], output["stderr"]) == ("out:one\n", "err:two\n")
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "BASH_ENV", "not a name", "A=B"])
+def test_a_model_cannot_change_what_programs_are_made_of(bash, name):
+    assert bash.call(command="env", env={name: "x"}).error_type in {"denied", "validation_error"}
+
+
+def test_a_model_may_add_to_the_environment(bash):
+    assert bash.call(command="echo $COLOR", env={"COLOR": "green"}).output["stdout"] == "green\n"
+
+
+def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", "tok-1234567890abcdef")
+    (root / "file").write_text("a tok-1234567890abcdef b hunter2-hunter2 c\n")
+    tool = Bash(str(root), sandbox=level, secrets=["hunter2-hunter2"])
+    output = tool.call(command="cat file; cat file >&2").output
+    for stream in ("stdout", "stderr"):
+        assert "1234567890" not in output[stream]
+        assert "hunter2" not in output[stream]
+        assert "redacted" in output[stream]

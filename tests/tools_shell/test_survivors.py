@@ -1,0 +1,169 @@
+"""Nothing outlives its limit, its owner or its supervisor, on every rung that promises so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tools_core import Context
+from tools_shell import Bash
+
+RUNGS = ["contained", "landlock", "bubblewrap"]
+
+# Each holds the lifeline open in whatever it starts.
+HOPPER = """
+import os, time
+while True:
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    time.sleep(0.001)
+"""
+ESCAPES = {
+    "own session": "setsid sleep 900 & wait",
+    "double fork": "(setsid sh -c 'sleep 900 & wait' &) ; sleep 900",
+    "daemon without its streams": "(setsid sleep 900 < /dev/null > /dev/null 2>&1 &) ; sleep 900",
+    "without an environment": "(setsid env -i sleep 900 > /dev/null 2>&1 &) ; sleep 900",
+    "nohup": "nohup sleep 900 > /dev/null 2>&1 & sleep 900",
+    "ignores the request": "trap '' TERM INT HUP; (trap '' TERM; setsid sleep 900) & while :; do wait; done",
+    "stops itself": "(setsid sh -c 'kill -STOP $$; sleep 900' &) ; kill -STOP $$",
+    "hops from session to session": f"{sys.executable} hopper.py & sleep 900",
+    "many at once": "for n in $(seq 200); do setsid sleep 900 & done; wait",
+    "groups of their own": "set -m; for n in $(seq 20); do sleep 900 & done; wait",
+}
+
+
+@pytest.fixture
+def level(request, level):
+    if level not in RUNGS:
+        pytest.skip("level none promises less")
+    return level
+
+
+@pytest.fixture
+def hopper(root):
+    (root / "hopper.py").write_text(HOPPER)
+
+
+@pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES)
+def test_at_its_limit_all_of_it_ends(bash, lifeline, hopper, script):
+    result = bash.call(command=f"exec 9> {lifeline.path}; {script}", timeout=1)
+    assert result.error_type == "timeout_error"
+    assert "survivors" not in result.metadata
+    assert lifeline.holders_are_gone()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "(setsid sleep 900 > /dev/null 2>&1 &)",
+        "(setsid env -i sleep 900 > /dev/null 2>&1 &)",
+        f"{sys.executable} hopper.py > /dev/null 2>&1 &",
+    ],
+)
+def test_when_it_ends_by_itself_all_that_it_left_behind_ends(bash, lifeline, hopper, script):
+    result = bash.call(command=f"exec 9> {lifeline.path}; {script}\necho done")
+    assert result.output["stdout"] == "done\n"
+    assert "background" in result.output
+    assert lifeline.holders_are_gone()
+
+
+HOST = """
+import sys
+from tools_shell import Bash
+Bash(sys.argv[1], sandbox=sys.argv[2]).call(command=sys.argv[3])
+"""
+
+
+def host(root, level, script):
+    return subprocess.Popen([sys.executable, "-c", HOST, root, level, script], stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("script", ["sleep 900", *ESCAPES.values()], ids=["plain", *ESCAPES])
+def test_when_the_host_is_killed_all_of_it_ends(root, level, lifeline, hopper, script):
+    with host(root, level, f"exec 9> {lifeline.path}; echo begun >&9; {script}") as process:
+        lifeline.wait_for(b"begun\n")
+        process.kill()
+    assert lifeline.holders_are_gone()
+
+
+def children_of(pid):
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def test_when_its_supervisor_is_killed_all_of_it_ends_and_the_call_returns(root, level, lifeline):
+    results = []
+    tool = Bash(str(root), sandbox=level)
+    script = f"exec 9> {lifeline.path}; echo begun >&9; (setsid sleep 900 &) ; sleep 900"
+    caller = threading.Thread(target=lambda: results.append(tool.call(command=script)))
+    caller.start()
+    lifeline.wait_for(b"begun\n")
+    (server,) = children_of(os.getpid())
+    (supervisor,) = children_of(server)
+    os.kill(supervisor, signal.SIGKILL)
+    caller.join(20)
+    assert results[0].output["signal"] == "SIGKILL"
+    assert lifeline.holders_are_gone()
+
+
+def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_new_one(root, level):
+    tool = Bash(str(root), sandbox=level)
+    script = "echo begun > begun; until test -e go; do sleep 0.01; done; echo done"
+    os.mkfifo(root / "begun")
+    results = []
+    caller = threading.Thread(target=lambda: results.append(tool.call(command=script)))
+    caller.start()
+    assert (root / "begun").read_text() == "begun\n"
+    (server,) = children_of(os.getpid())
+    os.kill(server, signal.SIGKILL)
+    assert tool.call(command="echo next").output["stdout"] == "next\n"
+    (root / "go").touch()
+    caller.join(20)
+    assert results[0].output["stdout"] == "done\n"
+
+
+def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
+    from tools_shell._launch import start
+    from tools_shell._output import Kept
+    from tools_shell._pump import Pump
+    from tools_shell._run import settle
+
+    tool = Bash(str(root), sandbox=level)
+    started = []
+
+    def begin():
+        arguments = ["/bin/bash", "-c", "read line; echo $line"]
+        with tool.prepared(Context(), ".", arguments, has_stdin=True) as command:
+            started.append(start(command))
+
+    thread = threading.Thread(target=begin)
+    thread.start()
+    thread.join()
+    (process,) = started
+    stdout = Kept()
+    settle(process, Pump(process, stdout, Kept(), b"still here\n"), 20)
+    process.close()
+    assert (process.exit, stdout.text().text) == (0, "still here\n")
+
+
+@pytest.mark.slow
+def test_nothing_grows_over_1000_calls(bash):
+    def counts():
+        return len(os.listdir("/proc/self/fd")), threading.active_count(), children_of(os.getpid())
+
+    bash.call(command="true")
+    before = counts()
+    for number in range(1000):
+        bash.call(command="(setsid sleep 900 > /dev/null 2>&1 &)" if number % 100 == 0 else "true | false")
+    descriptors, threads, children = counts()
+    assert (descriptors, children) == (before[0], before[2])
+    assert threads <= before[1]
+    (server,) = children
+    assert children_of(server) == []

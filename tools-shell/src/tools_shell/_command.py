@@ -1,0 +1,77 @@
+"""What is to be started, and what is known of it then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools_shell._isolation import Isolation
+    from tools_shell._settings import Resources
+
+
+class Command(NamedTuple):
+    """What is to be started, and how.
+
+    `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are more descriptors to pass on
+    under their own numbers, besides those of the standard streams.
+    """
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    directory: int
+    workdir: str
+    isolation: Isolation
+    resources: Resources
+    has_stdin: bool = False
+    terminal: bool = False
+    extra: Sequence[int] = ()
+
+
+class Process(Protocol):
+    """A command that was started: our ends of its streams, and news of it.
+
+    The descriptors do not block. With a terminal `stdin` is `stdout`, and there is no `stderr`.
+    """
+
+    @property
+    def stdin(self) -> int | None: ...
+    @property
+    def stdout(self) -> int: ...
+    @property
+    def stderr(self) -> int | None: ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an order to interrupt, or to kill all but the leader, is still under way."""
+        ...
+
+    news: int  # readable when there is news to take
+    exit: int | None  # the exit code, or minus the signal; None as long as the command runs
+    is_gone: bool  # the command has ended, and so has all that it started
+    hit: str | None  # the limit that it was ended for
+
+    def take_news(self) -> None:
+        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date."""
+        ...
+
+    def close_stdin(self) -> None:
+        """End what the command reads."""
+        ...
+
+    def interrupt(self, *, spare_leader: bool) -> None:
+        """Send SIGINT to all of the job, or to all but the command itself."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask all of the job to end."""
+        ...
+
+    def kill(self, *, spare_leader: bool = False) -> None:
+        """Begin to end all of the job by force, or all but the command itself; news will say when it is done."""
+        ...
+
+    def close(self) -> None:
+        """Give up all descriptors; what is still there is killed."""
+        ...

@@ -1,0 +1,140 @@
+"""Commands at level none: children of this process, whose group is ended with them, and whose mark is looked for."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tools_shell._streams import Streams
+from tools_shell._survivors import end_marked, signal_marked
+
+if TYPE_CHECKING:
+    from tools_shell._command import Command
+
+_PATIENCE = 1.0  # seconds for what was killed to be gone
+_MARK = "ASK_TOOLS_JOB"
+_ON_TERMINAL = (
+    *(sys.executable, "-I", "-S", "-c"),
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
+)
+
+
+class _End(Protocol):
+    def fileno(self) -> int: ...
+    def close(self) -> None: ...
+
+
+class Direct(Streams):
+    """See `Process`; what left the group and emptied its environment gets away, and all does when this process dies."""
+
+    def __init__(self, command: Command) -> None:
+        self.exit: int | None = None
+        self.is_gone = False
+        self.hit: str | None = None
+        self._was_told = False  # to end, and is to be looked for
+        self._mark = f"{_MARK}={os.urandom(8).hex()}"
+        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
+        name, _, value = self._mark.partition("=")
+        try:
+            self._process = subprocess.Popen(
+                [*(_ON_TERMINAL if command.terminal else ()), *command.isolation.wrap(command).arguments],
+                stdin=self.theirs[0],
+                stdout=self.theirs[1],
+                stderr=self.theirs[2],
+                cwd=f"/proc/self/fd/{command.directory}" if hasattr(os, "O_PATH") else command.workdir,
+                env={**command.environment, name: value},
+                start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
+                pass_fds=command.extra,
+            )
+            self._end = _end_of(self._process.pid)
+        except BaseException:  # a Ctrl-C, say, may come when it runs already and is not known here yet
+            end_marked(self._mark)
+            super().close()
+            raise
+        self.release()
+        self.news = self._end.fileno()
+
+    @property
+    def is_busy(self) -> bool:
+        """See Process."""
+        return False  # an order is carried out before its call returns
+
+    def take_news(self) -> None:
+        """See Process."""
+        if self.exit is None and select.select([self.news], [], [], 0)[0]:
+            self.exit = self._status()
+            self.is_gone = not self._was_told
+
+    def _status(self) -> int:
+        if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
+            self._signal(signal.SIGKILL)
+            return self._process.wait()
+        # Not waited for yet: so long the number of its group is not used again.
+        ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only for who does not wait
+        return int(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
+
+    def interrupt(self, *, spare_leader: bool) -> None:
+        """See Process."""
+        if spare_leader:
+            signal_marked(self._mark, signal.SIGINT, spare=self._process.pid)
+        else:
+            self._signal(signal.SIGINT)
+            self._signal(signal.SIGCONT)  # who is stopped cannot hear
+
+    def terminate(self) -> None:
+        """See Process."""
+        self._was_told = True
+        self._signal(signal.SIGTERM)
+        self._signal(signal.SIGCONT)  # who is stopped cannot hear
+
+    def kill(self, *, spare_leader: bool = False) -> None:
+        """See Process."""
+        if not spare_leader:
+            self._signal(signal.SIGKILL)
+        end_marked(self._mark, spare=self._process.pid if spare_leader else 0)
+        self._was_told = False
+        self.is_gone = self.exit is not None
+
+    def _signal(self, number: int) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    def close(self) -> None:
+        """See Process."""
+        if self.exit is None:
+            self.kill()
+        self._signal(signal.SIGKILL)
+        # Not even SIGKILL ends a process that hangs inside the kernel: it must not hang us too.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_PATIENCE)
+        self._end.close()
+        super().close()
+
+
+class _Descriptor:
+    """A descriptor that is readable when a process has ended."""
+
+    def __init__(self, pid: int) -> None:
+        self._number = os.pidfd_open(pid)
+
+    def fileno(self) -> int:
+        return self._number
+
+    def close(self) -> None:
+        os.close(self._number)
+
+
+def _end_of(pid: int) -> _End:
+    if hasattr(os, "pidfd_open"):
+        return _Descriptor(pid)
+    system: Any = select  # which has these on macOS
+    queue = system.kqueue()
+    queue.control([system.kevent(pid, system.KQ_FILTER_PROC, system.KQ_EV_ADD, system.KQ_NOTE_EXIT)], 0)
+    ended: _End = queue
+    return ended

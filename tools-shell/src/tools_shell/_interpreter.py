@@ -1,0 +1,57 @@
+"""Which Python runs a model's code: a developer says where it is, a model at most which of those."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+from tools_shell._environment import clean_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ASK = "import sys; print(*{sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path}, sep='\\n')"
+_PATIENCE = 30.0
+
+
+def executable(path: str | os.PathLike[str]) -> str:
+    """The interpreter of a path to one, or to the folder of a virtual environment; ToolError when there is none."""
+    found = os.path.abspath(os.path.expanduser(os.fspath(path)))
+    if os.path.isdir(found):
+        found = os.path.join(found, "bin", "python")
+    if not os.access(found, os.X_OK):
+        raise ToolError(f"there is no Python at {os.fspath(path)!r}", "unavailable")
+    return found
+
+
+@functools.cache
+def folders_of(python: str) -> tuple[str, ...]:
+    """Where an interpreter has its libraries: it must be able to read them in a sandbox."""
+    done = subprocess.run(
+        [python, "-s", "-c", _ASK],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=clean_environment(),
+        cwd="/",
+        timeout=_PATIENCE,
+        check=False,
+    )
+    found = {line for line in os.fsdecode(done.stdout).splitlines() if os.path.isabs(line)}
+    return tuple(sorted(path for path in found if path != "/" and os.path.exists(path)))
+
+
+def default_interpreter() -> str:
+    """The interpreter that runs us; ToolError in a program that has none."""
+    if not sys.executable:
+        raise ToolError("no Python executable is known; name one when the tool is made", "unavailable")
+    return sys.executable
+
+
+def variables(env: Mapping[str, str]) -> dict[str, str]:
+    """What the environment needs besides: figures are drawn into pictures, not into windows."""
+    return {} if "MPLBACKEND" in env else {"MPLBACKEND": "Agg"}

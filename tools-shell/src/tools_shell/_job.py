@@ -1,0 +1,207 @@
+"""A command that runs in the background, from its start until nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_shell._pump import Pump
+from tools_shell._run import GRACE
+
+if TYPE_CHECKING:
+    import select
+    from collections.abc import Callable, Collection, Mapping
+
+    from tools_shell._command import Process
+    from tools_shell._merged import Merged
+
+_DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
+_KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not be waited for
+_SLICE = 0.1  # seconds between two looks at `cancelled`
+_NEVER = float("inf")
+
+
+class About(NamedTuple):
+    """What is known of a job before it starts."""
+
+    id: str
+    name: str
+    command: str
+    has_stdin: bool
+    terminal: bool
+    limit: float | None  # seconds that it may run
+    isolation: Mapping[str, Any]
+
+
+class Job:
+    """Followed by the thread of `_follow`; `changed` guards what is written, and is notified of all that happens."""
+
+    def __init__(self, about: About, process: Process, output: Merged, wake: Callable[[], None]) -> None:
+        self.about = about
+        self.output = output
+        self.changed = threading.Condition()
+        self.input = threading.Lock()  # held by who writes, so that the texts of two do not mix
+        self.started = time.monotonic()
+        self.ended: float | None = None  # when it was over; what follows is final then
+        self.exit: int | None = None
+        self.limit: str | None = None  # the one that it was ended for
+        self.is_stopping = False
+        self.left_behind = False  # something that it had started was still there, and was ended
+        self.is_gone = False  # nothing of it is there any more
+        self.problem: str | None = None  # why it could not be followed to its end
+        self._process = process
+        self._wake = wake
+        self._pump: Pump | None = None
+        self._poll: select.poll | None = None
+        self._orders: deque[float] = deque()  # to end, with so many seconds of grace
+        self._limit_at = self.started + (about.limit or _NEVER)
+        self._kill_at = _NEVER
+        self._finish_at = _NEVER
+        self._has_killed = False
+
+    def stop(self, grace: float) -> None:
+        """Begin to end it: by request, after `grace` seconds by force, and at once by force without any."""
+        self.is_stopping = True
+        self._orders.append(grace)
+        self._wake()
+
+    def kill(self) -> None:
+        """See Followed."""
+        if not self._has_killed:
+            self.stop(0)
+
+    def wait(self, until: float, cancelled: Callable[[], bool], is_enough: Callable[[], bool]) -> bool:
+        """Wait until it is over, or `is_enough`, which is asked at every change, says so; returns whether it does."""
+        with self.changed:
+            while not is_enough():
+                left = until - time.monotonic()
+                if self.ended is not None or left <= 0 or cancelled():
+                    return False
+                self.changed.wait(min(left, _SLICE))
+        return True
+
+    def write(self, data: bytes) -> int | None:
+        """Hand it some of the data; returns how many bytes, None when it takes no more at all."""
+        with self.changed:
+            descriptor = self._process.stdin
+            if self.ended is not None or descriptor is None:
+                return None
+            try:
+                return os.write(descriptor, data)
+            except BlockingIOError:
+                return 0
+            except OSError:  # nobody reads it any more
+                self._process.close_stdin()
+                return None
+
+    def close_stdin(self) -> None:
+        """End what it reads, unless that is a terminal."""
+        with self.changed:
+            if self.ended is None:
+                self._process.close_stdin()
+
+    @property
+    def stdin(self) -> int | None:
+        """The descriptor to poll before `write`."""
+        return None if self.ended is not None else self._process.stdin
+
+    def begin(self, poll: select.poll) -> None:
+        """See Followed."""
+        self._poll = poll
+        self._pump = Pump(self._process, _Sink(self, "stdout"), _Sink(self, "stderr"), stdin=None, poll=poll)
+
+    def descriptors(self) -> Collection[int]:
+        """See Followed."""
+        return () if self._pump is None or self.ended is not None else self._pump.descriptors
+
+    def handle(self, descriptor: int, events: int) -> None:
+        """See Followed."""
+        if self._pump is not None:
+            self._pump.handle(descriptor, events)
+
+    def advance(self) -> float | None:
+        """See Followed."""
+        if self.ended is not None:
+            return None
+        now = time.monotonic()
+        while self._orders:
+            self._end(now, self._orders.popleft())
+        if self._process.exit is not None:
+            self._limit_at = _NEVER
+            self._settle(now)
+        if now >= self._limit_at:
+            self._limit_at = _NEVER
+            self.limit = f"time limit {self.about.limit:g} s"
+            self._end(now, GRACE)
+        if now >= self._kill_at:
+            self._kill_at = _NEVER
+            self._kill(now)
+        if now >= self._finish_at:
+            self._finish()
+            return None
+        return min(self._limit_at, self._kill_at, self._finish_at)
+
+    def _end(self, now: float, grace: float) -> None:
+        if grace and not self._has_killed:
+            self._process.terminate()
+        self._kill_at = min(self._kill_at, now + grace)
+
+    def _settle(self, now: float) -> None:
+        """The command has ended: what it has left behind gets no more time than its last words take."""
+        is_dry = self._pump is None or self._pump.is_dry
+        if self._process.is_gone and is_dry:
+            self._finish_at = now
+        elif not self._has_killed:
+            self._kill_at = min(self._kill_at, now + _DRAIN)
+        elif self._process.is_gone:  # who holds the output now is no part of the job
+            self._finish_at = min(self._finish_at, now + _DRAIN)
+
+    def _kill(self, now: float) -> None:
+        if self._has_killed:
+            return
+        self._has_killed = True
+        self.left_behind = self._process.exit is not None and not self.is_stopping and self.limit is None
+        self._process.kill()
+        self._finish_at = now + _KILL
+
+    def fail(self, error: OSError) -> None:
+        """See Followed."""
+        self.problem = error.strerror or str(error)
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._poll is not None:
+            for descriptor in self.descriptors():
+                self._poll.unregister(descriptor)
+        with self.changed:
+            self.is_gone = self._process.is_gone
+            self._process.close()
+            self.exit = self._process.exit
+            self.limit = self._process.hit or self.limit
+            self.output.finish()
+            self.ended = time.monotonic()
+            self.changed.notify_all()
+
+    def abandon(self) -> None:
+        """See Followed."""
+        for descriptor in {self._process.stdin, self._process.stdout, self._process.stderr}:
+            if descriptor is not None:
+                with suppress(OSError):  # it was about to be closed
+                    os.close(descriptor)
+
+
+class _Sink:
+    """Takes what one stream of a job brings."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self._job = job
+        self._name = name
+
+    def add(self, chunk: bytes) -> None:
+        with self._job.changed:
+            self._job.output.add(self._name, chunk)
+            self._job.changed.notify_all()

@@ -1,0 +1,36 @@
+"""The `job_list` tool."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from tools_core import Context, Tool
+from tools_shell._job_facts import status_of
+from tools_shell._jobs import jobs_of
+
+_SHOWN = 200  # characters of a command
+
+
+class JobList(Tool):
+    """List the background jobs: the running ones, and those that have ended and whose output can still be read."""
+
+    read_only = True
+    tags = ("shell",)
+
+    def execute(self, *, context: Context) -> list[dict[str, Any]]:
+        now = time.monotonic()
+        return [_row(job, now) for job in jobs_of(context).all()]
+
+
+def _row(job: Any, now: float) -> dict[str, Any]:
+    command = " ".join(job.about.command.split())
+    named = {"name": job.about.name} if job.about.name else {}
+    return {
+        "id": job.about.id,
+        **named,
+        "command": command if len(command) <= _SHOWN else f"{command[: _SHOWN - 3]}...",
+        **status_of(job),
+        "age": round(now - job.started, 1),
+        "output_bytes": job.output.end("both"),
+    }

@@ -1,0 +1,86 @@
+"""The `job_start` tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Limits, Result, ToolError
+from tools_shell._facts import isolation_of
+from tools_shell._follow import follower
+from tools_shell._job import About, Job
+from tools_shell._jobs import jobs_of
+from tools_shell._launch import start
+from tools_shell._merged import Merged
+from tools_shell._shell_program import check_script, script_arguments, shell_program, unstartable
+from tools_shell._shell_tool import ShellTool
+
+if TYPE_CHECKING:
+    from tools_shell._command import Command
+
+
+class JobStart(ShellTool):
+    """Start a bash script in the background and go on at once, for servers, watchers and what takes long.
+
+    Returns the `id` for job_output, job_input and job_stop. The job ends with its script, so the program to keep
+    running comes last and without `&`; what it leaves behind is ended. All jobs end with the conversation. The last
+    1 MiB of output is kept. Refuses when too many jobs are running.
+    """
+
+    def __init__(self, *args: Any, shell: str | None = None, longest: float | None = None, **settings: Any) -> None:
+        """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run."""
+        super().__init__(*args, **settings)
+        self._shell = shell
+        self._longest = longest
+
+    def execute(  # noqa: PLR0913  (its parameters are the model's words)
+        self,
+        command: Annotated[str, "The script, as you would type it into bash."],
+        name: Annotated[str, "A name to know it by in job_list.", Limits(max_length=64)] = "",
+        workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
+        env: Annotated[dict[str, str] | None, "Variables to add to the environment."] = None,
+        stdin: Annotated[bool, "Keep its standard input open for job_input; else it is empty."] = False,
+        tty: Annotated[
+            bool, "Run on a terminal, for programs that need one; takes job_input, and stderr is part of stdout."
+        ] = False,
+        timeout: Annotated[float | None, "Seconds after which it is ended; no limit without it.", Limits(gt=0)] = None,
+        keep_all: Annotated[bool, "Keep the last 256 MiB of its output, on disk."] = False,
+        *,
+        context: Context,
+    ) -> Result:
+        check_script(command)
+        shell = shell_program(self._shell)
+        limit = self._limit(timeout)
+        arguments = script_arguments(shell, command)
+        has_stdin = stdin or tty
+
+        def make(id: str) -> Job:
+            with self.prepared(context, workdir, arguments, env=env, has_stdin=has_stdin, terminal=tty) as prepared:
+                about = About(id, name, command, has_stdin, tty, limit, isolation_of(prepared.isolation))
+                try:
+                    return _started(about, prepared, Merged(self.redactor, keep_all=keep_all))
+                except OSError as error:
+                    raise unstartable(error, shell) from error
+
+        job = jobs_of(context).start(make)
+        id, isolation = job.about.id, job.about.isolation
+        facts = {"id": id, "status": "running", "isolation": isolation["isolation"]}
+        facts["next"] = f"job_output with id {id!r} reads what it writes, or waits for something"
+        return Result.ok(facts, metadata=isolation)
+
+    def _limit(self, timeout: float | None) -> float | None:
+        if timeout is not None and self._longest is not None and timeout > self._longest:
+            message = f"a job may run for {self._longest:g} s at most; give it a timeout up to that"
+            raise ToolError(message, "limit_exceeded")
+        return timeout or self._longest
+
+
+def _started(about: About, command: Command, output: Merged) -> Job:
+    followed_by = follower()
+    process = start(command)
+    try:
+        job = Job(about, process, output, followed_by.wake)
+        followed_by.follow(job)
+    except BaseException:
+        process.close()
+        raise
+    return job

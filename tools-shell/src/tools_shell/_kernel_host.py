@@ -1,0 +1,258 @@
+"""Our side of the kernel: code goes in by a channel of its own, output and replies come out."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._facts import ending
+from tools_shell._kernel_program import program, with_channel
+from tools_shell._kernel_reply import NONCE, find_reply, request
+from tools_shell._launch import start
+from tools_shell._nameless import nameless_file
+from tools_shell._output import Kept
+from tools_shell._pump import Pump
+from tools_shell._run import GRACE, run, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools_shell._command import Command
+    from tools_shell._kernel_reply import Reply
+    from tools_shell._run import Ended
+
+_REPLY = 64 << 20  # bytes; what the kernel bounds is far below
+_SLICE = 0.1  # seconds between two looks at `cancelled`
+_INTERRUPTS = 2
+_KILL = 5.0  # seconds to wait for what was killed
+_LAST_WORDS = 0.3  # seconds for the news of an end whose channel has closed
+_GOODBYE = 0.5  # seconds for what the code has registered with `atexit`
+_CHUNK = 1 << 13  # bytes: replies are short, and more memory than that is not at hand
+_MOST_CHUNKS = 17  # a pipe may hold a megabyte; a thread that goes on printing must not hold us
+
+
+class Outcome(NamedTuple):
+    """How a piece of code ended; without a reply the kernel is lost."""
+
+    reply: Reply | None
+    reason: str | None  # why it was interrupted: "limit" or "cancelled"
+    duration: float
+    stdout: Kept
+    stderr: Kept
+
+
+class _Sink:
+    """Takes output for whichever piece of code is running."""
+
+    def __init__(self) -> None:
+        self.kept = Kept()
+
+    def add(self, chunk: bytes) -> None:
+        self.kept.add(chunk)
+
+
+class Kernel:
+    """A Python process that keeps its state from one piece of code to the next.
+
+    One thread at a time. Once a reply stays away it `is_lost`, and has been ended with all that it started.
+    """
+
+    def __init__(self, command: Command) -> None:
+        self.is_lost = False
+        self._is_closed = False
+        self.isolation = command.isolation
+        self.ending = ""  # how it ended, in words
+        self._number = 0
+        self._interrupts = 0  # that were sent to the last piece of code
+        self._outputs = (_Sink(), _Sink())
+        self._heard = bytearray()
+        self._channel, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self.process = start(with_channel(command, theirs.fileno()))
+        except BaseException:
+            self._channel.close()
+            raise
+        self._channel.setblocking(False)
+        self._unsent = memoryview(program())
+        self._channel_number = self._channel.fileno()
+        self._poll = select.poll()
+        self._poll.register(self._channel, select.POLLIN)
+        self._pump = Pump(self.process, *self._outputs, poll=self._poll)
+
+    def is_alive(self) -> bool:
+        """Whether it can be given code; asks the system, since anybody may have killed it meanwhile."""
+        if not self.is_lost:
+            self._step(0)
+        return not self.is_lost
+
+    def run(self, code: str, *, limit: float, cancelled: Callable[[], bool]) -> Outcome:
+        """Run `code`; at its limit it is interrupted, and the kernel ended when that does not help.
+
+        What threads and processes of earlier pieces of code have printed meanwhile is part of the output.
+        """
+        started = time.monotonic()
+        stdout, stderr = (sink.kept for sink in self._outputs)
+        self._heard.clear()
+        self._number += 1
+        nonce = os.urandom(NONCE)
+        self._send(request(nonce, code, f"<cell {self._number}>", interrupts=self._interrupts))
+        self._interrupts = 0
+        try:
+            reply, reason = self._wait(nonce, started + limit, cancelled), None
+            if reply is None and not self.is_lost:
+                reason = "cancelled" if cancelled() else "limit"
+                reply = self._interrupted(nonce)
+        except BaseException:  # the caller was interrupted: nobody knows how far the code is
+            self._end(0)
+            raise
+        duration = time.monotonic() - started
+        if reply is None:
+            self._end(_LAST_WORDS if self.is_lost else 0)
+        else:
+            self._drain()
+        for sink in self._outputs:
+            sink.kept = Kept()
+        return Outcome(reply, reason, duration, stdout, stderr)
+
+    def _interrupted(self, nonce: bytes) -> Reply | None:
+        """The reply, when one comes after all; a program that waits for another passes over the first interrupt."""
+        reply = None
+        for _ in range(_INTERRUPTS):
+            if reply is None and not self.is_lost:
+                self.process.interrupt(spare_leader=False)
+                self._interrupts += 1
+                reply = self._wait(nonce, time.monotonic() + GRACE / _INTERRUPTS, lambda: False)
+        return reply
+
+    def _send(self, frame: bytes) -> None:
+        self._unsent = memoryview(bytes(self._unsent) + frame if self._unsent else frame)
+        self._push()
+        if self._unsent:
+            self._poll.modify(self._channel, select.POLLIN | select.POLLOUT)
+
+    def _push(self) -> None:
+        try:
+            self._unsent = self._unsent[self._channel.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it has ended: its news will say so
+            self._unsent = self._unsent[:0]
+
+    def _wait(self, nonce: bytes, until: float, cancelled: Callable[[], bool]) -> Reply | None:
+        while not self.is_lost:
+            left = until - time.monotonic()
+            if left <= 0 or cancelled():
+                return None
+            if self._step(min(left, _SLICE)):
+                try:
+                    reply = find_reply(self._heard, nonce)
+                except ValueError:  # the code has got at the channel: nothing of it can be believed
+                    self.is_lost = True
+                    return None
+                if reply is not None:
+                    return reply
+        return None
+
+    def _step(self, seconds: float) -> bool:
+        """Wait so long at most, and do what there is to do; returns whether the kernel has said anything."""
+        has_heard = False
+        for descriptor, events in self._poll.poll(seconds * 1000):
+            if descriptor == self._channel_number:
+                has_heard = self._listen(events)
+            else:
+                self._pump.handle(descriptor, events)
+        self.is_lost |= self.process.exit is not None and not has_heard
+        return has_heard
+
+    def _listen(self, events: int) -> bool:
+        if events & select.POLLOUT:
+            self._push()
+            if not self._unsent:
+                self._poll.modify(self._channel, select.POLLIN)
+        if not events & ~select.POLLOUT:
+            return False
+        try:
+            chunk = self._channel.recv(_CHUNK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            chunk = b""
+        self._heard += chunk
+        self.is_lost |= not chunk or len(self._heard) > _REPLY
+        return True
+
+    def _drain(self) -> None:
+        """Take what was written before the reply came, and a bounded part of what threads go on writing."""
+        for _ in range(_MOST_CHUNKS):
+            events = self._poll.poll(0)
+            if not events:
+                return
+            for descriptor, event in events:
+                if descriptor != self._channel_number:
+                    self._pump.handle(descriptor, event)
+
+    def close(self) -> None:
+        """End it, with all that it started; what the code has registered with `atexit` has a moment to run."""
+        if not self._is_closed:
+            self._channel.close()
+            self._end(_GOODBYE)
+
+    def _end(self, patience: float) -> None:
+        """End what there is of it, after so many seconds at most to end by itself."""
+        self.is_lost = self._is_closed = True
+        with suppress(KeyError):
+            self._poll.unregister(self._channel_number)
+        self._channel.close()
+        until = time.monotonic() + patience
+        try:
+            while self.process.exit is None and (left := until - time.monotonic()) > 0:
+                self._pump.step(left)
+            self.ending = self._told()
+            self.process.kill()
+            settle(self.process, self._pump, _KILL)
+        finally:
+            self.process.close()
+
+    def _told(self) -> str:
+        if self.process.hit is not None:
+            return self.process.hit
+        if self.process.exit is None:
+            return "it closed its descriptors, or became another program"
+        facts = ending(self.process.exit, self.isolation.rung)
+        return facts.get("signal") or f"exit code {self.process.exit}"
+
+
+def _bound(file: int, size: int) -> None:
+    """Let nobody make the file larger than `size`: it is memory of ours."""
+    if hasattr(os, "memfd_create"):
+        import fcntl  # POSIX only
+
+        os.ftruncate(file, size)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+
+
+def run_once(
+    command: Command, code: str, *, stdin: bytes, limit: float, cancelled: Callable[[], bool]
+) -> tuple[Ended, Reply | None]:
+    """Run one piece of code in a process of its own; there is no reply of one that never came to its end."""
+    nonce = os.urandom(NONCE)
+    given = program() + request(nonce, code, "<code>", once=True)
+    with nameless_file("code") as file:
+        channel = file.fileno()
+        file.write(given)
+        file.flush()
+        _bound(channel, len(given) + _REPLY)
+        os.lseek(channel, 0, os.SEEK_SET)
+        ended = run(with_channel(command, channel), stdin=stdin, limit=limit, cancelled=cancelled)
+        header = os.pread(channel, NONCE + 4, len(given))
+        size = int.from_bytes(header[NONCE:], "big")
+        answer = header + os.pread(channel, min(size, _REPLY), len(given) + len(header))
+    try:
+        return ended, find_reply(answer, nonce)
+    except ValueError:  # the code has got at the channel
+        return ended, None

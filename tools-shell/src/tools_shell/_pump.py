@@ -1,0 +1,110 @@
+"""One loop for the streams of a process: it is fed, its output is read as it comes, and its news are taken."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tools_shell._command import Process
+
+_CHUNK = 1 << 16
+
+
+class Sink(Protocol):
+    """Takes what a stream brings."""
+
+    def add(self, chunk: bytes, /) -> None:
+        """Take the next bytes."""
+        ...
+
+
+class Pump:
+    """Feeds the standard input, ends it then, and hands what is written to the sinks; nothing waits but `step`.
+
+    With None for `stdin` that is left alone, for somebody else to feed.
+    With a `poll` that others use too, whoever polls it calls `handle` for the descriptors in `descriptors`.
+    """
+
+    def __init__(
+        self, process: Process, stdout: Sink, stderr: Sink, stdin: bytes | None = b"", poll: select.poll | None = None
+    ) -> None:
+        self._process = process
+        self._poll = poll or select.poll()
+        self._sinks: dict[int, Sink] = {process.stdout: stdout}
+        if process.stderr is not None:
+            self._sinks[process.stderr] = stderr
+        is_terminal = process.stdin == process.stdout
+        self._source = None if stdin is None else process.stdin
+        stdin = stdin or b""
+        self._feed = memoryview(stdin + _end_of_file(stdin) if is_terminal else stdin)
+        for descriptor in (*self._sinks, process.news):
+            self._poll.register(descriptor, select.POLLIN)
+        if self._source is not None:
+            self._poll.register(self._source, select.POLLOUT | (select.POLLIN if is_terminal else 0))
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether nobody holds the other ends of the output any more."""
+        return not self._sinks
+
+    @property
+    def descriptors(self) -> set[int]:
+        """What is still being polled."""
+        news = () if self._process.is_gone else (self._process.news,)
+        return {*self._sinks, *news, *(() if self._source is None else (self._source,))}
+
+    def step(self, seconds: float) -> None:
+        """Wait so long at most for something to happen, and do what there is to do."""
+        for descriptor, events in self._poll.poll(seconds * 1000):
+            self.handle(descriptor, events)
+
+    def handle(self, descriptor: int, events: int) -> None:
+        """Do what there is to do at one descriptor, without waiting."""
+        if descriptor == self._process.news:
+            self._process.take_news()
+            if self._process.is_gone:
+                self._poll.unregister(descriptor)
+            return
+        if descriptor == self._source and events & ~select.POLLIN:
+            self._give(descriptor)
+        if descriptor in self._sinks and events & ~select.POLLOUT:
+            self._take(descriptor)
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.EIO:  # so a terminal says that nobody has it open any more
+                raise
+            chunk = b""
+        if chunk:
+            self._sinks[descriptor].add(chunk)
+        else:
+            self._poll.unregister(descriptor)
+            del self._sinks[descriptor]
+
+    def _give(self, descriptor: int) -> None:
+        try:
+            self._feed = self._feed[os.write(descriptor, self._feed[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # it does not want the rest
+            self._feed = self._feed[:0]
+        if self._feed:
+            return
+        self._source = None
+        if descriptor in self._sinks:
+            self._poll.modify(descriptor, select.POLLIN)
+        else:
+            self._poll.unregister(descriptor)
+            self._process.close_stdin()
+
+
+def _end_of_file(text: bytes) -> bytes:
+    """What says so on a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
+    return b"\x04" if text.endswith(b"\n") or not text else b"\x04\x04"

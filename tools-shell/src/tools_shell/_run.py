@@ -1,0 +1,85 @@
+"""One command from its start to its end, which comes by its limit at the latest."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._launch import start
+from tools_shell._output import Kept
+from tools_shell._pump import Pump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools_shell._command import Command, Process
+
+GRACE = 1.0  # seconds between the request to end and the order
+_DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
+_KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not hang us too
+_SLICE = 0.1  # seconds between two looks at `cancelled`
+
+
+class Ended(NamedTuple):
+    """How a command ended; `returncode` is minus the signal, as `subprocess` has it."""
+
+    returncode: int | None  # None when not even SIGKILL ended it
+    reason: str | None  # why it was ended: "limit", "cancelled" or what it had used up; None if it ended by itself
+    left_behind: bool  # something that it had started was still there, and was ended
+    is_gone: bool  # nothing of it is there any more
+    duration: float
+    stdout: Kept
+    stderr: Kept
+
+
+def run(command: Command, *, stdin: bytes = b"", limit: float, cancelled: Callable[[], bool]) -> Ended:
+    """Run to the end or to the limit; OSError when it cannot be started."""
+    started = time.monotonic()
+    stdout, stderr = Kept(), Kept()
+    process = start(command)
+    try:
+        pump = Pump(process, stdout, stderr, stdin)
+        reason = _wait(process, pump, started + limit, cancelled)
+        duration = time.monotonic() - started
+        left_behind = not process.is_gone or not pump.is_dry
+        if left_behind:
+            process.kill()
+            settle(process, pump, _KILL)
+    finally:
+        process.close()
+    reason = process.hit or reason
+    left_behind = left_behind and reason is None
+    return Ended(process.exit, reason, left_behind, process.is_gone, duration, stdout, stderr)
+
+
+def limit_of(timeout: float, remaining: float | None) -> float:
+    """Seconds that a command may run so that its output still reaches a caller who waits for `remaining` ones."""
+    if remaining is None:
+        return timeout
+    return min(timeout, max(remaining - 1.5 * GRACE, remaining / 2))
+
+
+def _wait(process: Process, pump: Pump, until: float, cancelled: Callable[[], bool]) -> str | None:
+    """Read until the command ends, by request if need be; returns why it was requested."""
+    while process.exit is None:
+        left = until - time.monotonic()
+        if left <= 0 or cancelled():
+            process.terminate()
+            settle(process, pump, GRACE)
+            return "limit" if left <= 0 else "cancelled"
+        pump.step(min(left, _SLICE))
+    settle(process, pump, _DRAIN)
+    return None
+
+
+def settle(process: Process, pump: Pump, patience: float) -> None:
+    """Read until all is done, for `patience` seconds at most."""
+    until = time.monotonic() + patience
+    while not (process.is_gone and pump.is_dry):
+        was_gone = process.is_gone
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        pump.step(left)
+        if process.is_gone and not was_gone:  # who holds the output now is no part of the job
+            until = min(until, time.monotonic() + _DRAIN)

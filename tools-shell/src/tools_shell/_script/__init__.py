@@ -1,0 +1,1 @@
+"""What a shell script consists of, and what its commands do: read before anything runs."""

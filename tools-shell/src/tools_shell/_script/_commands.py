@@ -1,0 +1,145 @@
+"""What single commands do: a table of those that only read, and of those that certainly do more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._script._find import find_reads
+from tools_shell._script._git import git_reads, git_writes
+from tools_shell._script._languages import awk_reads, sed_reads
+from tools_shell._script._names import is_local_name, words
+from tools_shell._script._options import harmless, is_harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tools_shell._script._parts import SimpleCommand, Word
+
+
+class Verdict(NamedTuple):
+    """What one part of a script does; a part without more reads only."""
+
+    read_only: bool | None = True
+    destructive: bool | None = False
+    open_world: bool | None = False
+
+
+_UNKNOWN = Verdict(None, None, None)
+# None of their options writes, runs a program or reaches out (GNU, BSD and busybox).
+_READING = words("""
+    : [ [[ arch b2sum base32 base64 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname
+    dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head hexdump id join logname ls
+    md5sum nl nproc numfmt od paste pathchk popd pr printenv ps pushd pwd readlink realpath return rev seq set sha1sum
+    sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort tty type uname
+    unexpand uptime users vdir wait wc which who whoami yes
+""")
+# What they run is judged by itself.
+_TRANSPARENT = frozenset(
+    (
+        "ash",
+        "bash",
+        "builtin",
+        "command",
+        "dash",
+        "env",
+        "eval",
+        "exec",
+        "nice",
+        "sh",
+        "stdbuf",
+        "time",
+        "timeout",
+        "xargs",
+    )
+)
+_WITH_OPTIONS = {
+    "file": harmless("bhiLkN", "", "brief mime mime-type mime-encoding dereference"),
+    "jq": harmless("rcnsSeMCajR", "", "raw-output compact-output null-input slurp sort-keys exit-status raw-input"),
+    "rg": harmless(
+        "nilLcvwxsSFPUoHIuNahp0",
+        "egtTABCmjM",
+        "column context= count files files-with-matches fixed-strings glob= heading hidden ignore-case iglob= json"
+        " line-number max-columns= max-count= max-depth= multiline no-config no-filename no-heading no-ignore"
+        " no-line-number no-messages only-matching smart-case sort= stats trim type= vimgrep with-filename word-regexp",
+    ),
+    "sort": harmless(
+        "bdfghinrRVMcCmsuz",
+        "kt",
+        "check field-separator= human-numeric-sort ignore-case key= numeric-sort reverse stable unique version-sort"
+        " zero-terminated",
+    ),
+    "tree": harmless("adfinsphugDFqNCt", "LIP", "dirsfirst noreport gitignore prune"),
+    "uniq": harmless("cdDiuz", "fsw", "count repeated unique ignore-case zero-terminated", operands=1),
+    "xxd": harmless("pubai", "lscg", operands=1),
+}
+_DESTROYING = words("""
+    chgrp chmod chown cp dd fallocate install kill killall ln mkfs mv pkill rm rmdir shred tee truncate unlink
+""")
+_ADDING = frozenset(("mkdir", "mkfifo", "touch"))
+_DISTANT = words("""
+    aria2c curl dig ftp host nc ncat netcat nslookup ping rsync scp sftp ssh telnet traceroute wget whois
+""")
+_PLACES = ("/bin", "/usr/bin")  # of the system's programs
+
+
+def judge(command: SimpleCommand, *, trusts_repositories: bool) -> Verdict:
+    """What a command does, without those that it runs and the files that it is redirected to."""
+    if command.name is None:
+        return _UNKNOWN
+    place, _, name = command.name.rpartition("/")
+    if place and place not in _PLACES:
+        return _UNKNOWN
+    if name in ("", *_TRANSPARENT) or _reads(name, command.arguments):
+        return Verdict()
+    if name == "git":
+        if trusts_repositories and git_reads(command.arguments):
+            return Verdict()
+        return Verdict(*git_writes(command.arguments))
+    if name in _DESTROYING:
+        return Verdict(False, True, False)
+    if name in _ADDING:
+        return Verdict(False, False, False)
+    return Verdict(None, None, True if name in _DISTANT else None)
+
+
+def _reads(name: str, arguments: Sequence[Word]) -> bool:
+    if name in _READING:
+        return True
+    if name in _WITH_OPTIONS:
+        return is_harmless(arguments, _WITH_OPTIONS[name])
+    reads = _JUDGES.get(name)
+    return reads is not None and reads(arguments)
+
+
+def _sets_local_names(arguments: Sequence[Word]) -> bool:
+    return all(isinstance(word, str) and (word.startswith("-") or is_local_name(word)) for word in arguments)
+
+
+def _printf(arguments: Sequence[Word]) -> bool:
+    return arguments[:1] != ("-v",) or _sets_local_names(arguments[1:2])
+
+
+def _date(arguments: Sequence[Word]) -> bool:
+    """Another operand would set the clock."""
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-d", "-r") and rest and isinstance(rest[0], str):
+            rest.pop(0)
+        elif not isinstance(word, str) or not (
+            word in ("-u", "-R") or word.startswith(("+", "-I", "--date=", "--iso"))
+        ):
+            return False
+    return True
+
+
+_JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
+    "awk": awk_reads,
+    "date": _date,
+    "find": find_reads,
+    "gawk": awk_reads,
+    "mawk": awk_reads,
+    "printf": _printf,
+    "read": _sets_local_names,
+    "sed": sed_reads,
+}

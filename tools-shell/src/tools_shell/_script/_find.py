@@ -1,0 +1,51 @@
+"""The expression of `find`: whether it only looks, and whether a word in it may be an action."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools_shell._script._names import words
+from tools_shell._script._parts import Expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_shell._script._parts import Word
+
+_TESTS = words("""
+    ! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow -ls -mount -nogroup -noleaf -not
+    -nouser -o -or -print -print0 -prune -quit -readable -true -writable -xdev
+""")
+_VALUED = words("""
+    -amin -anewer -atime -cmin -cnewer -ctime -fstype -group -iname -inum -ipath -iregex -links -maxdepth -mindepth
+    -mmin -mtime -name -newer -newermt -path -perm -printf -regex -regextype -samefile -size -type -user -wholename
+    -xtype
+""")
+RUNNING = frozenset(("-exec", "-execdir"))
+
+
+def unclear(arguments: Sequence[Word]) -> str | None:
+    """The word that may become an action, such as `-delete`; None where there is none."""
+    for before, word in zip(("", *arguments), arguments, strict=False):
+        if (
+            isinstance(word, Expanded)
+            and (not word.prefix or word.prefix[0] in "-(!,;+")
+            and not (before in _VALUED and word.is_single)
+        ):
+            return word.text
+    return None
+
+
+def find_reads(arguments: Sequence[Word]) -> bool:
+    """Whether it only looks; what `-exec` runs is judged by itself."""
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in RUNNING:
+            while rest and rest.pop(0) not in (";", "+"):
+                pass
+        elif word in _VALUED:
+            del rest[:1]
+        elif isinstance(word, str) and (word[:1] in ("-", "!", "(", ")", ",") and word not in _TESTS):
+            return False
+    return unclear(arguments) is None

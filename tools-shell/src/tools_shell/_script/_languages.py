@@ -1,0 +1,105 @@
+"""Programs in the small languages of `sed` and `awk`: whether they only read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools_shell._script._options import harmless, is_one, may_be_option, read_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_shell._script._parts import Word
+
+_SED = harmless("nErsuz", "", "quiet silent regexp-extended null-data")
+# Output to files and commands, input from commands and the network, calls by a name that is computed.
+_ACTIVE = (">", "|", "@", "system", "getline", "\\\n")
+
+
+def sed_reads(arguments: Sequence[Word]) -> bool:
+    """Whether `sed` prints and substitutes only: `-n '1,20p'`, `s/a/b/g`."""
+    words, scripts = [], []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-e", "--expression") and rest:
+            scripts.append(rest.pop(0))
+        else:
+            words.append(word)
+    operands = read_options(words, _SED)
+    if operands is None:
+        return False
+    if not scripts:
+        scripts, operands = operands[:1], operands[1:]
+    return bool(scripts) and all(isinstance(script, str) and _is_plain_sed(script) for script in scripts)
+
+
+def _is_plain_sed(script: str) -> bool:
+    position = 0
+    while position < len(script):
+        if script[position] in " \t\n;":
+            position += 1
+            continue
+        end = _command_of_sed(script, position)
+        if end is None or script[end : end + 1] not in ("", ";", "\n"):
+            return False
+        position = end
+    return True
+
+
+def _command_of_sed(script: str, position: int) -> int | None:
+    """Where a command ends; None for one that is not plain."""
+    after = _address(script, position)
+    if after is not None and script[after : after + 1] == ",":
+        after = _address(script, after + 1)
+        if after is None:
+            return None
+    position = position if after is None else after
+    while script[position : position + 1] == "!":
+        position += 1
+    command = script[position : position + 1]
+    if command in ("p", "d", "=", "q", "l", "n", "N", "D", "P", "h", "H", "g", "G", "x"):
+        return position + 1
+    if command != "s" or script[position + 1 : position + 2] != "/":
+        return None
+    middle = _part(script, position + 2)
+    end = _part(script, middle) if middle is not None else None
+    while end is not None and script[end : end + 1] in tuple("gpIi0123456789"):
+        end += 1
+    return end
+
+
+def _address(script: str, position: int) -> int | None:
+    if script[position : position + 1] == "/":
+        return _part(script, position + 1)
+    end = position
+    while script[end : end + 1] in tuple("0123456789$+~"):
+        end += 1
+    return end if end > position else None
+
+
+def _part(script: str, position: int) -> int | None:
+    """Where what stands before the next slash ends; a slash in brackets is read in two ways, so that is none."""
+    bracket = False
+    while position < len(script) and script[position] != "\n":
+        character = script[position]
+        if character == "/":
+            return None if bracket else position + 1
+        bracket = character == "[" or (bracket and character != "]")
+        position += 2 if character == "\\" else 1
+    return None
+
+
+def awk_reads(arguments: Sequence[Word]) -> bool:
+    """Whether `awk` has a literal program that neither writes nor runs anything."""
+    rest = list(arguments)
+    while rest and isinstance(rest[0], str) and may_be_option(rest[0]):
+        option = str(rest.pop(0))
+        if option in ("-F", "-v"):
+            if not rest or not is_one(rest.pop(0)):
+                return False
+        elif not option.startswith(("-F", "-v")):
+            return False
+    if not rest or not isinstance(rest[0], str) or any(sign in rest[0] for sign in _ACTIVE):
+        return False
+    return not any(map(may_be_option, rest[1:]))

@@ -1,0 +1,230 @@
+"""Commands that run another command: what they are handed is judged like the rest of the script."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._script._find import unclear
+from tools_shell._script._parts import Assignment, Expanded, SimpleCommand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tools_shell._script._parts import Word
+
+_ANY = Expanded("...")  # what is read or found while it runs
+_SHELLS = frozenset(("ash", "bash", "dash", "sh"))
+# What other shells than bash read otherwise, or do not know.
+_OF_BASH = ("$'", '$"', "&>", "|&", "<<<", "<(", ">(", "((", "[[", "{", "function", "select", "coproc", "time")
+
+
+class Inner(NamedTuple):
+    """What a command runs: other commands, and scripts as text; or the reason why that is not known."""
+
+    commands: Sequence[SimpleCommand] = ()
+    scripts: Sequence[str] = ()
+    unknown: str | None = None
+
+
+class _Options(NamedTuple):
+    """The options of a wrapper, and how many operands stand before the command that it runs."""
+
+    flags: frozenset[str] = frozenset()
+    valued: frozenset[str] = frozenset()
+    operands: int = 0
+    sets_variables: bool = False
+
+
+def _options(flags: str = "", valued: str = "", operands: int = 0, *, sets_variables: bool = False) -> _Options:
+    return _Options(frozenset(flags.split()), frozenset(valued.split()), operands, sets_variables)
+
+
+_XARGS = _options(
+    "-0 --null -r --no-run-if-empty -t --verbose -x --exit -o --open-tty",
+    "-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file --max-chars",
+)
+_PREFIXES = {
+    "builtin": _options(),
+    "busybox": _options(),
+    "chronic": _options(),
+    "command": _options("-p"),
+    "doas": _options("-n", "-u -C"),
+    "env": _options("-i - --ignore-environment -v --debug", "-u --unset -C --chdir", sets_variables=True),
+    "exec": _options("-c -l", "-a"),
+    "ionice": _options("-t --ignore", "-c --class -n --classdata"),
+    "nice": _options("", "-n --adjustment"),
+    "nohup": _options(),
+    "setsid": _options("-c --ctty -f --fork -w --wait"),
+    "stdbuf": _options("", "-i -o -e --input --output --error"),
+    "sudo": _options("-n -E -H -S -k -b", "-u -g -h -p -C -T --user --group", sets_variables=True),
+    "time": _options("-p"),
+    "timeout": _options("-v --verbose -f --foreground -p --preserve-status", "-k -s --kill-after --signal", 1),
+}
+_WATCH = _options("-d -t -b -e -g -c --differences --no-title --beep --errexit --chgexit --color", "-n --interval")
+_SHELL = _options("-e -u -x -f --norc --noprofile --posix +e +u +x", "-o +o")
+
+
+def inner(command: SimpleCommand) -> Inner | None:
+    """What `command` runs besides itself; None for one that is no wrapper."""
+    if command.name is None:
+        return None
+    name = command.name.rpartition("/")[2]
+    if name in _SHELLS:
+        return _shell(command, name)
+    if name in _PREFIXES:
+        return _prefix(command, name)
+    judge = _OTHERS.get(name)
+    return judge(command) if judge else None
+
+
+def _operands(command: SimpleCommand, options: _Options) -> list[Word] | None:
+    """The words behind the options; None where they cannot be told apart."""
+    rest = list(command.arguments)
+    while rest:
+        word = rest[0]
+        if isinstance(word, Expanded):
+            return None
+        if not word.startswith(("-", "+")) or (word == "-" and word not in options.flags):
+            break
+        rest.pop(0)
+        if word == "--":
+            break
+        if word in options.valued and rest and _is_one(rest[0]):
+            rest.pop(0)
+        elif word not in options.flags and not _is_attached(word, options):
+            return None
+    return rest
+
+
+def _is_one(word: Word) -> bool:
+    return isinstance(word, str) or word.is_single
+
+
+def _is_attached(word: str, options: _Options) -> bool:
+    """Whether it is `--signal=KILL`, `-n10`, or several flags in one: `-0r`."""
+    if word.startswith("--"):
+        name, equals, _ = word.partition("=")
+        return bool(equals) and name in options.valued
+    return (word[:2] in options.valued) or all(f"{word[0]}{letter}" in options.flags for letter in word[1:])
+
+
+def _prefix(command: SimpleCommand, name: str) -> Inner:
+    if name == "command" and command.arguments[:1] in (("-v",), ("-V",)):
+        return Inner()
+    options = _PREFIXES[name]
+    rest = _operands(command, options)
+    if rest is None or not all(map(_is_one, rest[: options.operands])):
+        return Inner(unknown=f"options of `{name}` that are not followed")
+    rest = rest[options.operands :]
+    assignments = []
+    while options.sets_variables and rest and isinstance(rest[0], str) and "=" in rest[0]:
+        variable, _, value = str(rest.pop(0)).partition("=")
+        assignments.append(Assignment(variable, value))
+    if not rest and not assignments:
+        return Inner()
+    return Inner([_made(command, rest, assignments)])
+
+
+def _made(outer: SimpleCommand, words: Sequence[Word], assignments: Sequence[Assignment] = ()) -> SimpleCommand:
+    first = words[0] if words else ""
+    return SimpleCommand(
+        name=(first or None) if words and isinstance(first, str) else None if words else "",
+        arguments=tuple(words[1:]),
+        assignments=tuple(assignments),
+        places=(*outer.places, "wrapper"),
+        text=" ".join(word.text if isinstance(word, Expanded) else word for word in words),
+    )
+
+
+def _shell(command: SimpleCommand, name: str) -> Inner:
+    flags = list(command.arguments)
+    for number, word in enumerate(flags):
+        # `-ec script`: the flags in front of it, and `-c` itself.
+        if isinstance(word, str) and word[:1] == "-" and word[1:2] != "-" and word.endswith("c"):
+            flags[number] = word[:-1] if len(word) > 2 else "-e"
+            rest = _operands(_made(command, [name, *flags]), _SHELL)
+            if rest is None or flags[number + 1 :] not in (rest, ["--", *rest]):
+                break
+            if not rest or isinstance(rest[0], Expanded):
+                return Inner(unknown=f"`{name} -c` runs what is not literal")
+            if name != "bash" and any(each in rest[0] for each in _OF_BASH):
+                return Inner(unknown=f"`{name}` may read its script otherwise than bash")
+            return Inner(scripts=[rest[0]])
+        if isinstance(word, str) and not word.startswith(("-", "+")):
+            break
+    return Inner(unknown=f"`{name}` runs what it reads")
+
+
+def _eval(command: SimpleCommand) -> Inner:
+    return _joined(command.arguments, "eval")
+
+
+def _joined(words: Sequence[Word], name: str) -> Inner:
+    literals = [word for word in words if isinstance(word, str)]
+    if len(literals) < len(words):
+        return Inner(unknown=f"`{name}` runs what is not literal")
+    return Inner(scripts=[" ".join(literals)])
+
+
+def _watch(command: SimpleCommand) -> Inner:
+    rest = _operands(command, _WATCH)
+    return Inner(unknown="options of `watch` that are not followed") if rest is None else _joined(rest, "watch")
+
+
+def _xargs(command: SimpleCommand) -> Inner:
+    rest = _operands(command, _XARGS)
+    if rest is None:
+        return Inner(unknown="options of `xargs` that are not followed")
+    if not rest:
+        return Inner()
+    marks = list(_replaced(command.arguments[: len(command.arguments) - len(rest)]))
+    if not marks:
+        return Inner([_made(command, [*rest, _ANY])])
+    mark = marks[0] if len(marks) == 1 else ""
+    return Inner([_made(command, [_holding(word, mark) for word in rest])])
+
+
+def _replaced(options: Sequence[Word]) -> Iterator[str]:
+    """What `-I` says is replaced; empty, which stands for everything, where it is not literal."""
+    for word, behind in zip(options, (*options[1:], ""), strict=False):
+        if word == "-I":
+            yield behind if isinstance(behind, str) else ""
+        elif isinstance(word, str) and word.startswith("-") and "I" in word:
+            yield word[2:] if word.startswith("-I") else ""
+
+
+def _holding(word: Word, mark: str) -> Word:
+    if isinstance(word, str) and mark in word:
+        return Expanded(word, word.partition(mark)[0] if mark else "", is_single=True)
+    return word
+
+
+def _find(command: SimpleCommand) -> Inner:
+    if word := unclear(command.arguments):
+        return Inner(unknown=f"`find` may be given `-exec` or `-delete` by {word}")
+    made, rest = [], list(command.arguments)
+    while rest:
+        if rest.pop(0) in ("-exec", "-execdir", "-ok", "-okdir"):
+            words: list[Word] = []
+            while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
+                words.append(rest.pop(0))
+            made.append(_made(command, [_holding(word, "{}") for word in words]))
+    return Inner(made)
+
+
+def _flock(command: SimpleCommand) -> Inner:
+    rest = _operands(command, _options("-n -s -x -u -o -F --nonblock --shared --exclusive", "-w -E --timeout", 1))
+    if rest is None or not rest or not _is_one(rest[0]):
+        return Inner(unknown="options of `flock` that are not followed")
+    if rest[1:2] == ["-c"]:
+        return _joined(rest[2:], "flock")
+    return Inner([_made(command, rest[1:])]) if rest[1:] else Inner()
+
+
+_OTHERS: dict[str, Callable[[SimpleCommand], Inner]] = {
+    "eval": _eval,
+    "find": _find,
+    "flock": _flock,
+    "watch": _watch,
+    "xargs": _xargs,
+}

@@ -1,0 +1,177 @@
+"""Secrets of the host are taken out of what a command writes, also where a window cuts through one."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_Span: TypeAlias = tuple[int, int, bytes]  # from, to, and what stands there instead
+
+_SHORTEST = 8  # characters: what is shorter stands in ordinary output, too
+_PART = 4  # bytes: from here on a part of a secret at the edge of a window counts as one
+_WORDS = frozenset(
+    (
+        *("APIKEY", "APITOKEN", "AUTH", "AUTHORIZATION", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS"),
+        *("JWT", "KEY", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PAT", "PIN", "PRIVATE", "PSK", "PWD"),
+        *("SECRET", "SECRETS", "SIGNATURE", "TOKEN", "TOKENS"),
+    )
+)
+_ENDINGS = ("APIKEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")  # as in PGPASSWORD and authToken
+# Words that say that the value is about a secret and is none itself.
+_ABOUT = frozenset(
+    (
+        *("ALGORITHM", "CLASS", "COUNT", "DIR", "DIRECTORY", "FILE", "FORMAT", "ID", "LENGTH", "METHOD"),
+        *("MODE", "NAME", "PATH", "PROVIDER", "SIZE", "SOCK", "SOCKET", "TIMEOUT", "TTL", "TYPE"),
+        *("VERSION"),
+    )
+)
+_ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
+_FOLDERS = frozenset(("OLDPWD", "PWD"))
+
+
+def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables whose value is a secret by their name; of an address that is its password.
+
+    Values that ordinary output is full of are left out: short ones, numbers, plain words and paths.
+    """
+    found: dict[str, str] = {}
+    for name, value in environment.items():
+        words = name.upper().replace("-", "_").split("_")
+        secret = value.strip()
+        if words[-1] in _ADDRESSES:
+            secret = _password(secret)
+        elif name in _FOLDERS or words[-1] in _ABOUT or not any(map(_is_about_secrets, words)):
+            continue
+        if _is_telling(secret):
+            found[name] = secret
+    return found
+
+
+def _is_about_secrets(word: str) -> bool:
+    return word in _WORDS or word.endswith(_ENDINGS)
+
+
+def _password(address: str) -> str:
+    try:
+        return unquote(urlsplit(address).password or "")
+    except ValueError:  # no address after all
+        return ""
+
+
+def _is_telling(value: str) -> bool:
+    """Whether a value stands for itself alone, so that nothing else is lost with it."""
+    is_path = value.startswith(("/", "~/", "./", "../")) and "=" not in value
+    is_word = value.isalpha() and (value.islower() or value.istitle()) and len(value) < 16
+    return len(value) >= _SHORTEST and len(set(value)) >= 4 and not (value.isdecimal() or is_path or is_word)
+
+
+class Redactor:
+    """Replaces secrets by `[redacted NAME]`, as they are and in the forms of base64 and of addresses."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        """`values` are secrets by name; one shorter than 4 bytes is not looked for: it stands in any output."""
+        forms = [
+            (form, b"[redacted %s]" % name.encode())
+            for name, value in (values or {}).items()
+            for form in _forms(value.encode(errors="surrogateescape"))
+        ]
+        # The longest first, since one may be a part of another.
+        self._needles = sorted(dict(reversed(forms)).items(), key=lambda item: -len(item[0]))
+        self.longest = len(self._needles[0][0]) if self._needles else 0
+
+    @classmethod
+    def of_host(cls, more: Iterable[str] = (), environment: Mapping[str, str] = os.environ) -> Redactor:
+        """Know the secrets in this process's environment, and those of a caller."""
+        named = {f"SECRET_{number}": value for number, value in enumerate(more, 1)}
+        return cls({**secret_variables(environment), **named})
+
+    def clean(
+        self, data: bytes, before: bytes = b"", after: bytes = b"", *, begins: bool = False, ends: bool = False
+    ) -> bytes:
+        """Return `data`, which stands between `before` and `after`, without secrets; `longest` bytes of both suffice.
+
+        With `begins` the stream begins with `before`, with `ends` it ends with `after`. Elsewhere something is missing,
+        which may be the other half of a secret: what looks like a half of 4 bytes or more is taken out, too.
+        """
+        if not self._needles or not data:
+            return data
+        whole = before + data + after
+        spans = list(self._spans(whole))
+        if not begins:
+            spans += self._heads(whole, 0)
+        if not ends:
+            spans += self._tails(whole, len(whole))
+        return _replaced(data, len(before), sorted(spans)) if spans else data
+
+    def begun(self, data: bytes) -> int:
+        """How many bytes at the end of `data` may be the beginning of a secret whose rest is still to come."""
+        return max((end - start for start, end, _ in self._tails(data, len(data))), default=0)
+
+    def clean_text(self, text: str) -> str:
+        """Return a whole text without secrets."""
+        if not self._needles:
+            return text
+        return self.clean(text.encode("utf-8", "surrogatepass"), begins=True, ends=True).decode(
+            "utf-8", "surrogatepass"
+        )
+
+    def _spans(self, whole: bytes) -> Iterator[_Span]:
+        """Where secrets stand."""
+        for needle, label in self._needles:
+            at = whole.find(needle)
+            while at >= 0:
+                yield at, at + len(needle), label
+                at = whole.find(needle, at + 1)
+
+    def _heads(self, data: bytes, first: int) -> Iterator[_Span]:
+        """Where the end of a secret stands at the beginning, which is at `first`."""
+        for needle, label in self._needles:
+            for length in range(min(len(needle) - 1, len(data)), _PART - 1, -1):
+                if data.startswith(needle[-length:]):
+                    yield first, first + length, label
+                    break
+
+    def _tails(self, data: bytes, last: int) -> Iterator[_Span]:
+        """Where the beginning of a secret stands at the end, which is at `last`."""
+        for needle, label in self._needles:
+            for length in range(min(len(needle) - 1, len(data)), _PART - 1, -1):
+                if data.endswith(needle[:length]):
+                    yield last - length, last, label
+                    break
+
+
+def _replaced(data: bytes, first: int, spans: list[_Span]) -> bytes:
+    """Put labels for the spans, which may overlap each other and the edges of `data`."""
+    parts, position = [], 0
+    for start, end, label in spans:
+        if end - first <= position or start - first >= len(data):
+            continue
+        if start - first >= position:
+            parts += [data[position : start - first], label]
+        elif not parts:  # it begins before `data`
+            parts.append(label)
+        position = end - first
+    return b"".join([*parts, data[position:]])
+
+
+def _forms(secret: bytes) -> Iterator[bytes]:
+    """How a secret is written; one that is too short to be told apart has no form."""
+    if len(secret) < _PART:
+        return
+    yield secret
+    text = secret.decode("latin-1")
+    yield from {quote(text, safe="", encoding="latin-1").encode(), quote(text, encoding="latin-1").encode()}
+    yield quote_plus(text, encoding="latin-1").encode()
+    # What stands in front shifts the digits of base64: there are three ways, each without what the neighbours change.
+    for shift in range(3):
+        digits = base64.b64encode(bytes(shift) + secret)
+        first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(secret)) % 3]
+        inner = digits[first:last]
+        if len(inner) >= _SHORTEST:
+            yield inner
+            yield inner.replace(b"+", b"-").replace(b"/", b"_")

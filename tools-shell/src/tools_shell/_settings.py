@@ -1,0 +1,58 @@
+"""What a developer allows commands to do; nothing of it is the model's to widen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+if TYPE_CHECKING:
+    import os
+
+Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one job may use, all its processes together; None for no limit.
+
+    `cpu` in seconds, `memory` in bytes that are in use, `file_size` in bytes of any one file that it writes,
+    `processes` counts their threads, too, `open_files` of any one process.
+    """
+
+    cpu: float | None = None
+    memory: int | None = None
+    file_size: int | None = None
+    processes: int | None = 1024
+    open_files: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("cpu", "memory", "file_size", "processes", "open_files"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+                raise ValueError(f"{name} must be a number above 0, or None for no limit; got {value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How far commands are kept from the rest of the machine.
+
+    `level` is what is asked for: "none" and "contained" isolate nothing, "contained" ends everything that was
+    started; "sandboxed" is the strongest there is on this machine, down to "contained"; "required" refuses to run
+    without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
+    system can be read, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
+    name more folders or files.
+    """
+
+    level: Level = "sandboxed"
+    network: bool = False
+    readable: tuple[str | os.PathLike[str], ...] = ()
+    writable: tuple[str | os.PathLike[str], ...] = ()
+    resources: Resources = field(default_factory=Resources)
+
+    def __post_init__(self) -> None:
+        if self.level not in get_args(Level):
+            raise ValueError(f"no isolation level {self.level!r}; there are {', '.join(get_args(Level))}")
+        for name in ("readable", "writable"):
+            if isinstance(getattr(self, name), str | bytes):
+                raise ValueError(f"{name} must be a list of paths, got one: ({getattr(self, name)!r},)")  # noqa: TRY004
+            object.__setattr__(self, name, tuple(getattr(self, name)))

@@ -1,0 +1,118 @@
+"""What the tools that run something have in common: the settings, and a command made ready by them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from tools_core import Tool, ToolError
+from tools_shell._command import Command
+from tools_shell._environment import checked_additions, clean_environment
+from tools_shell._isolation import isolation_for
+from tools_shell._secrets import Redactor
+from tools_shell._settings import Sandbox
+from tools_shell._workspace import open_workdir
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Mapping, Sequence
+
+    from tools_core import Context
+    from tools_shell._settings import Level
+
+LONGEST = 600  # seconds that a model may ask for
+
+
+class _Host(NamedTuple):
+    """The environment of this process at some moment, what of it a command gets, and its secrets."""
+
+    variables: Mapping[str, str]
+    clean: Mapping[str, str]
+    redactor: Redactor
+
+
+class ShellTool(Tool, abstract=True):
+    """Runs something in the workspace; what a developer allows is said when it is made."""
+
+    destructive = True
+    open_world = True
+    requires_approval = True
+    tags = ("shell",)
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        sandbox: Sandbox | Level | None = None,
+        env: Mapping[str, str] | None = None,
+        secrets: Iterable[str] = (),
+    ) -> None:
+        """`root` is the workspace, `env` is added to the clean environment, `secrets` are never shown in output.
+
+        `sandbox` is a level or all settings; by default the level is that of ASK_TOOLS_ISOLATION, or "sandboxed".
+        """
+        self._root = None if root is None else os.fspath(root)
+        self._sandbox = _settings(sandbox)
+        self._env = dict(env or {})
+        self._secrets = tuple(secrets)
+        self._host = _Host({}, {}, Redactor())
+
+    def sessions_key(self, context: Context) -> tuple[object, str]:
+        """What the sessions of this tool are found by: a workspace has its own."""
+        root = os.fspath(self._root or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
+        return self, root if root.startswith("/") else os.path.abspath(root)
+
+    @property
+    def redactor(self) -> Redactor:
+        """Takes the secrets of this process's environment, and those that were named, out of output."""
+        return self._current_host().redactor
+
+    def _current_host(self) -> _Host:
+        variables = os.environ.copy()
+        if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
+            redactor = Redactor.of_host(self._secrets, variables)
+            self._host = _Host(variables, clean_environment(variables), redactor)
+        return self._host
+
+    @contextmanager
+    def prepared(
+        self,
+        context: Context,
+        workdir: str,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        readable: Sequence[str] = (),
+        **options: Any,
+    ) -> Generator[Command]:
+        """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
+
+        `env` is what the model adds, `readable` what this command must be able to read besides; `options` are those
+        of `Command`.
+        """
+        if os.name != "posix":
+            message = "this needs Linux or macOS: this system has no process groups to end a command by"
+            raise ToolError(message, "unavailable")
+        if "\0" in workdir:
+            raise ToolError("workdir must not contain NUL characters", "validation_error")
+        sandbox = self._sandbox
+        if readable:
+            sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
+        with open_workdir(self._root, context, workdir) as place:
+            yield Command(
+                arguments=arguments,
+                environment={**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})},
+                directory=place.directory,
+                workdir=place.path,
+                isolation=isolation_for(sandbox, place.root),
+                resources=sandbox.resources,
+                **options,
+            )
+
+
+def _settings(given: Sandbox | Level | None) -> Sandbox:
+    if isinstance(given, Sandbox):
+        return given
+    # What is no level is refused there.
+    return Sandbox(level=given or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))

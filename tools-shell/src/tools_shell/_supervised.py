@@ -1,0 +1,228 @@
+"""Commands under a supervisor: a process of their own that ends all that comes of them, even after us."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from tools_shell._streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_shell._command import Command
+
+_MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor._server import main; main()"
+_FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
+
+
+def interpreter() -> str:
+    """The Python that runs us; OSError where there is none to be run again, as in an embedded one."""
+    if not sys.executable:
+        raise OSError("no Python executable is known to run the supervisor with")
+    return sys.executable
+
+
+class _NotTaken(OSError):
+    """Nobody has begun with the job."""
+
+
+class Supervised(Streams):
+    """See `Process`."""
+
+    def __init__(self, command: Command) -> None:
+        self.exit: int | None = None
+        self.is_gone = False
+        self.hit: str | None = None
+        self._untold = 0  # orders whose signals may not have been sent yet
+        self._is_killing = False
+        self._is_taken = self._is_started = False
+        self._rest = b""  # of the news: the beginning of a line
+        self._temporary = tempfile.mkdtemp(prefix="ask-tools-") if command.isolation.needs_temporary else None
+        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
+        request = self._request(command)
+        descriptors = [*self.theirs, *command.extra, command.directory]
+        try:
+            try:
+                self._ask(request, descriptors)
+            except _NotTaken:  # the server was killed before anything has begun: the next one is new
+                self._ask(request, descriptors)
+        except BaseException:
+            self._close_rest()
+            raise
+        self.release()
+        self._control.setblocking(False)
+        self.news = self._control.fileno()
+
+    def _ask(self, request: bytes, descriptors: list[int]) -> None:
+        self._control, theirs = socket.socketpair()
+        self._control.settimeout(_FIRST_WORD)
+        self._rest = b""
+        try:
+            with theirs:
+                _server.send([theirs.fileno(), *descriptors])
+            with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
+                self._control.sendall(request)
+            while not self._is_started:
+                self._hear()
+        except BaseException:
+            self._control.close()
+            raise
+
+    def _request(self, command: Command) -> bytes:
+        wrapped = command.isolation.wrap(command, self._temporary)
+        request = {
+            "host": os.getpid(),
+            "arguments": wrapped.arguments,
+            "environment": wrapped.environment,
+            "numbers": [0, 1, 2, *command.extra],
+            "terminal": command.terminal and wrapped.takes_terminal,
+            "resources": asdict(command.resources),
+            "confine": wrapped.policy,
+            "temporary": self._temporary,  # which it removes, since it may outlive us
+            "wrappers": command.isolation.wrappers,
+        }
+        data = json.dumps(request).encode()  # undecodable bytes in paths are surrogates, which JSON escapes
+        return len(data).to_bytes(4, "big") + data
+
+    def take_news(self) -> None:
+        """See Process."""
+        with suppress(BlockingIOError):
+            self._hear()
+
+    def _hear(self) -> None:
+        try:
+            chunk = self._control.recv(1 << 16)
+        except ConnectionResetError:
+            chunk = b""
+        if not chunk and not self._is_taken:
+            raise _NotTaken(errno.EPIPE, "the server of supervisors has ended")
+        if not chunk and not self._is_started:
+            raise OSError(errno.EIO, "the supervisor ended before it could start the command")
+        if not chunk and not self.is_gone:
+            # Somebody killed the supervisor; the server has ended what it left behind.
+            self.exit = -signal.SIGKILL if self.exit is None else self.exit
+            self.is_gone = True
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            news: dict[str, Any] = json.loads(line)
+            if "failed" in news:
+                number, text = json.loads(news["failed"])
+                raise OSError(number or errno.EIO, text)
+            self._is_taken |= "taken" in news
+            self._is_started |= "started" in news
+            self.exit = news.get("exit", self.exit)
+            self.hit = news.get("hit", self.hit)
+            self.is_gone |= "gone" in news
+            self._untold -= "told" in news
+            self._is_killing &= "killed" not in news
+
+    @property
+    def is_busy(self) -> bool:
+        """See Process."""
+        return self._untold > 0 or self._is_killing
+
+    def interrupt(self, *, spare_leader: bool) -> None:
+        """See Process."""
+        self._order(signal.SIGINT, spare_leader=spare_leader)
+
+    def terminate(self) -> None:
+        """See Process."""
+        self._order(signal.SIGTERM)
+
+    def kill(self, *, spare_leader: bool = False) -> None:
+        """See Process."""
+        self._order(signal.SIGKILL, spare_leader=spare_leader)
+
+    def _order(self, number: int, *, spare_leader: bool = False) -> None:
+        order = {"signal": number, "spare_leader": spare_leader}
+        self._untold += number != signal.SIGKILL
+        self._is_killing |= number == signal.SIGKILL
+        with suppress(BrokenPipeError, ConnectionResetError):  # all has ended: the news will say so
+            self._control.sendall(json.dumps(order).encode() + b"\n")
+
+    def close(self) -> None:
+        """See Process."""
+        self._control.close()  # the lifeline: at its end of file the supervisor ends what is left
+        self._close_rest()
+
+    def _close_rest(self) -> None:
+        super().close()
+        if self._temporary is not None and not self._is_taken:
+            os.rmdir(self._temporary)
+
+
+class _Server:
+    """The process that forks the supervisors, started when it is first wanted, and again if it was killed."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._requests: socket.socket | None = None
+        self._pid = 0
+        self._owner = 0  # the process that started it: a fork of that uses it, too, but is not its parent
+
+    def send(self, descriptors: Sequence[int]) -> None:
+        """Hand over the descriptors of a job; OSError when there is no server to be had."""
+        with self._lock:
+            if self._requests is not None and not _is_sent(self._requests, descriptors):
+                self._forget()
+            if self._requests is None:
+                self._requests = self._start()
+                socket.send_fds(self._requests, [b"1"], descriptors)
+
+    def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        python = interpreter()
+        with theirs:
+            self._pid = os.posix_spawn(
+                python,
+                [python, "-I", "-S", "-c", _MAIN, folder],
+                {},  # nothing of ours can be read in its /proc/PID/environ
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                setsid=True,  # a Ctrl-C is for us, who will tell it what to do
+            )
+        self._owner = os.getpid()
+        return ours
+
+    def close(self) -> None:
+        """Let it end as soon as its last job has."""
+        if self._requests is not None:
+            self._requests.close()
+
+    def _forget(self) -> None:
+        if self._requests is not None:
+            self._requests.close()
+            self._requests = None
+        if self._pid and self._owner == os.getpid():
+            with suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+
+
+def _is_sent(requests: socket.socket, descriptors: Sequence[int]) -> bool:
+    """Hand them over; False when nobody is there to take them."""
+    try:
+        socket.send_fds(requests, [b"1"], descriptors)
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
+            raise
+        return False
+    return True
+
+
+_server = _Server()
+atexit.register(_server.close)

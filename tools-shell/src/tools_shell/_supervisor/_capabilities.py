@@ -1,0 +1,48 @@
+"""Capabilities: what makes root more than an ordinary user, and is given up for good."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+
+from tools_shell._supervisor._system import gain_nothing, prctl
+
+_PR_CAPBSET_DROP, _PR_SET_SECUREBITS = 24, 28
+_PR_CAP_AMBIENT, _CLEAR_ALL = 47, 4
+_VERSION_3 = 0x20080522  # of what capset takes
+_MOST = 64  # capabilities that the kernel's masks have room for
+# NOROOT, NO_SETUID_FIXUP and NO_CAP_AMBIENT_RAISE, all locked, and KEEP_CAPS locked as off: user 0 is a number.
+_ROOT_IS_NOBODY = 0xEF
+
+
+def drop_all() -> None:
+    """Keep no capability, and see to it that no program can give one back."""
+    gain_nothing()
+    if _drop_bounding():
+        prctl(_PR_SET_SECUREBITS, _ROOT_IS_NOBODY)
+    prctl(_PR_CAP_AMBIENT, _CLEAR_ALL)
+    _set_nothing()
+
+
+def _drop_bounding() -> bool:
+    """Empty the set that executing a program draws from; False when it cannot, and has no need to."""
+    for capability in range(_MOST):
+        try:
+            prctl(_PR_CAPBSET_DROP, capability)
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # the kernel knows no more
+                return True
+            if error.errno == errno.EPERM:  # no_new_privs keeps what is given up from coming back
+                return False
+            raise
+    return True
+
+
+def _set_nothing() -> None:
+    header = ctypes.create_string_buffer(struct.pack("<Ii", _VERSION_3, 0), 8)
+    nothing = ctypes.create_string_buffer(bytes(24), 24)  # effective, permitted and inheritable, in two halves
+    if ctypes.CDLL(None, use_errno=True).capset(header, nothing) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"capset: {os.strerror(number)}")

@@ -1,0 +1,82 @@
+"""What the first process of a sandboxed job gives up before it becomes the command."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from typing import Any
+
+from tools_shell._supervisor import _landlock, _seccomp
+from tools_shell._supervisor._capabilities import drop_all
+from tools_shell._supervisor._system import gain_nothing
+
+# `pts` is not among them: it holds the terminals in which the user types.
+_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+
+
+def confine(policy: dict[str, Any]) -> None:
+    """Do what `policy` says, for good; OSError when the kernel does not go along with all of it.
+
+    It comes from `Isolation.wrap`. The standard streams have to be in place: a terminal among them stays usable.
+    """
+    if policy["rung"] == "landlock":
+        _confine_self(policy)
+    else:
+        _prepare_bubblewrap(policy)
+
+
+def _confine_self(policy: dict[str, Any]) -> None:
+    network = policy["network"]
+    drop_all()
+    _landlock.restrict(
+        readable=(*policy["readable"], "/proc"),
+        writable=policy["writable"],
+        devices=(*_DEVICES, *_terminals()),
+        network=network,
+    )
+    truncation = _landlock.abi() < _landlock.TRUNCATION
+    _seccomp.install(_seccomp.program(network=network, truncation=truncation))
+
+
+def _terminals() -> list[str]:
+    return [f"/proc/self/fd/{number}" for number in range(3) if os.isatty(number)]
+
+
+def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
+    """Lay out what bwrap reads: its arguments, which are nobody's business on a command line, and the filter."""
+    _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
+    _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
+    for number, path in policy["copies"]:
+        # One that was there when the sandbox was found is empty when it is no more.
+        _place(os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY), number)
+    if policy["scopes"]:
+        gain_nothing()
+        _landlock.restrict_scopes()
+
+
+def _provide(number: int, data: bytes) -> None:
+    """Let a descriptor of this number yield `data` and end; a pipe, since limits on files do not apply to it."""
+    ours, theirs = os.pipe()
+    try:
+        if len(data) > fcntl.fcntl(theirs, fcntl.F_GETPIPE_SZ):
+            _enlarge(theirs, len(data))
+        os.write(theirs, data)
+    finally:
+        os.close(theirs)
+    _place(ours, number)
+
+
+def _place(descriptor: int, number: int) -> None:
+    if descriptor == number:
+        os.set_inheritable(descriptor, True)
+    else:
+        os.dup2(descriptor, number, inheritable=True)
+        os.close(descriptor)
+
+
+def _enlarge(pipe: int, size: int) -> None:
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
+    except OSError as error:
+        raise OSError(errno.E2BIG, "the environment is too large for a sandbox") from error

@@ -1,0 +1,96 @@
+"""The processes that a job consists of: all that descend from its supervisor, which orphans come back to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+
+
+def descendants(root: int) -> dict[int, int]:
+    """Every process below `root` with its parent; parents come first, and siblings by age."""
+    children = _children if _lists_children() else _table()
+    found: dict[int, int] = {}
+    level = [root]
+    while level:
+        below = {child: pid for pid in level for child in children(pid) if child not in found}
+        found |= below
+        level = list(below)
+    return found
+
+
+def line_of(first: int, length: int, found: dict[int, int]) -> set[int]:
+    """A process, its eldest child, the eldest child of that, ...: as many as there are of `length`."""
+    line = [first] if first in found else []
+    while line and len(line) < length:
+        eldest = next((pid for pid, parent in found.items() if parent == line[-1]), None)
+        if eldest is None:
+            break
+        line.append(eldest)
+    return set(line[:length])
+
+
+def groups_of(pids: Iterable[int]) -> set[int]:
+    """The process groups that they are in; those of a job are its own, since its leader began a session.
+
+    One that is just going may have none any more, which reads 0 or -1, and to killpg means something else.
+    """
+    return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
+
+
+def send(number: int, pids: Iterable[int], parents: Container[int | None]) -> None:
+    """Send a signal to each that is still there and has one of these parents: its number may have passed on."""
+    for pid in pids:
+        with suppress(OSError):
+            process = os.pidfd_open(pid)
+            try:
+                if _parent(pid) in parents:
+                    signal.pidfd_send_signal(process, number)
+            finally:
+                os.close(process)
+
+
+def stat(pid: int) -> list[bytes]:
+    """What follows the name in /proc/PID/stat: state, parent, ... (proc_pid_stat(5)); nothing when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()  # the name may have any character in it, `)` included
+    except OSError:
+        return []
+
+
+def is_zombie(pid: int) -> bool:
+    """Whether it has ended and waits for its parent; no signal changes that."""
+    return stat(pid)[:1] == [b"Z"]
+
+
+def _lists_children() -> bool:
+    return os.path.exists(f"/proc/self/task/{os.getpid()}/children")
+
+
+def _children(pid: int) -> list[int]:
+    """The children of all threads of a process (Linux with CONFIG_PROC_CHILDREN)."""
+    found: list[bytes] = []
+    with suppress(OSError):  # it may have ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += file.read().split()
+    return [int(number) for number in found]
+
+
+def _table() -> Callable[[int], list[int]]:
+    """The children of every process there is, for kernels that do not list them."""
+    table: dict[int | None, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            table.setdefault(_parent(int(name)), []).append(int(name))
+    return lambda pid: table.get(pid, [])
+
+
+def _parent(pid: int) -> int | None:
+    fields = stat(pid)
+    return int(fields[1]) if len(fields) > 1 else None

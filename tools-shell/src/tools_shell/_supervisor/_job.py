@@ -1,0 +1,147 @@
+"""One job: its leader is started, and whatever comes of it ends when the host says so, or is no more."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+from contextlib import suppress
+from typing import Any
+
+from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, line_of, send
+from tools_shell._supervisor._leader import start_leader
+from tools_shell._supervisor._limits import Watch, expose, hit_of
+from tools_shell._supervisor._system import adopt_orphans, come_first, wakeup_pipe
+
+_ROUND = 2  # milliseconds between two rounds of killing, in which the killed may disappear
+_STUCK = 200  # the same for what will not go, say a process that hangs inside the kernel
+
+
+def supervise(control: int, descriptors: list[int]) -> None:
+    """Run the job that is described on the socket `control`, whose end of file ends it.
+
+    `descriptors` are those of the command, in the order of the request, and last that of the folder to start in.
+    """
+    os.write(control, b'{"taken": true}\n')
+    os.setsid()  # which is also a share of the processor of its own, however many the job's processes are (sched(7))
+    come_first()
+    adopt_orphans()
+    wakeup = wakeup_pipe()
+    request = _read_request(control)
+    job = _Job(control, wakeup, request)
+    if job.start(descriptors):
+        job.run()
+    if request["temporary"] is not None:
+        import shutil  # rare
+
+        shutil.rmtree(request["temporary"], ignore_errors=True)  # nobody is left to be told
+
+
+def _read_request(control: int) -> dict[str, Any]:
+    size, data = int.from_bytes(os.read(control, 4), "big"), b""
+    while len(data) < size:
+        chunk = os.read(control, size - len(data))
+        if not chunk:
+            os._exit(0)  # the host is gone before anything has begun
+        data += chunk
+    request: dict[str, Any] = json.loads(data)
+    return request
+
+
+class _Job:
+    def __init__(self, control: int, wakeup: int, request: dict[str, Any]) -> None:
+        self._control = control
+        self._wakeup = wakeup
+        self._request = request
+        self._host = os.pidfd_open(request["host"])
+        self._leader = 0
+        # How many of the leader's line are no part of the command but wrap it, as bwrap does.
+        self._wrappers: int = request["wrappers"]
+        self._spared: int | None = None  # all are being killed but so many of that line; None while none is
+        self._watch = Watch(request["resources"])
+        self._rest = b""  # of what the host says: the beginning of a line
+
+    def start(self, descriptors: list[int]) -> bool:
+        """Start the leader; False when that is not possible, which the host is told."""
+        self._leader, problem = start_leader(self._request, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if problem is None:
+            expose(self._leader)
+        self._say(**({"started": self._leader} if problem is None else {"failed": problem}))
+        return problem is None
+
+    def run(self) -> None:
+        """Until no process of the job is left."""
+        poll = select.poll()
+        for descriptor in (self._control, self._wakeup, self._host):
+            poll.register(descriptor, select.POLLIN)
+        wait: float | None = self._watch.interval
+        while True:
+            for descriptor, _ in poll.poll(wait):
+                if descriptor == self._wakeup:
+                    os.read(self._wakeup, 512)
+                elif descriptor == self._host or not self._obey():
+                    poll.unregister(descriptor)
+                    self._spared = 0
+            self._reap()
+            left = descendants(os.getpid())
+            if not left:
+                self._say(gone=True)
+                return
+            wait = self._step(left)
+
+    def _step(self, left: dict[int, int]) -> float | None:
+        """Go on with what is under way; returns the milliseconds until the next look."""
+        hit = self._watch.look(left) if self._spared != 0 else None
+        if hit is not None:
+            self._say(hit=hit)
+            self._spared = 0
+        if self._spared is None:
+            return self._watch.interval
+        doomed = left.keys() - line_of(self._leader, self._spared, left)
+        if not doomed:
+            self._spared = None
+            self._say(killed=True)
+            return self._watch.interval
+        # Whole groups at once, or a bomb that forks faster than we look stays ahead; then who made itself a group.
+        for group in groups_of(doomed) - groups_of(left.keys() - doomed):
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        send(signal.SIGKILL, doomed, {os.getpid(), *left})
+        return _STUCK if all(is_zombie(pid) for pid in doomed) else _ROUND
+
+    def _obey(self) -> bool:
+        """Take what the host says; False when it will say nothing any more."""
+        try:
+            chunk = os.read(self._control, 4096)
+        except OSError:
+            return False
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            order = json.loads(line)
+            spared = self._wrappers + 1 if order["spare_leader"] else self._wrappers
+            if order["signal"] == signal.SIGKILL:
+                self._spared = spared if order["spare_leader"] else 0
+                continue
+            left = descendants(os.getpid())
+            meant = left.keys() - line_of(self._leader, spared, left)
+            send(order["signal"], meant, {os.getpid(), *left})
+            send(signal.SIGCONT, meant, {os.getpid(), *left})  # who is stopped cannot hear
+            self._say(told=True)
+        return bool(chunk)
+
+    def _reap(self) -> None:
+        """Take what has ended; among it may be the leader."""
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                if ended[0] == self._leader:
+                    code = os.waitstatus_to_exitcode(ended[1])
+                    if hit := hit_of(code, self._request["resources"]):
+                        self._say(hit=hit)
+                    self._say(exit=code)
+
+    def _say(self, **news: object) -> None:
+        with suppress(OSError):  # nobody listens any more: the end of file will say what that means
+            os.write(self._control, json.dumps(news).encode() + b"\n")

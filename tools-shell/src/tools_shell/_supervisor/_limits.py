@@ -1,0 +1,121 @@
+"""What a job may use: limits that the kernel keeps for each process, and a watch over all of them together."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tools_shell._supervisor._descendants import stat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
+
+    Resources: TypeAlias = Mapping[str, float | None]
+
+_INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
+
+
+def limit(resources: Resources) -> None:
+    """Set what the kernel keeps for each process from this one on."""
+    _set(resource.RLIMIT_CORE, 0)
+    if (cpu := resources["cpu"]) is not None:
+        _set(resource.RLIMIT_CPU, int(cpu) + 1)  # the watch counts all processes, and comes first
+    if (size := resources["file_size"]) is not None:
+        _set(resource.RLIMIT_FSIZE, int(size))
+    if (processes := resources["processes"]) is not None:
+        # The kernel counts all that the user has running, for which all that is running is enough (not kept for root).
+        _set(resource.RLIMIT_NPROC, _running() + int(processes) + 1)
+
+
+def limit_open_files(resources: Resources) -> None:
+    """Set the one limit that is too tight for who has to watch over the job; called in its leader."""
+    if (files := resources["open_files"]) is not None:
+        _set(resource.RLIMIT_NOFILE, int(files))
+
+
+def expose(pid: int) -> None:
+    """See to it that the job goes first should memory run out."""
+    with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
+        file.write(b"1000")
+
+
+def _set(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _running() -> int:
+    """Threads on the whole machine (proc_loadavg(5), the fourth field)."""
+    with open("/proc/loadavg", "rb", buffering=0) as file:
+        return int(file.read().split()[3].partition(b"/")[2])
+
+
+class Watch:
+    """Looks at what the processes of a job use together.
+
+    `interval` is in milliseconds, None when there is nothing to watch.
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._cpu, self._memory = resources["cpu"], resources["memory"]
+        self._processes = resources["processes"]
+        limits = (self._cpu, self._memory, self._processes)
+        self.interval = None if all(one is None for one in limits) else _INTERVAL
+        self._tick = os.sysconf("SC_CLK_TCK")
+        self._page = os.sysconf("SC_PAGE_SIZE")
+
+    def look(self, pids: Iterable[int]) -> str | None:
+        """The limit that the job is beyond, in words; None while there is none."""
+        if self.interval is None:
+            return None
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, threads, memory = ended.ru_utime + ended.ru_stime, 0, 0
+        for pid in pids:
+            fields = stat(pid)
+            if fields and fields[0] not in b"ZX":
+                # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
+                cpu += sum(map(int, fields[11:15])) / self._tick
+                threads += int(fields[17])
+                memory += int(fields[21]) * self._page
+        if self._processes is not None and threads > self._processes:
+            return f"process limit {self._processes:g}"
+        if self._cpu is not None and cpu > self._cpu:
+            return f"CPU limit {self._cpu:g} s"
+        if self._memory is not None and memory > self._memory and _in_use(pids) > self._memory:
+            return f"memory limit {_size(self._memory)}"
+        return None
+
+
+def _in_use(pids: Iterable[int]) -> int:
+    """Bytes, with what several processes share counted once: exact, and too slow for every look."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
+        except OSError:  # it has ended, or does not let itself be seen: then the coarse number counts
+            fields = stat(pid)
+            total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 1024 if fields else 0
+    return total * 1024
+
+
+def hit_of(code: int, resources: Resources) -> str | None:
+    """The limit that an exit code speaks of, be it of the process or, as shells say it, of a child."""
+    if code in {-signal.SIGXCPU, 128 + signal.SIGXCPU} and resources["cpu"] is not None:
+        return f"CPU limit {resources['cpu']:g} s"
+    if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
+        return f"file size limit {_size(resources['file_size'])}"
+    return None
+
+
+def _size(count: float) -> str:
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"), (10**9, "GB"), (10**6, "MB"), (1000, "kB")):
+        if count >= unit and count % unit == 0:
+            return f"{count // unit:g} {name}"
+    return f"{count:g} bytes"

@@ -1,0 +1,81 @@
+"""The prestarted process that forks a supervisor for each job: what it has imported costs no job anything."""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+from contextlib import suppress
+
+from tools_shell._supervisor._descendants import descendants, send
+from tools_shell._supervisor._job import supervise
+from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
+
+MOST_DESCRIPTORS = 32  # that come with one job
+
+
+def main() -> None:
+    """Serve the socket at descriptor 0 until nobody holds its other end, and then until the last job has ended."""
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the host's libraries may have left some open
+    os.chdir("/")  # no file system is kept busy
+    hide()
+    adopt_orphans()  # those of a supervisor that was killed
+    gc.disable()  # there is no garbage, and looking for it writes to pages that are shared with the forks
+    gc.freeze()
+    _Server(socket.socket(fileno=0)).run()
+
+
+class _Server:
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+        self._supervisors: set[int] = set()
+        self._wakeup = wakeup_pipe()
+
+    def run(self) -> None:
+        poll = select.poll()
+        poll.register(self._requests, select.POLLIN)
+        poll.register(self._wakeup, select.POLLIN)
+        is_wanted = True
+        while is_wanted or self._supervisors:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._wakeup:
+                    os.read(self._wakeup, 512)
+                    self._reap()
+                elif not self._accept():
+                    poll.unregister(self._requests)
+                    is_wanted = False
+
+    def _accept(self) -> bool:
+        """Take one job; False when there will be no more."""
+        message, descriptors, _, _ = socket.recv_fds(self._requests, 1, MOST_DESCRIPTORS)
+        if not message:
+            return False
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)  # not all of them are the command's
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._requests.close()
+                os.close(self._wakeup)
+                supervise(descriptors[0], descriptors[1:])
+            finally:
+                os._exit(0)  # whatever happened: this is no second server
+        self._supervisors.add(pid)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    def _reap(self) -> None:
+        """Forget supervisors that have ended, and end what one that was killed has left behind."""
+        with suppress(ChildProcessError):
+            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                self._supervisors.discard(pid)
+        family = descendants(os.getpid())
+        orphans = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors
+        below = {os.getpid()}
+        for pid, parent in family.items():  # parents come first
+            if pid in orphans or (parent in below and parent != os.getpid()):
+                below.add(pid)
+        send(signal.SIGKILL, below - {os.getpid()}, below)

@@ -1,0 +1,91 @@
+"""What a sandboxed command sees of the file system: the system, programs, the workspace, and what was named."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tools_shell._settings import Sandbox
+
+_SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store"),
+    "/sys/devices/system/cpu",  # how many processors there are
+)
+# Of /etc only what programs look up; no passwords, no keys, no settings that may hold a token.
+_ETC = """
+alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts host.conf hostname gai.conf services
+protocols networks rpc localtime timezone locale.alias locale.conf os-release *-release debian_version ssl/certs
+ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem pki/tls/openssl.cnf pki/ca-trust crypto-policies java*
+fonts mime.types magic terminfo inputrc bash.bashrc bashrc profile shells gitconfig login.defs perl python3* texmf
+"""
+_KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
+
+
+class Visible(NamedTuple):
+    """Paths that can be read and executed, and those that can be written, too; none of either is inside another."""
+
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+
+
+def visible(sandbox: Sandbox, root: str) -> Visible:
+    """What is visible with these settings; ToolError for a path in them that is not there."""
+    writable = _outermost([os.path.realpath(root), *_named(sandbox.writable, "writable")])
+    etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network else [])]
+    system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
+    readable = [
+        *(path for path in system if os.path.exists(path)),
+        *_programs(),
+        *_named(sandbox.readable, "readable"),
+    ]
+    return Visible(_outermost([path for path in readable if not is_inside(path, writable)]), writable)
+
+
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is one of the folders, or in or below one."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def top_entries() -> tuple[str, ...]:
+    """What to make writable instead of `/`, whose devices and kernel settings are no files to work on."""
+    return tuple(f"/{name}" for name in os.listdir("/") if name not in _KERNEL)
+
+
+def _named(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
+    given = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in paths]
+    for path in given:
+        if not os.path.exists(path):
+            raise ToolError(f"{what} {path!r} does not exist; name folders and files that do", "not_found")
+    return list(_with_targets(given))
+
+
+def _programs() -> Iterator[str]:
+    """The folders of programs, and those of this Python; never one that would show all of the user's home."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    for folder in _with_targets(os.path.normpath(folder) for folder in folders if os.path.isabs(folder)):
+        if os.path.isdir(folder) and folder != "/" and not is_inside(home, [folder]):
+            yield folder
+
+
+def _with_targets(paths: Iterable[str]) -> Iterator[str]:
+    """Each path, and where it leads to: a program may ask for that, too."""
+    for path in paths:
+        yield path
+        if (target := os.path.realpath(path)) != path:
+            yield target
+
+
+def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
+    kept: list[str] = []
+    for path in sorted(set(paths), key=lambda path: path.split("/")):  # a folder comes before what is in it
+        if not is_inside(path, kept):
+            kept.append(path)
+    return tuple(kept)
