@@ -13,7 +13,7 @@ BIN := .venv/bin
 SOURCES := tools-core/src scaffold/src tools-shell/src tools-filesystem/src $(wildcard packages/*/src)
 PROJECTS := . tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
 
-.PHONY: help demo test test-all test-huge check coverage bench ecosystem format build clean environment suite
+.PHONY: help demo test test-all test-huge test-user check coverage bench ecosystem format build clean environment suite
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ test-all: ## run all tests on every installed Python of 3.11 to 3.14
 
 test-huge: environment ## run the tests with a million files and with gigabytes
 	$(BIN)/python -m pytest -m huge tests/tools_filesystem $(PYTEST_ARGS)
+
+test-user: environment ## run the tests of tools-shell as an ordinary user, which only root can do
+	.ci/test-user $(PYTEST_ARGS)
 
 check: environment ## lint, types, architecture
 	$(BIN)/ruff check

@@ -209,7 +209,8 @@ def test_what_a_job_leaves_behind_is_ended_with_it(on, lifeline):
 def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
     id = on.start(f"exec 9> {lifeline.path}; echo so far; sleep 900 & sleep 900", timeout=0.5)
     facts = on.end_of(id)
-    assert (facts["output"], facts["limit"]) == ("so far\n", "time limit 0.5 s")
+    assert facts["output"].startswith("so far\n")  # the shell may add that something was terminated
+    assert facts["limit"] == "time limit 0.5 s"
     assert lifeline.holders_are_gone()
 
 

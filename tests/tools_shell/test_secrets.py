@@ -1,0 +1,230 @@
+"""Secrets of the host do not travel: neither in the environment, nor in output, nor in half."""
+
+from __future__ import annotations
+
+import base64
+import urllib.parse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import ToolError
+from tools_shell._environment import checked_additions, clean_environment
+from tools_shell._output import KEEP, Kept
+from tools_shell._secrets import Redactor, secret_variables
+
+VALUE = "sk-Pq7/Zt+9=xYw2&LmN"
+
+
+@pytest.fixture
+def redactor():
+    return Redactor({"API_KEY": VALUE})
+
+
+def clean(redactor, text):
+    return redactor.clean(text.encode(), begins=True, ends=True).decode()
+
+
+# ---------------------------------------------------------------------------------------------- what is a secret
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_API_KEY", "sk-abcdef123456"),
+        ("GITHUB_TOKEN", "ghp_abcdef123456"),
+        ("npm_config__authToken", "npm_abcdef123456"),
+        ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG"),
+        ("PGPASSWORD", "pass-word-1"),
+        ("MYSQL_PWD", "s3cretly!"),
+        ("DB_PASSWD", "correcthorsebatterystaple"),
+        ("SESSION_COOKIE", "a=b; c=0123abcd"),
+        ("MY_CREDENTIALS", '{"key": "value"}'),
+        ("HTTP_AUTHORIZATION", "Bearer abc.def.ghi"),
+        ("JWT", "eyJhbGciOi.J9.x"),
+    ],
+)
+def test_a_variable_with_a_telling_name_is_secret(name, value):
+    assert secret_variables({name: value, "OTHER": value}) == {name: value}
+
+
+def test_of_an_address_its_password_is_secret():
+    addresses = {
+        "DATABASE_URL": "postgres://user:s3cret%2Fpass@db.example.org:5432/x",
+        "SENTRY_DSN": "https://0123456789abcdef@sentry.example.org/1",
+        "REDIS_URL": "redis://:hunter2-hunter2@localhost/0",
+        "HOME_URL": "https://example.org/path",
+        "BAD_URL": "http://[",
+    }
+    assert secret_variables(addresses) == {"DATABASE_URL": "s3cret/pass", "REDIS_URL": "hunter2-hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSH_AUTH_SOCK", "/run/ssh-x/agent.1"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/me/key.json"),
+        ("GIT_ASKPASS", "/usr/bin/askpass"),
+        ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
+        ("SECRET_NAME", "production-database"),
+        ("MAX_TOKENS", "1234567890"),
+        ("AUTH_MODE", "development"),
+        ("AUTH", "development"),
+        ("TOKEN", "short"),
+        ("KEY", "aaaaaaaaaaaa"),
+        ("KEYBOARD_LAYOUT", "de-nodeadkeys"),
+        ("MONKEY", "george-the-3rd"),
+        ("AUTHOR", "Somebody Else"),
+        ("PWD", "/work/project"),
+        ("PATH", "/usr/bin:/bin"),
+        ("COLORTERM", "truecolor"),
+    ],
+)
+def test_what_would_shred_ordinary_output_is_no_secret(name, value):
+    assert secret_variables({name: value}) == {}
+
+
+# ---------------------------------------------------------------------------------------------- in output
+
+
+def test_a_secret_is_replaced_by_its_name_in_every_form(redactor):
+    coded = base64.b64encode(VALUE.encode()).decode()
+    assert clean(redactor, f"<{VALUE}>{VALUE}<") == "<[redacted API_KEY]>[redacted API_KEY]<"
+    assert clean(redactor, f"x={urllib.parse.quote(VALUE)}&y") == "x=[redacted API_KEY]&y"
+    assert clean(redactor, f"x={urllib.parse.quote(VALUE, safe='')}&y") == "x=[redacted API_KEY]&y"
+    assert clean(redactor, f"x={urllib.parse.quote_plus(VALUE)}&y") == "x=[redacted API_KEY]&y"
+    assert coded[:-4] not in clean(redactor, coded)
+
+
+@given(secret=st.binary(min_size=12, max_size=60), before=st.binary(max_size=20), after=st.binary(max_size=20))
+def test_inside_of_base64_no_part_of_a_secret_can_be_read(secret, before, after):
+    redactor = Redactor({"X": secret.decode("latin-1")})
+    secret = secret.decode("latin-1").encode()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        cleaned = redactor.clean(encode(before + secret + after), begins=True, ends=True)
+        assert b"[redacted X]" in cleaned
+        # Less than 4 bytes at each edge, where digits are shared with the neighbours.
+        kept = cleaned.replace(b"[redacted X]", b"")
+        assert len(kept) * 3 / 4 <= len(before) + len(after) + 4 + 3
+
+
+def test_where_there_are_no_secrets_nothing_is_touched_or_copied():
+    data = b"x" * 1000
+    assert Redactor({}).clean(data) is data
+    assert Redactor({"A": "0123456789"}).clean(data) is data
+
+
+def test_of_two_secrets_that_overlap_nothing_is_left():
+    redactor = Redactor({"LONG": "abcdefghijkl", "PART": "defghi", "NEXT": "ijklmnop"})
+    assert clean(redactor, "<abcdefghijklmnop>") == "<[redacted LONG]>"
+    assert clean(redactor, "<defghi>") == "<[redacted PART]>"
+
+
+@given(
+    secret=st.text("abcdXYZ0129-_", min_size=8, max_size=30),
+    filler=st.text("abX01- \n", max_size=60),
+    rest=st.text("abX01- \n", max_size=60),
+    cut=st.data(),
+)
+def test_a_window_that_is_cut_anywhere_shows_no_part_of_a_secret(secret, filler, rest, cut):
+    redactor = Redactor({"S": secret})
+    stream = f"{filler}{secret}{rest}".encode()
+    start = cut.draw(st.integers(0, len(stream)))
+    end = cut.draw(st.integers(start, len(stream)))
+    data, longest = stream[start:end], redactor.longest
+    shown = [
+        redactor.clean(data),  # nothing is known of what stands around
+        redactor.clean(data, stream[max(0, start - longest) : start], stream[end : end + longest]),
+        redactor.clean(data, stream[max(0, start - 3) : start], stream[end : end + 3]),
+    ]
+    inside = data[max(0, len(filler) - start) : max(0, len(filler) + len(secret) - start)]
+    at_edge = len(inside) >= 4 and (len(inside) == len(secret) or data.startswith(inside) or data.endswith(inside))
+    for text in shown if at_edge else []:
+        assert text.replace(b"[redacted S]", b"").count(inside) <= (filler + rest).encode().count(inside)
+
+
+@pytest.mark.parametrize("around", range(-25, 26))
+def test_where_head_and_tail_are_cut_no_half_of_a_secret_is_shown(redactor, around):
+    for place in (KEEP, 3 * KEEP):  # the end of the head, the beginning of the tail
+        data = bytearray(b"." * 4 * KEEP)
+        data[place + around - 20 : place + around] = VALUE.encode()
+        kept = Kept()
+        for at in range(0, len(data), 1000):
+            kept.add(bytes(data[at : at + 1000]))
+        shown, left_out, is_utf8 = kept.text(redactor)
+        assert (left_out, is_utf8) == (2 * KEEP, True)
+        assert all(VALUE[n : n + 4] not in shown for n in range(len(VALUE) - 3))
+
+
+def test_output_that_fits_is_cleaned_whole_and_its_edges_are_no_cuts(redactor):
+    kept = Kept()
+    kept.add(f"{VALUE[-6:]} {VALUE} {VALUE[:6]}".encode())
+    assert kept.text(redactor).text == f"{VALUE[-6:]} [redacted API_KEY] {VALUE[:6]}"
+    assert VALUE in kept.text().text
+
+
+def test_secrets_of_the_host_and_of_the_caller_are_known(monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
+    redactor = Redactor.of_host(["my own secret"])
+    text = clean(redactor, "a tok-0123456789 b my own secret c")
+    assert text == "a [redacted SOME_TOKEN] b [redacted SECRET_1] c"
+
+
+# ---------------------------------------------------------------------------------------------- the environment
+
+
+def test_only_what_is_allowed_is_inherited(monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
+    monkeypatch.setenv("LD_PRELOAD", "x.so")
+    monkeypatch.setenv("BASH_ENV", "x")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    kept = clean_environment()
+    assert kept["LANG"] == "C.UTF-8"
+    assert kept.keys().isdisjoint({"SOME_TOKEN", "LD_PRELOAD", "BASH_ENV"})
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("/usr/bin:/bin", "/usr/bin:/bin"), (".:/usr/bin::bin:/bin:", "/usr/bin:/bin"), (".", None), ("", None)],
+)
+def test_programs_are_not_looked_for_in_the_folder_of_the_script(monkeypatch, path, expected):
+    monkeypatch.setenv("PATH", path)
+    assert clean_environment()["PATH"] == (expected or "/bin:/usr/bin")
+
+
+def test_a_model_may_add_variables():
+    assert checked_additions({"COLOR": "green", "_x1": "", "PATH": "/bin"}) == {
+        "COLOR": "green",
+        "_x1": "",
+        "PATH": "/bin",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variables", "kind", "says"),
+    [
+        ({"LD_PRELOAD": "x.so"}, "denied", "LD_PRELOAD"),
+        ({"DYLD_INSERT_LIBRARIES": "x"}, "denied", "DYLD_INSERT_LIBRARIES"),
+        ({"BASH_ENV": "x"}, "denied", "inside the script"),
+        ({"ENV": "x"}, "denied", "ENV"),
+        ({"SHELLOPTS": "x"}, "denied", "SHELLOPTS"),
+        ({"PS4": "$(x)"}, "denied", "PS4"),
+        ({"PROMPT_COMMAND": "x"}, "denied", "PROMPT_COMMAND"),
+        ({"IFS": "x"}, "denied", "IFS"),
+        ({"BASH_FUNC_ls%%": "() { rm; }"}, "validation_error", "name"),
+        ({"BASH_FUNC_ls": "() { rm; }"}, "denied", "BASH_FUNC_ls"),
+        ({"": "x"}, "validation_error", "name"),
+        ({"a-b": "x"}, "validation_error", "name"),
+        ({"1a": "x"}, "validation_error", "name"),
+        ({"a=b": "x"}, "validation_error", "name"),
+        ({"é": "x"}, "validation_error", "name"),
+        ({"A": "x\0y"}, "validation_error", "NUL"),
+        ({"A": "x" * 40_000}, "limit_exceeded", "32 KiB"),
+        ({f"A{n}": "" for n in range(101)}, "limit_exceeded", "100"),
+    ],
+)
+def test_a_variable_that_acts_before_the_script_is_refused_and_the_message_says_why(variables, kind, says):
+    with pytest.raises(ToolError, match=says) as caught:
+        checked_additions(variables)
+    assert caught.value.type == kind
