@@ -7,7 +7,7 @@ import pytest
 
 from tools_core import ToolError
 from tools_shell import Bash, Sandbox
-from tools_shell._isolation import isolation_for
+from tools_shell._sandbox._isolation import isolation_for
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_shell._bubblewrap import Bubblewrap, options
-from tools_shell._visible import Visible, is_inside
+from tools_shell._sandbox._bubblewrap import Bubblewrap, options
+from tools_shell._sandbox._visible import Visible, is_inside
 
 # ruff: noqa: S108  # these folders are those of a sandbox
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tools_core import Context
 from tools_shell import JobInput, JobOutput, Jobs, JobStart
-from tools_shell._follow import Follower
-from tools_shell._merged import Merged
-from tools_shell._order import Order
+from tools_shell._background._follow import Follower
+from tools_shell._background._merged import Merged
+from tools_shell._background._order import Order
 from tools_shell._secrets import Redactor
 
 NAME = "tools-shell jobs"

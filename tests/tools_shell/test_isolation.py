@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from tools_core import ToolError
-from tools_shell._command import Command
-from tools_shell._isolation import candidates, isolation_for
+from tools_shell._process._command import Command
+from tools_shell._sandbox._isolation import candidates, isolation_for
 from tools_shell._settings import Resources, Sandbox
 
 IS_LINUX = sys.platform == "linux"
@@ -102,7 +102,7 @@ BARE = """
 import json, os, struct, sys
 from tools_core import ToolError
 from tools_shell import Sandbox
-from tools_shell._isolation import isolation_for
+from tools_shell._sandbox._isolation import isolation_for
 from tools_shell._supervisor._seccomp import install
 from tools_shell._supervisor._system import gain_nothing
 steps = [(0x20, 0, 0, 0), *((0x15, 0, 1, number) if step == 0 else (0x06, 0, 0, 0x50000 | 38)

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import ToolError
+from tools_shell._code._reply import find_reply
 from tools_shell._kernel import _frames, _values
-from tools_shell._kernel_reply import find_reply
 from tools_shell._python import Python
 from tools_shell._repl import Repl
 from tools_shell._sessions import Sessions

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import Context
-from tools_shell import _survivors
+from tools_shell._process import _survivors
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -67,6 +68,18 @@ def test_head_and_tail_are_whole_characters_and_what_is_between_is_counted(sizes
 def test_how_it_comes_in_makes_no_difference(size):
     stream = b"".join(b"%07d\n" % n for n in range(40_000))
     assert shown(*(stream[at : at + size] for at in range(0, len(stream), size))) == shown(stream)
+
+
+@pytest.mark.parametrize("size", [10, 100, 1000])
+def test_many_small_pieces_take_no_more_memory_than_what_is_kept(size):
+    tracemalloc.start()
+    try:
+        kept = Kept()
+        for number in range(20 * KEEP // size):
+            kept.add(b"%d" % (number % 10) * size)
+        assert tracemalloc.get_traced_memory()[0] < 5 * KEEP
+    finally:
+        tracemalloc.stop()
 
 
 FLOOD = """

@@ -94,7 +94,9 @@ def test_a_limit_that_is_none_is_refused_when_it_is_set(value):
 
 def test_a_job_is_the_first_to_go_when_memory_runs_out(limited):
     assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000
-    script = "until read -r score < /proc/$$/oom_score_adj && test $score = 1000; do :; done; cat /proc/self/oom_score_adj"
+    script = (
+        "until read -r score < /proc/$$/oom_score_adj && test $score = 1000; do :; done; cat /proc/self/oom_score_adj"
+    )
     assert limited().call(command=script).output["stdout"] == "1000\n"
 
 

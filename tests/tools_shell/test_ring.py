@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_shell._ring import Ring
+from tools_shell._background._ring import Ring
 
 
 @given(

@@ -130,10 +130,10 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
 
 
 def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
-    from tools_shell._launch import start
     from tools_shell._output import Kept
-    from tools_shell._pump import Pump
-    from tools_shell._run import settle
+    from tools_shell._process._launch import start
+    from tools_shell._process._pump import Pump
+    from tools_shell._process._run import settle
 
     tool = Bash(str(root), sandbox=level)
     started = []

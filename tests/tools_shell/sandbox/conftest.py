@@ -30,7 +30,9 @@ PYTHON = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.e
 # Host and leader in one: becomes the user, finds the rung, confines itself and becomes the command.
 HOST = """
 import ctypes, json, os, re, shutil, subprocess, sys
-from tools_shell import _command, _isolation, _settings
+from tools_shell import _settings
+from tools_shell._process import _command
+from tools_shell._sandbox import _isolation
 from tools_shell._supervisor import _confine, _landlock
 said = json.load(sys.stdin)
 os.dup2(said["stdin"], 0)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tools_shell._background._jobs import Jobs
     from tools_shell._bash import Bash
     from tools_shell._job_input import JobInput
     from tools_shell._job_list import JobList
     from tools_shell._job_output import JobOutput
     from tools_shell._job_start import JobStart
     from tools_shell._job_stop import JobStop
-    from tools_shell._jobs import Jobs
     from tools_shell._python import Python
     from tools_shell._repl import Repl
     from tools_shell._script._effects import Effects, effects_of
@@ -55,7 +55,7 @@ _HOMES = {
     "JobOutput": "_job_output",
     "JobStart": "_job_start",
     "JobStop": "_job_stop",
-    "Jobs": "_jobs",
+    "Jobs": "_background._jobs",
     "Python": "_python",
     "Redirection": "_script._parts",
     "Repl": "_repl",

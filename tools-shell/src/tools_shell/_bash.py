@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_shell._facts import ending, isolation_of, last_words, streams_of
-from tools_shell._run import limit_of, run
+from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._sessions import Sessions, ShellSessions, sessions_of
-from tools_shell._shell_program import check_script, encoded, script_arguments, shell_program, unstartable
-from tools_shell._shell_session import ShellSession
-from tools_shell._shell_tool import LONGEST, ShellTool
+from tools_shell._shell._program import check_script, encoded, script_arguments, shell_program, unstartable
+from tools_shell._shell._session import ShellSession
+from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from tools_shell._bash_session import BashSession
-    from tools_shell._isolation import Isolation
-    from tools_shell._run import Ended
+    from tools_shell._process._run import Ended
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._secrets import Redactor
+    from tools_shell._shell._bash_session import BashSession
 
 
 class Bash(ShellTool):
@@ -114,7 +114,7 @@ class Bash(ShellTool):
         return Sessions(ShellSession, ShellSession.close, most=self._most, idle=self._idle)
 
     def _start(self, shell: str, context: Context, workdir: str, env: Mapping[str, str] | None) -> BashSession:
-        from tools_shell._bash_session import BashSession  # needs what only POSIX has
+        from tools_shell._shell._bash_session import BashSession  # needs what only POSIX has
 
         with self.prepared(context, workdir, [shell], env=env) as prepared:
             return BashSession(prepared)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_shell._isolation import Isolation
     from tools_shell._output import Kept
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._secrets import Redactor
 
 _LAST = 1000  # characters of each stream that an error shows: a model reads nothing but its message

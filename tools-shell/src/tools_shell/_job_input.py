@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Limits, Result, Tool, ToolError
-from tools_shell._job_facts import status_of, time_to_wait
-from tools_shell._jobs import jobs_of
-from tools_shell._pump import _end_of_file
-from tools_shell._terminal import check_lines, typed
+from tools_shell._background._facts import status_of, time_to_wait
+from tools_shell._background._jobs import jobs_of
+from tools_shell._background._terminal import check_lines, typed
+from tools_shell._process._pump import _end_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from tools_shell._job import Job
+    from tools_shell._background._job import Job
 
 _SLICE = 0.1  # seconds between two looks at `cancelled`
 

@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from tools_core import Context, Tool
-from tools_shell._job_facts import status_of
-from tools_shell._jobs import jobs_of
+from tools_shell._background._facts import status_of
+from tools_shell._background._jobs import jobs_of
 
 _SHOWN = 200  # characters of a command
 

@@ -6,15 +6,15 @@ import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tools_core import Context, Limits, Result, Tool
-from tools_shell._job_facts import output_of, status_of, time_to_wait
-from tools_shell._job_reading import read, start_of
-from tools_shell._job_search import Search
-from tools_shell._jobs import jobs_of
-from tools_shell._shell_tool import LONGEST
+from tools_shell._background._facts import output_of, status_of, time_to_wait
+from tools_shell._background._jobs import jobs_of
+from tools_shell._background._reading import read, start_of
+from tools_shell._background._search import Search
+from tools_shell._process._run import LONGEST
 
 if TYPE_CHECKING:
-    from tools_shell._job import Job
-    from tools_shell._job_reading import Part
+    from tools_shell._background._job import Job
+    from tools_shell._background._reading import Part
 
 _WAIT = 30.0  # seconds, when there is something to wait for and nobody says how long
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
+from tools_shell._background._follow import follower
+from tools_shell._background._job import About, Job
+from tools_shell._background._jobs import jobs_of
+from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
-from tools_shell._follow import follower
-from tools_shell._job import About, Job
-from tools_shell._jobs import jobs_of
-from tools_shell._launch import start
-from tools_shell._merged import Merged
-from tools_shell._shell_program import check_script, script_arguments, shell_program, unstartable
+from tools_shell._process._launch import start
+from tools_shell._shell._program import check_script, script_arguments, shell_program, unstartable
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
-    from tools_shell._command import Command
+    from tools_shell._process._command import Command
 
 
 class JobStart(ShellTool):

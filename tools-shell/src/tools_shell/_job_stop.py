@@ -6,9 +6,9 @@ import time
 from typing import Annotated
 
 from tools_core import Context, Limits, Result, Tool
-from tools_shell._job_facts import output_of, status_of, time_to_wait
-from tools_shell._job_reading import read, start_of
-from tools_shell._jobs import jobs_of
+from tools_shell._background._facts import output_of, status_of, time_to_wait
+from tools_shell._background._jobs import jobs_of
+from tools_shell._background._reading import read, start_of
 
 _LAST = 4000  # bytes of output that are shown
 _KILL = 6.0  # seconds for what is ended by force to be gone

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tools_shell._secrets import Redactor
 
 KEEP = 64 * 1024  # bytes of the head, and as many of the tail, of one stream
+_BEFORE = 4 * 1024  # bytes in front of the tail, in which a secret may begin that reaches into it
 _MOST_CHUNKS = 64  # many small ones would take more memory than what is in them
 
 
@@ -45,15 +46,16 @@ class Kept:
             return
         self._tail.append(chunk)
         self._tail_size += len(chunk)
-        while self._tail_size - len(self._tail[0]) >= KEEP:
+        while self._tail_size - len(self._tail[0]) >= KEEP + _BEFORE:
             self._tail_size -= len(self._tail.popleft())
         if len(self._tail) > _MOST_CHUNKS:
-            self._tail = deque([b"".join(self._tail)])
+            joined = b"".join(self._tail)[-KEEP - _BEFORE :]
+            self._tail, self._tail_size = deque([joined]), len(joined)
 
     def text(self, redactor: Redactor | None = None) -> Text:
         """Decode what was kept, without secrets; where bytes are missing, a line in between says how many."""
         head, tail = bytes(self._head), b"".join(self._tail)
-        if len(head) + len(tail) == self.size:
+        if self.size <= 2 * KEEP:
             whole = head + tail
             text, is_utf8 = _decode(redactor.clean(whole, begins=True, ends=True) if redactor else whole)
             return Text(text, 0, is_utf8)

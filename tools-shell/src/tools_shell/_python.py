@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_shell._code_result import facts_of, failure, success
+from tools_shell._code._host import run_once
+from tools_shell._code._interpreter import default_interpreter, executable, folders_of, variables
+from tools_shell._code._result import facts_of, failure, success
 from tools_shell._facts import ending
-from tools_shell._interpreter import default_interpreter, executable, folders_of, variables
-from tools_shell._kernel_host import run_once
-from tools_shell._run import limit_of
-from tools_shell._shell_tool import LONGEST, ShellTool
+from tools_shell._process._run import LONGEST, limit_of
+from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from tools_shell._isolation import Isolation
-    from tools_shell._kernel_reply import Reply
-    from tools_shell._run import Ended
+    from tools_shell._code._reply import Reply
+    from tools_shell._process._run import Ended
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._secrets import Redactor
 
 

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_shell._interpreter import default_interpreter, executable, folders_of, variables
-from tools_shell._kernel_host import Kernel
-from tools_shell._repl_session import ReplSession
-from tools_shell._run import limit_of
+from tools_shell._code._host import Kernel
+from tools_shell._code._interpreter import default_interpreter, executable, folders_of, variables
+from tools_shell._code._session import ReplSession
+from tools_shell._process._run import LONGEST, limit_of
 from tools_shell._sessions import Sessions, ShellSessions, sessions_of
-from tools_shell._shell_tool import LONGEST, ShellTool
+from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
     import os

@@ -106,6 +106,8 @@ class Redactor:
             spans += self._heads(whole, 0)
         if not ends:
             spans += self._tails(whole, len(whole))
+        if not begins and not ends and len(whole) >= _PART:  # a window that is smaller than a secret
+            spans += [(0, len(whole), label) for needle, label in self._needles if whole in needle]
         return _replaced(data, len(before), sorted(spans)) if spans else data
 
     def begun(self, data: bytes) -> int:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tools_core import Tool, ToolError
-from tools_shell._command import Command
 from tools_shell._environment import checked_additions, clean_environment
-from tools_shell._isolation import isolation_for
+from tools_shell._process._command import Command
+from tools_shell._sandbox._isolation import isolation_for
 from tools_shell._secrets import Redactor
 from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from tools_core import Context
     from tools_shell._settings import Level
-
-LONGEST = 600  # seconds that a model may ask for
 
 
 class _Host(NamedTuple):

@@ -26,7 +26,6 @@ _LISTING = {
     "branch": ("--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-r", "-v", "-vv", "-av", "-avv"),
     "reflog": (),
     "remote": ("-v", "--verbose"),
-    "stash": ("list",),
     "tag": ("--list", "-l"),
     "version": (),
 }
@@ -36,20 +35,23 @@ _DISTANT = frozenset(("clone", "fetch", "ls-remote", "pull", "push"))
 # `--output` writes and `--ext-diff` runs, and both may be abbreviated: so only these.
 _LONG = words("""
     abbrev abbrev-commit abbrev-ref after all always
-    author before binary branch branches cached check color
-    contains count date date-order deleted decorate diff-filter dirty exact-match exclude-standard files-with-matches
+    author before binary branch branches cached check color contains
+    count date date-order deleted decorate diff-filter dirty exact-match exclude-standard files-with-matches
     find-renames first-parent fixed-strings follow full-history full-index git-dir graph grep histogram ignore-all-space
-    ignore-case ignore-space-change ignored is-inside-work-tree left-right line-number long max-count merges minimal
+    ignore-case ignore-space-change ignored is-inside-work-tree left-right line-number long max-count merges
+    minimal
     modified name-only name-status no-abbrev no-color no-decorate no-ext-diff no-merges no-patch no-renames no-textconv
     numstat oneline others patch patience porcelain quiet raw relative remotes reverse short shortstat show-toplevel
-    since skip sort staged stat summary symbolic-full-name tags topo-order unified until untracked-files verify word-diff
-    word-regexp
+    since skip sort staged stat summary symbolic-full-name tags topo-order unified until untracked-files verify
+    word-diff word-regexp
 """)
 
 
 def git_reads(arguments: Sequence[Word]) -> bool:
     """Whether it only shows something, in a repository whose configuration is trusted."""
     name, rest = _split(arguments)
+    if name == "stash":
+        return rest == ["list"]
     if name in _LISTING:
         return all(word in _LISTING[name] for word in rest)
     return name in _READING and all(map(_is_harmless, _options(rest)))

@@ -14,7 +14,7 @@ from tools_shell._script._tree import outline
 from tools_shell._script._wrappers import inner
 
 if TYPE_CHECKING:
-    from collections.abc import Set
+    from collections.abc import Set as AbstractSet
 
     from tools_shell._script._lexer import Lexed
     from tools_shell._script._parts import Place
@@ -96,7 +96,7 @@ def _read(text: str) -> tuple[list[SimpleCommand], list[Redirection], list[str]]
     return [found[start] for start in sorted(found)], closing, reasons
 
 
-def _compare(lexed: Lexed, all_runs: list[Runs], starts: Set[int], tree: Outline) -> None:
+def _compare(lexed: Lexed, all_runs: list[Runs], starts: AbstractSet[int], tree: Outline) -> None:
     """Both readings must have found the same commands, substitutions and comments at the same places."""
     headers = {start: kind for runs in all_runs for start, kind in runs.headers.items()}
     agree = (

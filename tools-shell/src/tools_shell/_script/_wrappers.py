@@ -142,11 +142,13 @@ def _shell(command: SimpleCommand, name: str) -> Inner:
         # `-ec script`: the flags in front of it, and `-c` itself.
         if isinstance(word, str) and word[:1] == "-" and word[1:2] != "-" and word.endswith("c"):
             flags[number] = word[:-1] if len(word) > 2 else "-e"
+            if any(isinstance(each, Expanded) for each in flags[number + 1 : number + 2]):
+                return Inner(unknown=f"`{name} -c` runs what is not literal")
             rest = _operands(_made(command, [name, *flags]), _SHELL)
             if rest is None or flags[number + 1 :] not in (rest, ["--", *rest]):
                 break
             if not rest or isinstance(rest[0], Expanded):
-                return Inner(unknown=f"`{name} -c` runs what is not literal")
+                break
             if name != "bash" and any(each in rest[0] for each in _OF_BASH):
                 return Inner(unknown=f"`{name}` may read its script otherwise than bash")
             return Inner(scripts=[rest[0]])

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools_shell._command import Command
+    from tools_shell._process._command import Command
 
 _MODULES = ("_frames", "_values", "_pictures", "_surroundings", "_main")  # each after those that it imports
 # Byte code spares 10 ms of compiling; only the version that it was made by can read it. The builtins are a copy:

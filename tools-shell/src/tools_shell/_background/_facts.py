@@ -8,8 +8,8 @@ from tools_shell._facts import ending
 
 if TYPE_CHECKING:
     from tools_core import Context
-    from tools_shell._job import Job
-    from tools_shell._job_reading import Part
+    from tools_shell._background._job import Job
+    from tools_shell._background._reading import Part
 
 
 def status_of(job: Job) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from tools_core import ToolError
-from tools_shell._bubblewrap import WRAPPERS, find_bubblewrap, options
-from tools_shell._visible import Visible, is_inside, top_entries, visible
+from tools_shell._sandbox._bubblewrap import WRAPPERS, find_bubblewrap, options
+from tools_shell._sandbox._visible import Visible, is_inside, top_entries, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tools_shell._bubblewrap import Bubblewrap
-    from tools_shell._command import Command
+    from tools_shell._process._command import Command
+    from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._settings import Sandbox
 
 Rung: TypeAlias = Literal["bubblewrap", "landlock", "contained", "none"]
@@ -135,7 +135,7 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         return _contained()
     found: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
-        from tools_shell._probe import first_that_works  # elsewhere there is nothing to probe
+        from tools_shell._sandbox._probe import first_that_works  # elsewhere there is nothing to probe
 
         place = os.path.realpath(root)
         setting = (sandbox, place, os.geteuid(), os.environ.get("PATH"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools_shell._isolation import Isolation
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Resources
 
 

@@ -10,11 +10,11 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tools_shell._streams import Streams
-from tools_shell._survivors import end_marked, signal_marked
+from tools_shell._process._streams import Streams
+from tools_shell._process._survivors import end_marked, signal_marked
 
 if TYPE_CHECKING:
-    from tools_shell._command import Command
+    from tools_shell._process._command import Command
 
 _PATIENCE = 1.0  # seconds for what was killed to be gone
 _MARK = "ASK_TOOLS_JOB"

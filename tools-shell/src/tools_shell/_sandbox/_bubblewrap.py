@@ -6,12 +6,12 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tools_shell._visible import is_inside
+from tools_shell._sandbox._visible import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_shell._visible import Visible
+    from tools_shell._sandbox._visible import Visible
 
 # "new" is of the command's own processes; inside containers it may be refused, and the one that is there has to do.
 Proc: TypeAlias = Literal["new", "shared"]

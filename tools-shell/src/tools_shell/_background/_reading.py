@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_shell._output import _decode, _split_at_end, _split_at_start
 
 if TYPE_CHECKING:
-    from tools_shell._job import Job
-    from tools_shell._merged import Merged, Stream
+    from tools_shell._background._job import Job
+    from tools_shell._background._merged import Merged, Stream
 
 
 class Part(NamedTuple):

@@ -7,18 +7,18 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell import _bash_driver as driver
-from tools_shell._bash_wire import Wire
 from tools_shell._facts import ending
-from tools_shell._launch import start
 from tools_shell._nameless import nameless_file
-from tools_shell._run import GRACE, settle
+from tools_shell._process._launch import start
+from tools_shell._process._run import GRACE, settle
+from tools_shell._shell import _driver as driver
+from tools_shell._shell._wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._command import Command, Process
     from tools_shell._output import Kept
+    from tools_shell._process._command import Command, Process
 
 _SLICE = 0.1  # seconds between two looks at `cancelled`
 _DRAIN = 0.15  # seconds for what is on its way when the shell has ended

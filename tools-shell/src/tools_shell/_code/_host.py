@@ -9,21 +9,21 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_shell._code._program import program, with_channel
+from tools_shell._code._reply import NONCE, find_reply, request
 from tools_shell._facts import ending
-from tools_shell._kernel_program import program, with_channel
-from tools_shell._kernel_reply import NONCE, find_reply, request
-from tools_shell._launch import start
 from tools_shell._nameless import nameless_file
 from tools_shell._output import Kept
-from tools_shell._pump import Pump
-from tools_shell._run import GRACE, run, settle
+from tools_shell._process._launch import start
+from tools_shell._process._pump import Pump
+from tools_shell._process._run import GRACE, run, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._command import Command
-    from tools_shell._kernel_reply import Reply
-    from tools_shell._run import Ended
+    from tools_shell._code._reply import Reply
+    from tools_shell._process._command import Command
+    from tools_shell._process._run import Ended
 
 _REPLY = 64 << 20  # bytes; what the kernel bounds is far below
 _SLICE = 0.1  # seconds between two looks at `cancelled`

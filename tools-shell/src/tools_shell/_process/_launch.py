@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools_shell._command import Command, Process
+    from tools_shell._process._command import Command, Process
 
 
 def start(command: Command) -> Process:
     """Start a command; OSError when that is not possible."""
     if command.isolation.rung == "none":
-        from tools_shell._direct import Direct  # one of the two is enough for most
+        from tools_shell._process._direct import Direct  # one of the two is enough for most
 
         return Direct(command)
-    from tools_shell._supervised import Supervised
+    from tools_shell._process._supervised import Supervised
 
     return Supervised(command)

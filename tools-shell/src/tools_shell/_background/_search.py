@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
-from tools_shell._job_reading import read
+from tools_shell._background._reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._job import Job
-    from tools_shell._merged import Stream
+    from tools_shell._background._job import Job
+    from tools_shell._background._merged import Stream
 
 _BLOCK = 1 << 16
 _LONGEST_LINE = 1 << 12  # bytes of a line that are looked at together, while its end has not come

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tools_shell._order import Order
+from tools_shell._background._order import Order
+from tools_shell._background._ring import Ring
 from tools_shell._output import _split_at_end
-from tools_shell._ring import Ring
 
 if TYPE_CHECKING:
     from tools_shell._secrets import Redactor

@@ -9,15 +9,15 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_shell._pump import Pump
-from tools_shell._run import GRACE
+from tools_shell._process._pump import Pump
+from tools_shell._process._run import GRACE
 
 if TYPE_CHECKING:
     import select
     from collections.abc import Callable, Collection, Mapping
 
-    from tools_shell._command import Process
-    from tools_shell._merged import Merged
+    from tools_shell._background._merged import Merged
+    from tools_shell._process._command import Process
 
 _DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
 _KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not be waited for

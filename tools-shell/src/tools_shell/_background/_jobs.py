@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_core import Context
-    from tools_shell._job import Job
+    from tools_shell._background._job import Job
 
 _PATIENCE = 10.0  # seconds that `close` waits for what it has killed
 

@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_shell._output import Kept
-from tools_shell._pump import Pump
+from tools_shell._process._pump import Pump
 
 if TYPE_CHECKING:
-    from tools_shell._command import Process
+    from tools_shell._process._command import Process
 
 _HEARD = 1 << 16  # bytes of answers that are kept; what else is there was written by the code
 _CHUNK = 1 << 16

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from tools_core import Result, ToolError
 from tools_shell._facts import ending, isolation_of, last_words, streams_of
-from tools_shell._shell_tool import LONGEST
+from tools_shell._process._run import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_core import Context
-    from tools_shell._bash_session import BashSession, Outcome
     from tools_shell._secrets import Redactor
+    from tools_shell._shell._bash_session import BashSession, Outcome
 
 _ANEW = "its folder, variables and functions are lost, and the next call begins a new session"
 _KEPT = "its folder, variables and functions are kept"

@@ -8,7 +8,7 @@ import select
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from tools_shell._command import Process
+    from tools_shell._process._command import Process
 
 _CHUNK = 1 << 16
 

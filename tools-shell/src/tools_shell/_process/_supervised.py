@@ -15,12 +15,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._streams import Streams
+import tools_shell
+from tools_shell._process._streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_shell._command import Command
+    from tools_shell._process._command import Command
 
 _MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor._server import main; main()"
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
@@ -31,6 +32,11 @@ def interpreter() -> str:
     if not sys.executable:
         raise OSError("no Python executable is known to run the supervisor with")
     return sys.executable
+
+
+def import_folder() -> str:
+    """Where another Python finds this package."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(tools_shell.__file__)))
 
 
 class _NotTaken(OSError):
@@ -182,12 +188,11 @@ class _Server:
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         python = interpreter()
         with theirs:
             self._pid = os.posix_spawn(
                 python,
-                [python, "-I", "-S", "-c", _MAIN, folder],
+                [python, "-I", "-S", "-c", _MAIN, import_folder()],
                 {},  # nothing of ours can be read in its /proc/PID/environ
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),

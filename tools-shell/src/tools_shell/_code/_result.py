@@ -10,9 +10,9 @@ from tools_shell._facts import isolation_of, last_words, streams_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_shell._isolation import Isolation
-    from tools_shell._kernel_reply import Reply
+    from tools_shell._code._reply import Reply
     from tools_shell._output import Kept
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._secrets import Redactor
 
 

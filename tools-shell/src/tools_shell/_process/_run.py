@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._launch import start
 from tools_shell._output import Kept
-from tools_shell._pump import Pump
+from tools_shell._process._launch import start
+from tools_shell._process._pump import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._command import Command, Process
+    from tools_shell._process._command import Command, Process
 
+LONGEST = 600  # seconds that a model may ask for
 GRACE = 1.0  # seconds between the request to end and the order
 _DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
 _KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not hang us too

@@ -9,15 +9,15 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING
 
-from tools_shell._command import Command
+from tools_shell._process._command import Command
+from tools_shell._process._supervised import import_folder, interpreter
+from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources
-from tools_shell._supervised import interpreter
-from tools_shell._visible import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tools_shell._isolation import Isolation
+    from tools_shell._sandbox._isolation import Isolation
 
 _CONFINED = """
 import json, os, sys
@@ -106,10 +106,17 @@ def _run(candidate: Isolation, root: str, hidden: str, temporary: str) -> str | 
         isolation=candidate,
         resources=Resources(),
     )
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
         done = subprocess.run(
-            [interpreter(), "-I", "-S", "-c", _CONFINED, package, json.dumps(candidate.wrap(command, temporary))],
+            [
+                interpreter(),
+                "-I",
+                "-S",
+                "-c",
+                _CONFINED,
+                import_folder(),
+                json.dumps(candidate.wrap(command, temporary)),
+            ],
             cwd=root,
             env={},
             stdin=subprocess.DEVNULL,

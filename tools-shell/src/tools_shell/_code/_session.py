@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._code_result import facts_of, failure, success
+from tools_shell._code._result import facts_of, failure, success
 from tools_shell._facts import ending
-from tools_shell._shell_tool import LONGEST
+from tools_shell._process._run import LONGEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_core import Context, Result
-    from tools_shell._kernel_host import Kernel, Outcome
+    from tools_shell._code._host import Kernel, Outcome
     from tools_shell._secrets import Redactor
 
 _ANEW = "its variables are lost and the code is not run again; the next call begins a new session"
