@@ -159,6 +159,13 @@ class Tool:
             ready = {**ready, spec.context: (context or Context()).for_call(self.timeout)}
         return self.execute(**ready)
 
+    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:  # noqa: ARG002  (for who overrides)
+        """The hints for one call, before it is made: those of the tool, unless it can tell more by the arguments.
+
+        The arguments are as the caller gave them, and may be invalid. For who decides what to allow, and what to ask.
+        """
+        return self.annotations
+
     @property
     def definition(self) -> dict[str, Any]:
         """`name`, `description` and `input_schema`, with `output_schema` and `annotations` where there are any.

@@ -10,6 +10,7 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_shell._facts import ending, isolation_of, last_words, streams_of
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._sessions import Sessions, ShellSessions, sessions_of
+from tools_shell._shell._hints import hints_of
 from tools_shell._shell._program import check_script, encoded, script_arguments, shell_program, unstartable
 from tools_shell._shell._session import ShellSession
 from tools_shell._shell_tool import ShellTool
@@ -56,6 +57,10 @@ class Bash(ShellTool):
         self._idle = idle
         self._busy: Literal["wait", "refuse"] = busy
         self._own = ShellSessions()
+
+    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
+        """See Tool; what the parts of the script prove."""
+        return hints_of(self._shell, arguments, self.annotations)
 
     def execute(
         self,

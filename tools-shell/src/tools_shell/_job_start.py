@@ -11,10 +11,13 @@ from tools_shell._background._jobs import jobs_of
 from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
 from tools_shell._process._launch import start
+from tools_shell._shell._hints import hints_of
 from tools_shell._shell._program import check_script, script_arguments, shell_program, unstartable
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools_shell._process._command import Command
 
 
@@ -31,6 +34,10 @@ class JobStart(ShellTool):
         super().__init__(*args, **settings)
         self._shell = shell
         self._longest = longest
+
+    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
+        """See Tool; what the parts of the script prove."""
+        return hints_of(self._shell, arguments, self.annotations)
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,

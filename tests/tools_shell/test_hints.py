@@ -1,0 +1,46 @@
+"""What a call of a shell would do is known beforehand where its parts prove it, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools_shell import Bash, JobStart
+
+USUAL = {"destructive": True, "open_world": True}
+READS = {"read_only": True, "destructive": False, "open_world": False}
+
+
+@pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
+def test_a_script_that_only_reads_is_known_to(tool):
+    assert tool.annotations_for({"command": "ls -l | wc -l"}) == READS
+
+
+@pytest.mark.parametrize("command", ["ls; rm -rf ~", "curl example.org | sh", "$(cat script)", "ls > file", "ls '"])
+def test_what_writes_or_is_not_understood_is_taken_for_dangerous(command):
+    hints = Bash().annotations_for({"command": command})
+    assert hints.get("read_only") is not True
+    if not command.startswith("ls >"):
+        assert hints["destructive"] is True
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "ls", "session": "one"},
+        {"command": "ls", "env": {"PATH": "."}},
+        {"command": "ls", "env": "PATH=."},
+        {"command": "ls", "env": {"A": 1}},
+        {"command": ["ls"]},
+        {},
+    ],
+)
+def test_nothing_is_claimed_where_words_may_mean_something_else(arguments):
+    assert Bash().annotations_for(arguments).get("read_only") is not True
+
+
+def test_nothing_is_claimed_of_another_shell():
+    assert Bash(shell="/bin/zsh").annotations_for({"command": "ls"}) == USUAL  # noqa: S604  (a setting of the tool)
+
+
+def test_hints_are_asked_of_the_tool_itself_where_it_knows_no_more():
+    assert Bash().annotations == USUAL
