@@ -209,6 +209,59 @@ def test_an_interrupt_ends_with_130_and_no_traceback(environment, site):
     assert process.returncode == 130
 
 
+def test_an_interrupt_cancels_a_tool_that_can_be_cancelled_and_shows_what_it_has_come_to(environment, site):
+    source = """
+        import sys, threading
+        from tools_core import Context, ToolError, tool
+
+
+        @tool
+        def count(context: Context) -> None:
+            print("counting", file=sys.stderr, flush=True)
+            while not context.cancelled:
+                threading.Event().wait(0.01)
+            raise ToolError("came to 3 and was cancelled", "cancelled")
+    """
+    site.install("tools-count", {"count": "count"}, source)
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    code += "from tools_core._command import main; sys.exit(main())"
+    command = [sys._base_executable, "-c", code, "call", "count"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "counting\n"
+        process.send_signal(signal.SIGINT)
+        assert "came to 3 and was cancelled" in process.stderr.read()
+    assert process.returncode == 130
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_a_tool_that_does_not_heed_a_cancellation_is_interrupted_all_the_same(environment, site, interrupts):
+    source = """
+        import sys, threading
+        from tools_core import Context, tool
+
+
+        @tool
+        def deaf(context: Context) -> None:
+            print("deaf", file=sys.stderr, flush=True)
+            while not context.cancelled:
+                threading.Event().wait(0.01)
+            print("cancelled", file=sys.stderr, flush=True)
+            threading.Event().wait()
+    """
+    site.install("tools-deaf", {"deaf": "deaf"}, source)
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    code += "from tools_core._command import main; sys.exit(main())"
+    command = [sys._base_executable, "-c", code, "call", "deaf"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == "deaf\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline() == "cancelled\n"
+        if interrupts == 2:
+            process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == ""
+    assert process.returncode == 130
+
+
 def test_what_a_tools_own_programs_print_is_not_taken_for_the_result(site, ask_tools):
     source = """
     import os

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tools_core._command import INTERRUPTED
 from tools_core._command._arguments import parse_object, read_arguments
 from tools_core._command._installed import installed_tool, prints_aside
 from tools_core._command._terminal import (
@@ -20,6 +21,7 @@ from tools_core._command._terminal import (
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from contextlib import AbstractContextManager
 
     from tools_core._context import Context
     from tools_core._result import Result
@@ -40,7 +42,8 @@ examples:
 A tool that requires approval asks before it runs. Where nobody can be asked, because standard input is
 no terminal, it is refused unless --yes is given: scripts say so once, on the line that runs the tool.
 What a tool prints itself goes to standard error, its result to standard output.
-Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments.
+A first Ctrl-C asks a tool that can be cancelled to end and shows what it has come to; a second one does not wait.
+Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
 """
 
 
@@ -83,12 +86,23 @@ def _call(options: Namespace) -> int:
     if tool.requires_approval and not options.yes:
         _ask(tool, arguments)
     try:
-        with prints_aside():
+        with prints_aside(), _interruptible(tool, context):
             result = tool.call(arguments, context)
     except SystemExit as ending:  # a tool may end a program of its own, not this command
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
-    return _report(result, options)
+    status = _report(result, options)
+    return INTERRUPTED if context.cancelled else status
+
+
+def _interruptible(tool: Tool, context: Context) -> AbstractContextManager[None]:
+    if tool._spec.context is None:  # it would not hear
+        from contextlib import nullcontext
+
+        return nullcontext()
+    from tools_core._command._interrupt import cancelled_by_interrupt  # for tools that take a while
+
+    return cancelled_by_interrupt(context)
 
 
 def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
