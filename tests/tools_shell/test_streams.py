@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tools_shell import Bash
+from tools_shell import Bash, Python, Repl
 
 
 def test_stdin_is_what_was_given_and_ends_then(bash):
@@ -51,7 +51,7 @@ def test_control_sequences_reach_the_caller_as_they_are(bash):
 
 HUGE = """
 import resource, sys
-from tools_shell import Bash
+from tools_shell import Bash, Python, Repl
 bash = Bash(sys.argv[1], sandbox=sys.argv[2])
 bash.call(command="yes | head -c 2000000")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -100,3 +100,39 @@ def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
         assert "1234567890" not in output[stream]
         assert "hunter2" not in output[stream]
         assert "redacted" in output[stream]
+
+
+SECRET = "tok-1234567890abcdef"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("open('file').read()", id="value"),
+        pytest.param("print(open('file').read())", id="output"),
+        pytest.param("raise ValueError(open('file').read())", id="error"),
+        pytest.param("{'key': open('file').read()[::1]}", id="inside a value"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Python, Repl])
+def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, kind, code):
+    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
+    (root / "file").write_text(f"a {SECRET} b")
+    result = kind(str(root), sandbox="contained").call(code=code)
+    assert "[redacted SERVICE_TOKEN]" in str(result.to_dict())
+    assert SECRET not in str(result.to_dict())
+
+
+def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
+    (root / "file").write_text(f"a {SECRET} b")
+    result = Bash(str(root), sandbox="contained").call(command="cat file", session="one")
+    assert result.output["stdout"] == "a [redacted SERVICE_TOKEN] b"
+
+
+def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
+    (root / "file").write_text(f"a {SECRET} b")
+    result = Bash(str(root), sandbox="contained").call(command="cat file; sleep 900", timeout=1)
+    assert "[redacted SERVICE_TOKEN]" in result.error_message
+    assert SECRET not in result.to_json()

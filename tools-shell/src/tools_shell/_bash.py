@@ -105,7 +105,7 @@ class Bash(ShellTool):
                 )
             except OSError as error:
                 raise unstartable(error, shell) from error
-        return _result(ended, prepared.isolation, self.redactor)
+        return _result(ended, prepared.isolation, self.redactor())
 
     def close(self) -> None:
         """End the tool's own sessions."""

@@ -64,7 +64,7 @@ class JobStart(ShellTool):
             with self.prepared(context, workdir, arguments, env=env, has_stdin=has_stdin, terminal=tty) as prepared:
                 about = About(id, name, command, has_stdin, tty, limit, isolation_of(prepared.isolation))
                 try:
-                    return _started(about, prepared, Merged(self.redactor, keep_all=keep_all))
+                    return _started(about, prepared, Merged(self.redactor(), keep_all=keep_all))
                 except OSError as error:
                     raise unstartable(error, shell) from error
 

@@ -71,7 +71,7 @@ class Python(ShellTool):
                 )
             except OSError as error:
                 raise ToolError(f"{python} cannot be started: {error.strerror}", "unavailable") from error
-        return _result(ended, reply, command.isolation, self.redactor)
+        return _result(ended, reply, command.isolation, self.redactor())
 
     def _chosen(self, name: str | None) -> str:
         if name is None:

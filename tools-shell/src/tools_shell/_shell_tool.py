@@ -61,10 +61,9 @@ class ShellTool(Tool, abstract=True):
         root = os.fspath(self._root or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
         return self, root if root.startswith("/") else os.path.abspath(root)
 
-    @property
     def redactor(self) -> Redactor:
-        """Takes the secrets of this process's environment, and those that were named, out of output."""
-        return self._current_host().redactor
+        """What takes secrets out of output: named ones, and those of the environment of the last start."""
+        return self._host.redactor
 
     def _current_host(self) -> _Host:
         variables = os.environ.copy()

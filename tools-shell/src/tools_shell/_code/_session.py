@@ -29,13 +29,18 @@ class ReplSession:
         self._kernel: Kernel | None = None
 
     def run(
-        self, code: str, until: float, context: Context, start: Callable[[Context], Kernel], redactor: Redactor
+        self,
+        code: str,
+        until: float,
+        context: Context,
+        start: Callable[[Context], Kernel],
+        redactor: Callable[[], Redactor],
     ) -> Result:
         """Run `code`, which is to end by `until`; `start` gives a new kernel."""
         kernel, notes = self._ready(context, start)
         left = max(until - time.monotonic(), 0.01)
         outcome = kernel.run(code, limit=left, cancelled=lambda: context.cancelled)
-        facts = facts_of(outcome.reply, outcome.stdout, outcome.stderr, redactor)
+        facts = facts_of(outcome.reply, outcome.stdout, outcome.stderr, redactor())
         if notes:
             facts["notes"] = [*notes, *facts.get("notes", ())]
         facts["timed_out"] = outcome.reason == "limit"

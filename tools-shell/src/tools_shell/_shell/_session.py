@@ -38,13 +38,15 @@ class ShellSession:
         start: Callable[[], BashSession],
         *,
         is_beginning: bool,
-        redactor: Redactor,
+        redactor: Callable[[], Redactor],
     ) -> Result:
         """Run `script`, which is to end by `until`; `start` gives a new shell, and `is_beginning` asks for one."""
         shell, notes = self._ready(start, is_beginning=is_beginning)
         left = max(until - time.monotonic(), 0.01)
         outcome = shell.run(script, stdin=stdin, limit=left, cancelled=lambda: context.cancelled)
-        facts = streams_of(outcome.stdout, outcome.stderr, redactor) | ending(outcome.returncode, shell.isolation.rung)
+        facts = streams_of(outcome.stdout, outcome.stderr, redactor()) | ending(
+            outcome.returncode, shell.isolation.rung
+        )
         facts |= {"timed_out": outcome.reason == "limit", "duration": round(outcome.duration, 3)}
         facts |= {"session": self._name, "isolation": shell.isolation.rung}
         if notes := [*notes, *_notes(outcome)]:
