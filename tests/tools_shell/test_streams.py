@@ -102,7 +102,7 @@ def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
         assert "redacted" in output[stream]
 
 
-SECRET = "tok-1234567890abcdef"
+CANARY = "tok-1234567890abcdef"
 
 
 @pytest.mark.parametrize(
@@ -116,23 +116,23 @@ SECRET = "tok-1234567890abcdef"
 )
 @pytest.mark.parametrize("kind", [Python, Repl])
 def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, kind, code):
-    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
-    (root / "file").write_text(f"a {SECRET} b")
+    monkeypatch.setenv("SERVICE_TOKEN", CANARY)
+    (root / "file").write_text(f"a {CANARY} b")
     result = kind(str(root), sandbox="contained").call(code=code)
     assert "[redacted SERVICE_TOKEN]" in str(result.to_dict())
-    assert SECRET not in str(result.to_dict())
+    assert CANARY not in str(result.to_dict())
 
 
 def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkeypatch):
-    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
-    (root / "file").write_text(f"a {SECRET} b")
+    monkeypatch.setenv("SERVICE_TOKEN", CANARY)
+    (root / "file").write_text(f"a {CANARY} b")
     result = Bash(str(root), sandbox="contained").call(command="cat file", session="one")
     assert result.output["stdout"] == "a [redacted SERVICE_TOKEN] b"
 
 
 def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch):
-    monkeypatch.setenv("SERVICE_TOKEN", SECRET)
-    (root / "file").write_text(f"a {SECRET} b")
+    monkeypatch.setenv("SERVICE_TOKEN", CANARY)
+    (root / "file").write_text(f"a {CANARY} b")
     result = Bash(str(root), sandbox="contained").call(command="cat file; sleep 900", timeout=1)
     assert "[redacted SERVICE_TOKEN]" in result.error_message
-    assert SECRET not in result.to_json()
+    assert CANARY not in result.to_json()
