@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -155,6 +156,27 @@ def test_a_tool_that_requires_approval_is_refused_where_nobody_can_be_asked(ask_
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "error: flood requires approval\n  nobody can be asked here: add --yes to run it\n"
     assert ask_tools("call", "flood", "city=Oslo", "--json").json["error_type"] == "denied"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no such device")
+def test_output_that_cannot_be_written_is_an_error_in_one_line(environment):
+    command = [sys.executable, "-m", "tools_core", "list"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+def test_arguments_in_a_file_may_begin_with_a_byte_order_mark(ask_tools, tmp_path):
+    (tmp_path / "arguments.json").write_text('{"city": "Oslo"}', encoding="utf-8-sig")
+    assert ask_tools("call", "rain", "--args", str(tmp_path / "arguments.json")).code == 0
+
+
+def test_arguments_that_do_not_fit_are_told_before_anybody_is_asked(ask_tools):
+    ended = ask_tools("call", "flood", "no_such=1")
+    assert ended.code == 2
+    assert "no_such" in ended.err
+    assert "approval" not in ended.err
 
 
 def test_yes_approves_beforehand(ask_tools):

@@ -28,10 +28,16 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()  # a closed pipe is noticed here and not when the interpreter ends
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
+    except OSError as failure:
+        import errno
         import os
 
-        # The reader has seen enough. What is still buffered goes nowhere, silently.
+        if failure.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        # What is still buffered goes nowhere, silently.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        if failure.errno == errno.EPIPE:  # the reader has seen enough
+            return PIPE_CLOSED
+        print(f"error: the output cannot be written: {failure.strerror}", file=sys.stderr)
+        return 1
     return status

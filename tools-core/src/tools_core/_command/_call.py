@@ -84,6 +84,9 @@ def _call(options: Namespace) -> int:
         tool = copy(tool)
         tool.strict = True
     if tool.requires_approval and not options.yes:
+        refused = _refused(tool, arguments)
+        if refused is not None:  # nobody need approve what cannot be called
+            return _report(refused, options)
         _ask(tool, arguments)
     try:
         with prints_aside(), _interruptible(tool, context):
@@ -93,6 +96,14 @@ def _call(options: Namespace) -> int:
         raise CommandError(message, status=1, type="execution_error") from ending
     status = _report(result, options)
     return INTERRUPTED if context.cancelled else status
+
+
+def _refused(tool: Tool, arguments: dict[str, Any] | str) -> Result | None:
+    from tools_core._result import Result  # these are loaded already, with the tool
+    from tools_core._run import begin
+
+    begun = begin(tool, arguments, None, {})
+    return begun if isinstance(begun, Result) else None
 
 
 def _interruptible(tool: Tool, context: Context) -> AbstractContextManager[None]:
@@ -122,8 +133,8 @@ def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
 def _read(source: str) -> str:
     try:
         if source == "-":
-            return sys.stdin.buffer.read().decode("utf-8")
-        with open(source, encoding="utf-8") as file:
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        with open(source, encoding="utf-8-sig") as file:  # some editors put a mark at the beginning
             return file.read()
     except OSError as failure:
         raise CommandError(f"--args: cannot read {source}: {failure.strerror}") from failure
