@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import select
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,11 +11,29 @@ from tools_shell import Bash, Sandbox
 from tools_shell._sandbox._isolation import isolation_for
 
 
+@pytest.fixture(scope="session")
+def workspaces(tmp_path_factory):
+    return tmp_path_factory.mktemp("workspaces")
+
+
 @pytest.fixture
-def root(tmp_path):
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
+def root(workspaces):
+    """A new workspace, always at the same path: which sandboxes work there is found out once, and not by each test."""
+    folder = workspaces / "here" / "root"
+    folder.mkdir(parents=True)
+    yield folder
+    folder.parent.rename(workspaces / f"left-{len(os.listdir(workspaces))}")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alike_on_all_rungs: no rung has a part in it, so three of the four are slow")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("alike_on_all_rungs") and item.callspec.params["level"] != "contained":
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=["none", "contained", "landlock", "bubblewrap"])
@@ -67,3 +86,24 @@ def lifeline(root):
     held = Lifeline(root / "lifeline")
     yield held
     os.close(held.descriptor)
+
+
+@pytest.fixture
+def all_at_once(root):
+    """Run scripts side by side, since each takes all of its time; the results, when nothing is left of any."""
+
+    def run(bash, scripts, **arguments):
+        lifelines = {name: Lifeline(root / f"lifeline {number}") for number, name in enumerate(scripts)}
+
+        def one(name):
+            return bash.call(command=f"exec 9> '{lifelines[name].path}'; {scripts[name]}", **arguments)
+
+        with ThreadPoolExecutor(len(scripts)) as pool:
+            found = dict(zip(scripts, pool.map(one, scripts), strict=True))
+        left = [name for name, held in lifelines.items() if not held.holders_are_gone()]
+        for held in lifelines.values():
+            os.close(held.descriptor)
+        assert left == []
+        return found
+
+    return run

@@ -58,15 +58,22 @@ def test_nothing_persists_between_calls_but_files(bash):
     assert bash.call(command="echo $x$(cat file)").output["stdout"] == "kept\n"
 
 
-def test_the_workdir_is_a_folder_inside_the_workspace(bash, root, tmp_path):
+@pytest.mark.parametrize("level", ["landlock", "bubblewrap"], indirect=True)
+def test_in_a_sandbox_temporary_files_end_with_the_command(bash):
+    place = "${TMPDIR:-/tmp}/file"
+    assert bash.call(command=f"echo kept > {place}; cat {place}").output["stdout"] == "kept\n"
+    assert bash.call(command=f"test -e {place}").output["exit_code"] == 1
+
+
+def test_the_workdir_is_a_folder_inside_the_workspace(bash, root):
     (root / "inner").mkdir()
     (root / "file").write_text("")
-    (tmp_path / "root-evil").mkdir()
-    (root / "out").symlink_to(tmp_path)
+    (root.parent / "root-evil").mkdir()
+    (root / "out").symlink_to(root.parent)
     (root / "in").symlink_to(root / "inner")
     for workdir in ("inner", str(root / "inner"), "in", "inner/../inner/."):
         assert bash.call(command="pwd", workdir=workdir).output["stdout"] == f"{root}/inner\n"
-    for workdir in ("..", "/", "out", "in/../..", f"{root}-evil", str(tmp_path)):
+    for workdir in ("..", "/", "out", "in/../..", f"{root}-evil", str(root.parent)):
         assert bash.call(command="pwd", workdir=workdir).error_type == "denied", workdir
     for workdir in ("missing", "file"):
         assert bash.call(command="pwd", workdir=workdir).error_type == "not_found"
@@ -188,3 +195,21 @@ def test_calls_from_coroutines_run_side_by_side(bash):
     import asyncio
 
     assert [result.output["stdout"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]
+
+
+def test_a_workspace_that_has_been_removed_is_said_to_be_gone(bash, root, tmp_path, monkeypatch, level):
+    monkeypatch.chdir(root)
+    root.rmdir()
+    assert Bash(sandbox=level).call(command="echo").error_type == "not_found"
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_copy_of_the_tool_works_on_its_own(bash):
+    import copy
+    import pickle
+
+    bash.call(command="x=1", session="mine")
+    for tool in (copy.deepcopy(bash), pickle.loads(pickle.dumps(bash))):
+        assert tool.call(command="echo $x", session="mine").output["stdout"] == "\n"
+        tool.close()
+    bash.close()

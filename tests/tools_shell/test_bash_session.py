@@ -58,6 +58,7 @@ def notes(output):
 # ------------------------------------------------------------------------------------------------ what is kept
 
 
+@pytest.mark.alike_on_all_rungs
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_a_recorded_session_replays_exactly(run, path):
     if path.stem == "git" and shutil.which("git") is None:
@@ -183,6 +184,7 @@ KEPT = {
 }
 
 
+@pytest.mark.alike_on_all_rungs
 @pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
 def test_the_state_survives(run, script):
     run('x=kept; f_kept() { echo "$x"; }')
@@ -205,6 +207,7 @@ LOST = {
 }
 
 
+@pytest.mark.alike_on_all_rungs
 @pytest.mark.parametrize(("script", "exit_code"), LOST.values(), ids=LOST)
 def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, script, exit_code):
     run("x=old; echo run >> runs")

@@ -20,6 +20,14 @@ PRIVILEGES = ("privileges",) if hasattr(os, "geteuid") and os.geteuid() == 0 els
 OUTSIDE = ("files", "network", "signals", "processes", *PRIVILEGES)
 
 
+@pytest.fixture
+def root(tmp_path):
+    """One that nothing was found out about yet."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder
+
+
 def rungs():
     """Those that there are on this machine, with what each does not give."""
     words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/true"]
@@ -33,12 +41,23 @@ def rungs():
     yield "contained", OUTSIDE
 
 
+@linux
 def test_no_level_but_a_sandbox_promises_anything(root):
     none, contained = (isolation_for(Sandbox(level=level), str(root)) for level in ("none", "contained"))
     assert (none.rung, none.missing) == ("none", (*OUTSIDE, "detached processes"))
     assert (contained.rung, contained.missing) == ("contained", OUTSIDE)
 
 
+@pytest.mark.parametrize("level", ["contained", "sandboxed"])
+def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    found = isolation_for(Sandbox(level=level), str(root))
+    assert (found.rung, found.missing) == ("none", (*OUTSIDE, "detached processes"))
+    with pytest.raises(ToolError, match="sandboxes need Linux"):
+        isolation_for(Sandbox(level="required"), str(root))
+
+
+@linux
 def test_a_command_without_a_sandbox_is_as_it_was(root):
     isolation = isolation_for(Sandbox(level="contained"), str(root))
     command = Command(["/bin/true", "x"], {"A": "1"}, -1, str(root), isolation, Resources())

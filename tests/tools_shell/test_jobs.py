@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -110,9 +109,8 @@ def test_whoever_reads_on_from_the_next_cursor_gets_everything_once(here):
         assert facts["cursor"] == cursor
         assert len(facts["output"]) <= 1000
         parts.append(facts["output"])
-        cursor, has_more = facts["next_cursor"], facts["next"].startswith("there is more")
+        cursor, has_more = facts["next_cursor"], "next" in facts
     assert "".join(parts) == "".join(f"{number}\n" for number in range(1, 20001))
-    assert facts["next"] == "this is all: the job has ended"
 
 
 def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(here):
@@ -716,9 +714,14 @@ def test_their_names_are_those_of_the_entry_points():
     assert [tool.name for tool in tools] == ["job_start", "job_output", "job_input", "job_list", "job_stop"]
 
 
-def test_how_to_go_on_is_always_said(here):
-    id = here.start("echo hello; sleep 900")
-    facts = here.output(id, wait_for="hello")
-    assert re.search(r"read on from cursor 6\b", facts["next"])
-    assert "job_output" in here.try_start("sleep 900").output["next"]
-    assert "job-1" in here.try_output("job-9").error_message
+def test_where_there_is_more_already_how_to_go_on_is_said(here):
+    id = here.start("seq 20; sleep 900")
+    facts = here.output(id, wait_for="20", limit=16)
+    assert "read on from cursor 16" in facts["next"]
+    assert "next" not in here.output(id, cursor=16)
+
+
+def test_of_a_job_that_is_not_there_the_error_says_which_are_or_why_there_is_none(here):
+    assert "jobs end with the process" in here.try_output("job-9").error_message
+    here.start("sleep 900")
+    assert here.try_output("job-9").error_message == "no job 'job-9'; there is job-1"

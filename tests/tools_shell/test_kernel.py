@@ -127,6 +127,15 @@ def pythons():
     return found
 
 
+def cases():
+    """The oldest and the newest version always, those between them when there is time."""
+    found = pythons()
+    return [
+        pytest.param(name, path, id=name, marks=[pytest.mark.slow] if 0 < number < len(found) - 1 else [])
+        for number, (name, path) in enumerate(found.items())
+    ]
+
+
 def runs(path):
     return subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
 
@@ -145,7 +154,7 @@ SESSION = [
 ]
 
 
-@pytest.mark.parametrize(("version", "path"), [pytest.param(*item, id=item[0]) for item in pythons().items()])
+@pytest.mark.parametrize(("version", "path"), cases())
 def test_a_session_works_on_every_python_from_3_8_on(root, version, path):
     repl = Repl(root, interpreter=path, sandbox="contained")
     for code, value in SESSION:

@@ -162,6 +162,7 @@ def test_re_03_what_was_printed_before_an_exception_is_kept(repl):
     assert output["error"]["type"] == "ZeroDivisionError"
 
 
+@pytest.mark.alike_on_all_rungs
 def test_re_04_code_that_cannot_be_interrupted_loses_its_session_and_the_next_call_says_so(every):
     value_of(every, "x = 1")
     stubborn = "import time\nprint('begun')\nwhile True:\n    try: time.sleep(9)\n    except KeyboardInterrupt: pass"
@@ -289,28 +290,33 @@ def test_re_13_what_a_session_started_ends_with_it(repl, lifeline, end):
 # ------------------------------------------------------------------------------------------- limits, interruptions
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        pytest.param("while True: pass", id="loop"),
-        pytest.param("import time; time.sleep(900)", id="sleep"),
-        pytest.param("import subprocess; subprocess.run(['sleep', '900'])", id="process"),
-        pytest.param("import os; os.system('sleep 900')", id="system"),
-        pytest.param("import os; os.system('sleep 900')\nwhile True: pass", id="system, then a loop"),
-        pytest.param("import asyncio; await asyncio.sleep(900)", id="await"),
-        pytest.param("class Slow:\n    def __repr__(self):\n        while True: pass\nSlow()", id="repr"),
-        pytest.param("class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E", id="message"),
-        pytest.param("import threading; threading.Event().wait()", id="lock"),
-    ],
-)
-def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(repl, code):
-    value_of(repl, "x = 1")
-    result = repl.call(code=f"print('begun')\n{code}", timeout=1)
-    assert result.error_type == "timeout_error"
-    assert "its variables are kept" in result.error_message
-    assert result.metadata["timed_out"] is True
-    assert result.metadata["stdout"] == "begun\n"
-    assert value_of(repl, "x") == "1"
+LASTING = {
+    "loop": "while True: pass",
+    "sleep": "import time; time.sleep(900)",
+    "process": "import subprocess; subprocess.run(['sleep', '900'])",
+    "system": "import os; os.system('sleep 900')",
+    "system, then a loop": "import os; os.system('sleep 900')\nwhile True: pass",
+    "await": "import asyncio; await asyncio.sleep(900)",
+    "repr": "class Slow:\n    def __repr__(self):\n        while True: pass\nSlow()",
+    "message": "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E",
+    "lock": "import threading; threading.Event().wait()",
+}
+
+
+def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(root):
+    repl = Repl(root, sandbox="contained", most=len(LASTING))
+
+    def lasting(name):
+        value_of(repl, "x = 1", session=name)
+        return repl.call(code=f"print('begun')\n{LASTING[name]}", session=name, timeout=1)
+
+    with ThreadPoolExecutor(len(LASTING)) as pool:  # side by side, since each takes all of its time
+        found = dict(zip(LASTING, pool.map(lasting, LASTING), strict=True))
+    told = {name: (result.error_type, result.metadata["stdout"]) for name, result in found.items()}
+    assert told == dict.fromkeys(LASTING, ("timeout_error", "begun\n"))
+    assert [name for name, result in found.items() if "its variables are kept" not in result.error_message] == []
+    assert [value_of(repl, "x", session=name) for name in LASTING] == ["1"] * len(LASTING)
+    repl.close()
 
 
 def test_an_interrupt_says_where_the_code_was(repl):
@@ -367,7 +373,7 @@ def test_a_cancelled_call_interrupts_its_code(repl, lifeline):
 
 def test_the_deadline_of_the_caller_counts_too(repl):
     value_of(repl, "x = 1")
-    result = repl.call({"code": "while True: pass"}, context=Context(timeout=4))
+    result = repl.call({"code": "while True: pass"}, context=Context(timeout=3))
     assert result.error_type == "timeout_error"
     assert "its variables are kept" in result.error_message
 

@@ -39,12 +39,15 @@ def limited(root, level):
         ),
         pytest.param({"cpu": 0.5}, "while :; do :; done", "CPU limit 0.5 s", id="one busy process"),
         pytest.param(
-            {"cpu": 1}, "for n in 1 2 3; do (while :; do :; done) & done; wait", "CPU limit 1 s", id="many busy ones"
+            {"cpu": 0.5},
+            "for n in 1 2 3; do (while :; do :; done) & done; wait",
+            "CPU limit 0.5 s",
+            id="many busy ones",
         ),
         pytest.param(
-            {"cpu": 1},
-            "while :; do timeout 0.2 sh -c 'while :; do :; done'; done",
-            "CPU limit 1 s",
+            {"cpu": 0.5},
+            "while :; do timeout 0.1 sh -c 'while :; do :; done'; done",
+            "CPU limit 0.5 s",
             id="busy ones that have ended",
         ),
         pytest.param(
@@ -103,3 +106,21 @@ def test_a_job_is_the_first_to_go_when_memory_runs_out(limited):
 @pytest.mark.skipif(os.getuid() == 0, reason="the kernel does not limit the processes of root")
 def test_the_kernel_keeps_the_number_of_processes_too(limited):
     assert int(limited(processes=50).call(command="ulimit -u").output["stdout"]) < 100_000
+
+
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+def test_who_watches_over_a_job_has_time_without_a_limit(limited):
+    script = "until [ $(ulimit -t) = 3 ]; do :; done; grep -c 'Max cpu time *unlimited' /proc/$PPID/limits"
+    assert limited(cpu=2).call(command=script).output["stdout"] == "1\n"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), 1 << 63])
+def test_a_limit_beyond_the_kernel_s_numbers_is_refused_when_it_is_set(value):
+    with pytest.raises(ValueError, match="must be a number above 0"):
+        Resources(memory=value)
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_the_limits_of_each_process_hold_on_a_terminal_too(limited, tty):
+    tool = limited(open_files=60, file_size=1 << 20)
+    assert tool.call(command="echo $(ulimit -n) $(ulimit -f)", tty=tty).output["stdout"].split() == ["60", "1024"]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import select
+import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from tools_shell import Bash, Python, Repl
+from tools_core import Context
+from tools_shell import Bash, Python, Repl, ShellSessions
 
 
 def test_stdin_is_what_was_given_and_ends_then(bash):
@@ -118,7 +123,9 @@ CANARY = "tok-1234567890abcdef"
 def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, kind, code):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
-    result = kind(str(root), sandbox="contained").call(code=code)
+    with ShellSessions() as sessions:
+        context = Context(state={"shell_sessions": sessions})
+        result = kind(str(root), sandbox="contained").call({"code": code}, context)
     assert "[redacted SERVICE_TOKEN]" in str(result.to_dict())
     assert CANARY not in str(result.to_dict())
 
@@ -126,7 +133,9 @@ def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, kind, c
 def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkeypatch):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
-    result = Bash(str(root), sandbox="contained").call(command="cat file", session="one")
+    bash = Bash(str(root), sandbox="contained")
+    result = bash.call(command="cat file", session="one")
+    bash.close()
     assert result.output["stdout"] == "a [redacted SERVICE_TOKEN] b"
 
 
@@ -136,3 +145,60 @@ def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch):
     result = Bash(str(root), sandbox="contained").call(command="cat file; sleep 900", timeout=1)
     assert "[redacted SERVICE_TOKEN]" in result.error_message
     assert CANARY not in result.to_json()
+
+
+GIVE = """
+import socket
+with socket.socket(socket.AF_UNIX) as there:
+    there.connect("there")
+    socket.send_fds(there, [b"x"], [1, 2])
+    there.recv(1)
+"""
+
+
+@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
+def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, root, monkeypatch):
+    monkeypatch.chdir(root)
+    (root / "give.py").write_text(GIVE)
+    held = []
+    with socket.socket(socket.AF_UNIX) as here:
+        here.bind("there")
+        here.listen()
+
+        def take():
+            given, _ = here.accept()
+            with given:
+                held.extend(socket.recv_fds(given, 1, 2)[1])
+
+        taker = threading.Thread(target=take)
+        taker.start()
+        output = bash.call(command=f"{sys.executable} give.py; echo done", timeout=20).output
+        taker.join()
+    assert output["stdout"] == "done\n"
+    assert "background" not in output  # it is none of the job's
+    assert "survivors" not in output
+    poll = select.poll()
+    poll.register(held[0], 0)
+    assert poll.poll(0) == [(held[0], select.POLLERR)]  # nobody reads it any more
+    for descriptor in held:
+        os.close(descriptor)
+
+
+def test_what_is_written_to_a_terminal_that_was_closed_and_opened_again_is_not_lost(bash, level):
+    if level == "none":
+        pytest.skip("level none promises less")
+    script = "echo before; exec <&- >&- 2>&-; sleep 0.3; exec > /dev/tty; echo after"
+    assert bash.call(command=script, tty=True).output["stdout"] == "before\r\nafter\r\n"
+
+
+@pytest.mark.parametrize("tty", [False, True])
+@pytest.mark.parametrize("level", ["none", "contained", "landlock"], indirect=True)
+def test_a_script_leads_a_session_of_its_own(bash, tty):
+    script = "read -r _ _ _ _ group session _ < /proc/$$/stat; test $group = $$ && test $session = $$ && echo both"
+    assert bash.call(command=script, tty=tty).output["stdout"].strip() == "both"
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_a_script_has_no_priority_over_other_programs(bash, tty):
+    fields = bash.call(command="cat /proc/self/stat", tty=tty).output["stdout"].rpartition(")")[2].split()
+    assert fields[38] == "0"  # its policy: SCHED_OTHER (proc_pid_stat(5), field 41)

@@ -22,8 +22,9 @@ _WAIT = 30.0  # seconds, when there is something to wait for and nobody says how
 class JobOutput(Tool):
     """Read what a background job has written, and whether it still runs; wait for more, for a text, or for its end.
 
-    Returns `output` from `cursor` on, the `next_cursor` to read on from, and `status` with exit_code or signal. Reading
-    takes nothing away: any part can be read again while it is kept. `skipped_bytes` counts what is no longer kept.
+    Returns `output` from `cursor` on, the `next_cursor` to read on from, and `status`: running, stopping, or ended with
+    exit_code or signal. Unless `next` says that there is more already, that is all so far. Reading takes nothing away:
+    any part can be read again while it is kept. `skipped_bytes` counts what is no longer kept.
     """
 
     read_only = True
@@ -68,13 +69,6 @@ def _result(job: Job, part: Part, search: Search | None) -> Result:
     if search:
         facts["found"] = search.found
     facts |= status_of(job)
-    facts["next"] = _next(facts["status"], part)
-    return Result.ok(facts, metadata=job.about.isolation)
-
-
-def _next(status: str, part: Part) -> str:
     if part.has_more:
-        return f"there is more: read on from cursor {part.next_cursor}"
-    if status == "ended":
-        return "this is all: the job has ended"
-    return f"it goes on: read on from cursor {part.next_cursor}, with a wait"
+        facts["next"] = f"there is more: read on from cursor {part.next_cursor}"
+    return Result.ok(facts, metadata=job.about.isolation)

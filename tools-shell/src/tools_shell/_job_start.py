@@ -12,7 +12,7 @@ from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
 from tools_shell._process._launch import start
 from tools_shell._shell._hints import hints_of
-from tools_shell._shell._program import check_script, script_arguments, shell_program, unstartable
+from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ class JobStart(ShellTool):
     """Start a bash script in the background and go on at once, for servers, watchers and what takes long.
 
     Returns the `id` for job_output, job_input and job_stop. The job ends with its script, so the program to keep
-    running comes last and without `&`; what it leaves behind is ended. All jobs end with the conversation. The last
-    1 MiB of output is kept. Refuses when too many jobs are running.
+    running comes last and without `&`; what it leaves behind is ended. All jobs end with the conversation, or with the
+    process that calls this tool. The last 1 MiB of output is kept. With `isolation` bubblewrap or landlock it runs in a
+    sandbox: files outside the workspace are hidden or read-only, and there may be no network: then no other call
+    reaches its ports. Refuses when too many jobs are running.
     """
 
     def __init__(self, *args: Any, shell: str | None = None, longest: float | None = None, **settings: Any) -> None:
@@ -44,7 +46,9 @@ class JobStart(ShellTool):
         command: Annotated[str, "The script, as you would type it into bash."],
         name: Annotated[str, "A name to know it by in job_list.", Limits(max_length=64)] = "",
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
-        env: Annotated[dict[str, str] | None, "Variables to add to the environment."] = None,
+        env: Annotated[
+            dict[str, str] | None, "Variables to add to the environment, which has few of the host's."
+        ] = None,
         stdin: Annotated[bool, "Keep its standard input open for job_input; else it is empty."] = False,
         tty: Annotated[
             bool, "Run on a terminal, for programs that need one; takes job_input, and stderr is part of stdout."
@@ -63,16 +67,11 @@ class JobStart(ShellTool):
         def make(id: str) -> Job:
             with self.prepared(context, workdir, arguments, env=env, has_stdin=has_stdin, terminal=tty) as prepared:
                 about = About(id, name, command, has_stdin, tty, limit, isolation_of(prepared.isolation))
-                try:
-                    return _started(about, prepared, Merged(self.redactor(), keep_all=keep_all))
-                except OSError as error:
-                    raise unstartable(error, shell) from error
+                return _started(about, prepared, Merged(self.redactor(), keep_all=keep_all))
 
         job = jobs_of(context).start(make)
         id, isolation = job.about.id, job.about.isolation
-        facts = {"id": id, "status": "running", "isolation": isolation["isolation"]}
-        facts["next"] = f"job_output with id {id!r} reads what it writes, or waits for something"
-        return Result.ok(facts, metadata=isolation)
+        return Result.ok({"id": id, "status": "running", "isolation": isolation["isolation"]}, metadata=isolation)
 
     def _limit(self, timeout: float | None) -> float | None:
         if timeout is not None and self._longest is not None and timeout > self._longest:

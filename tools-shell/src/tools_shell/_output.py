@@ -52,6 +52,15 @@ class Kept:
             joined = b"".join(self._tail)[-KEEP - _BEFORE :]
             self._tail, self._tail_size = deque([joined]), len(joined)
 
+    def take(self) -> Kept:
+        """What was kept so far; what comes later is kept apart from it."""
+        taken = Kept()
+        taken._head, self._head = self._head, taken._head
+        taken._tail, self._tail = self._tail, taken._tail
+        taken._tail_size, self._tail_size = self._tail_size, 0
+        taken.size, self.size = self.size, 0
+        return taken
+
     def text(self, redactor: Redactor | None = None) -> Text:
         """Decode what was kept, without secrets; where bytes are missing, a line in between says how many."""
         head, tail = bytes(self._head), b"".join(self._tail)

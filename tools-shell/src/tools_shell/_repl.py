@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,49 +11,35 @@ from tools_shell._code._host import Kernel
 from tools_shell._code._interpreter import default_interpreter, executable, folders_of, variables
 from tools_shell._code._session import ReplSession
 from tools_shell._process._run import LONGEST, limit_of
-from tools_shell._sessions import Sessions, ShellSessions, sessions_of
-from tools_shell._shell_tool import ShellTool
+from tools_shell._session_tool import SessionTool
 
 if TYPE_CHECKING:
     import os
 
-    from tools_shell._sessions import Listed
+    from tools_shell._sessions import Listed, Sessions
 
 
-class Repl(ShellTool):
+class Repl(SessionTool[ReplSession]):
     """Run Python code in a session that keeps its variables, imports and functions from call to call.
 
     Returns the value of the last expression (also in `_`), stdout and stderr. An exception is a fact to read, not a
     failure of the tool: `error` has its type, message and traceback, and the session goes on. Figures of matplotlib and
-    pictures that are the last value are shown. `await` works at the top level; stdin is empty. Sessions of different
-    names share nothing. Code that runs past its timeout is interrupted, and the variables are kept; when it does not
-    give way the session is lost, and the next call begins a new one.
+    pictures that are the last value are shown. `await` works at the top level; stdin is empty. Sessions begin in the
+    workspace, and share nothing but its files. With `isolation` bubblewrap or landlock they are in a sandbox: other
+    files are hidden or read-only, and there may be no network. Code that runs past its timeout is interrupted, and the
+    variables are kept; when it does not give way the session is lost, and the next call begins a new one.
     """
 
-    def __init__(
-        self,
-        *args: Any,
-        interpreter: str | os.PathLike[str] | None = None,
-        most: int = 8,
-        idle: float = 1800,
-        busy: Literal["wait", "refuse"] = "wait",
-        **settings: Any,
-    ) -> None:
-        """`interpreter` is a program or the folder of a virtual environment; by default it is the one that runs us.
+    kind = ReplSession
 
-        There are `most` sessions at most, the one used longest ago gives way; after `idle` seconds without use one may
-        be closed. `busy` says what becomes of a call for a session that another call uses.
-        """
+    def __init__(self, *args: Any, interpreter: str | os.PathLike[str] | None = None, **settings: Any) -> None:
+        """`interpreter` is a program or the folder of a virtual environment; by default it is the one that runs us."""
         super().__init__(*args, **settings)
         self._interpreter = None if interpreter is None else executable(interpreter)
-        self._most = most
-        self._idle = idle
-        self._busy: Literal["wait", "refuse"] = busy
-        self._own = ShellSessions()
 
     def execute(
         self,
-        code: Annotated[str, "The code; may be empty for a reset, list or close."] = "",
+        code: Annotated[str, "The code; not needed to reset, list or close."] = "",
         session: Annotated[str, "The name of the session; a new one is made when it is first used."] = "default",
         timeout: Annotated[float, "Seconds that the code may run.", Limits(ge=1, le=LONGEST)] = 30,
         reset: Annotated[bool, "Begin the session anew, then run the code."] = False,
@@ -62,48 +49,36 @@ class Repl(ShellTool):
         *,
         context: Context,
     ) -> Result:
-        sessions = self._sessions(context)
         if action == "list":
-            return Result.ok([_listed(found) for found in sessions.listed()])
+            return Result.ok([_listed(found) for found in self.sessions(context).listed()])
         until = time.monotonic() + limit_of(timeout, context.remaining)
         if action == "close":
-            return _closed(sessions.close(session, until - time.monotonic()), session, sessions.names())
+            return _closed(self.sessions(context), session, until - time.monotonic())
         if not code.strip() and not reset:
-            raise ToolError("code must not be empty: give the code to run", "validation_error")
-        wait = until - time.monotonic()
-        with sessions.use(session, wait, busy=self._busy, cancelled=lambda: context.cancelled) as found:
+            raise ToolError(
+                "code must not be empty: give the code to run, or reset, or another action", "validation_error"
+            )
+        with self.use(session, until, context) as found:
             if reset:
                 found.close()
             if not code.strip():
                 return Result.ok({"session": session, "reset": True})
-            return found.run(code, until, context, self._start, self.redactor)
-
-    def close(self) -> None:
-        """End the tool's own sessions."""
-        self._own.close()
-
-    def _sessions(self, context: Context) -> Sessions[ReplSession]:
-        return sessions_of(context, self._own).table(self.sessions_key(context), self._table)
-
-    def _table(self) -> Sessions[ReplSession]:
-        return Sessions(ReplSession, ReplSession.close, most=self._most, idle=self._idle)
+            return found.run(code, until, context, functools.partial(self._start, context), self.redactor)
 
     def _start(self, context: Context) -> Kernel:
         python = self._interpreter or default_interpreter()
         env, readable = variables(self._env), folders_of(python)
         with self.prepared(context, ".", [python], env=env, readable=readable) as command:
-            try:
-                return Kernel(command)
-            except OSError as error:
-                raise ToolError(f"{python} cannot be started: {error.strerror}", "unavailable") from error
+            return Kernel(command)
 
 
 def _listed(found: Listed) -> dict[str, Any]:
     return {"session": found.name, "busy": found.is_busy, "idle_seconds": round(found.idle, 1)}
 
 
-def _closed(was_there: bool, name: str, others: list[str]) -> Result:
-    if was_there:
+def _closed(sessions: Sessions[ReplSession], name: str, wait: float) -> Result:
+    if sessions.close(name, wait):
         return Result.ok({"session": name, "closed": True})
-    known = f"there is {', '.join(others)}" if others else "there is none"
+    names = sessions.names()
+    known = f"there is {', '.join(names)}" if names else "there is none"
     return Result.error(f"no session {name!r}; {known}", type="not_found")

@@ -238,6 +238,10 @@ class ShellSessions:
         self._lock = threading.Lock()
         self._tables: dict[Hashable, Sessions[Any]] = {}
 
+    def __reduce__(self) -> tuple[type[ShellSessions], tuple[()]]:
+        """A copy, in this process or another, begins without sessions: they are this owner's."""
+        return ShellSessions, ()
+
     def table(self, key: Hashable, make: Callable[[], Sessions[T]]) -> Sessions[T]:
         """The table of a tool, made when it is first wanted."""
         with self._lock:

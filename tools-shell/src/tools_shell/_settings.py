@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 if TYPE_CHECKING:
     import os
 
+_MOST = 1 << 63  # the kernel's numbers end here
+
 Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
 
 
@@ -28,7 +30,9 @@ class Resources:
     def __post_init__(self) -> None:
         for name in ("cpu", "memory", "file_size", "processes", "open_files"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST
+            ):
                 raise ValueError(f"{name} must be a number above 0, or None for no limit; got {value!r}")
 
 

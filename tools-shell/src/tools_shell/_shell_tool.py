@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from dataclasses import replace
@@ -56,11 +57,6 @@ class ShellTool(Tool, abstract=True):
         self._secrets = tuple(secrets)
         self._host = _Host({}, {}, Redactor())
 
-    def sessions_key(self, context: Context) -> tuple[object, str]:
-        """What the sessions of this tool are found by: a workspace has its own."""
-        root = os.fspath(self._root or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
-        return self, root if root.startswith("/") else os.path.abspath(root)
-
     def redactor(self) -> Redactor:
         """What takes secrets out of output: named ones, and those of the environment of the last start."""
         return self._host.redactor
@@ -86,7 +82,7 @@ class ShellTool(Tool, abstract=True):
         """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
 
         `env` is what the model adds, `readable` what this command must be able to read besides; `options` are those
-        of `Command`.
+        of `Command`. An OSError from the block that starts it is told as a ToolError.
         """
         if os.name != "posix":
             message = "this needs Linux or macOS: this system has no process groups to end a command by"
@@ -97,7 +93,7 @@ class ShellTool(Tool, abstract=True):
         if readable:
             sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
         with open_workdir(self._root, context, workdir) as place:
-            yield Command(
+            command = Command(
                 arguments=arguments,
                 environment={**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})},
                 directory=place.directory,
@@ -106,6 +102,10 @@ class ShellTool(Tool, abstract=True):
                 resources=sandbox.resources,
                 **options,
             )
+            try:
+                yield command
+            except OSError as error:
+                raise _unstartable(error, arguments[0]) from error
 
 
 def _settings(given: Sandbox | Level | None) -> Sandbox:
@@ -113,3 +113,11 @@ def _settings(given: Sandbox | Level | None) -> Sandbox:
         return given
     # What is no level is refused there.
     return Sandbox(level=given or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
+
+
+def _unstartable(error: OSError, program: str) -> ToolError:
+    """Say why a program cannot be started."""
+    if error.errno == errno.E2BIG:
+        message = "command and env are too long for the system together; write the command to a file and run that"
+        return ToolError(message, "limit_exceeded")
+    return ToolError(f"{program} cannot be started: {error.strerror}", "unavailable")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # O_PATH pins a folder without the right to list it; where it is missing, reading has to do.
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
+_LAST_STREAM = 2
+
 
 class Place(NamedTuple):
     """A folder of the workspace: a descriptor that stays on it whatever is renamed, its path, and the workspace's."""
@@ -33,10 +35,14 @@ def open_workdir(setting: str | None, context: Context, workdir: str) -> Generat
     """
     chosen = setting or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or "."
     root = _open(os.path.expanduser(chosen), "workspace")
+    taken = []
+    while root <= _LAST_STREAM:  # this program has closed one, and a command's own streams come to that number
+        taken.append(root)
+        root = os.dup(root)
     try:
         folder = _open(workdir, "workdir", root)
         try:
-            place = Place(folder, _real_path(folder), _real_path(root))
+            place = Place(folder, _real_path(folder, "workdir"), _real_path(root, "workspace"))
             if not _is_inside(place.path, place.root):
                 message = f"workdir {workdir!r} is outside the workspace; give a folder inside it, like '.'"
                 raise ToolError(message, "denied")
@@ -44,7 +50,8 @@ def open_workdir(setting: str | None, context: Context, workdir: str) -> Generat
         finally:
             os.close(folder)
     finally:
-        os.close(root)
+        for descriptor in (root, *taken):
+            os.close(descriptor)
 
 
 def _open(path: str | os.PathLike[str], what: str, root: int | None = None) -> int:
@@ -61,9 +68,14 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _real_path(folder: int) -> str:
+def _real_path(folder: int, what: str) -> str:
+    if os.fstat(folder).st_nlink == 0:
+        raise ToolError(f"the {what} has been removed; give a folder that exists", "not_found")
     if hasattr(os, "O_PATH"):
-        return os.readlink(f"/proc/self/fd/{folder}")
+        try:
+            return os.readlink(f"/proc/self/fd/{folder}")
+        except OSError as error:
+            raise ToolError(f"the {what} cannot be named: {error.strerror}; use another folder", "denied") from error
     import fcntl  # not on Windows
 
     return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))  # type: ignore[attr-defined]  # macOS

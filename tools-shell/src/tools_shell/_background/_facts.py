@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._facts import ending
+from tools_shell._facts import SURVIVORS, ending
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -21,7 +21,7 @@ def status_of(job: Job) -> dict[str, Any]:
             "stopped": job.is_stopping,
             "limit": job.limit,
             "background": "processes that the command left behind were ended" if job.left_behind else None,
-            "survivors": None if job.is_gone else "some processes could not be ended: they hang inside the kernel",
+            "survivors": None if job.is_gone else SURVIVORS,
             "problem": job.problem,
         }
         facts = {"status": "ended", **ending(job.exit, job.about.isolation["isolation"])}

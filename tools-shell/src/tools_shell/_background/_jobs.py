@@ -63,8 +63,8 @@ class Jobs:
         """The job of that id; ToolError when there is none."""
         jobs = {job.about.id: job for job in self.all()}
         if id not in jobs:
-            known = f"there is {', '.join(jobs)}" if jobs else "there is none"
-            raise ToolError(f"no job {id!r}; {known}", "not_found")
+            known = ", ".join(jobs) or "none, since jobs end with the process or conversation that started them"
+            raise ToolError(f"no job {id!r}; there is {known}", "not_found")
         return jobs[id]
 
     def all(self) -> list[Job]:

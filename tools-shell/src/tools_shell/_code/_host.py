@@ -7,7 +7,7 @@ import select
 import socket
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tools_shell._code._program import program, with_channel
 from tools_shell._code._reply import NONCE, find_reply, request
@@ -16,14 +16,13 @@ from tools_shell._nameless import nameless_file
 from tools_shell._output import Kept
 from tools_shell._process._launch import start
 from tools_shell._process._pump import Pump
-from tools_shell._process._run import GRACE, run, settle
+from tools_shell._process._run import GRACE, Ended, run, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_shell._code._reply import Reply
     from tools_shell._process._command import Command
-    from tools_shell._process._run import Ended
 
 _REPLY = 64 << 20  # bytes; what the kernel bounds is far below
 _SLICE = 0.1  # seconds between two looks at `cancelled`
@@ -35,40 +34,19 @@ _CHUNK = 1 << 13  # bytes: replies are short, and more memory than that is not a
 _MOST_CHUNKS = 17  # a pipe may hold a megabyte; a thread that goes on printing must not hold us
 
 
-class Outcome(NamedTuple):
-    """How a piece of code ended; without a reply the kernel is lost."""
-
-    reply: Reply | None
-    reason: str | None  # why it was interrupted: "limit" or "cancelled"
-    duration: float
-    stdout: Kept
-    stderr: Kept
-
-
-class _Sink:
-    """Takes output for whichever piece of code is running."""
-
-    def __init__(self) -> None:
-        self.kept = Kept()
-
-    def add(self, chunk: bytes) -> None:
-        self.kept.add(chunk)
-
-
 class Kernel:
     """A Python process that keeps its state from one piece of code to the next.
 
-    One thread at a time. Once a reply stays away it `is_lost`, and has been ended with all that it started.
+    One thread at a time. Once a reply stays away it is `lost`, and has been ended with all that it started.
     """
 
     def __init__(self, command: Command) -> None:
-        self.is_lost = False
-        self._is_closed = False
         self.isolation = command.isolation
-        self.ending = ""  # how it ended, in words
+        self.lost: str | None = None  # how it ended, in words
+        self._is_silent = False  # nothing that it says is a reply any more
         self._number = 0
         self._interrupts = 0  # that were sent to the last piece of code
-        self._outputs = (_Sink(), _Sink())
+        self._outputs = (Kept(), Kept())
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
         try:
@@ -86,17 +64,18 @@ class Kernel:
 
     def is_alive(self) -> bool:
         """Whether it can be given code; asks the system, since anybody may have killed it meanwhile."""
-        if not self.is_lost:
+        if self.lost is None:
             self._step(0)
-        return not self.is_lost
+            if self._is_silent:
+                self._end(_GOODBYE)
+        return self.lost is None
 
-    def run(self, code: str, *, limit: float, cancelled: Callable[[], bool]) -> Outcome:
-        """Run `code`; at its limit it is interrupted, and the kernel ended when that does not help.
+    def run(self, code: str, *, limit: float, cancelled: Callable[[], bool]) -> tuple[Ended, Reply | None]:
+        """Run `code`; at its limit it is interrupted, and the kernel ended when that does not help: it gives no reply.
 
         What threads and processes of earlier pieces of code have printed meanwhile is part of the output.
         """
         started = time.monotonic()
-        stdout, stderr = (sink.kept for sink in self._outputs)
         self._heard.clear()
         self._number += 1
         nonce = os.urandom(NONCE)
@@ -104,26 +83,28 @@ class Kernel:
         self._interrupts = 0
         try:
             reply, reason = self._wait(nonce, started + limit, cancelled), None
-            if reply is None and not self.is_lost:
+            if reply is None and not self._is_silent:
                 reason = "cancelled" if cancelled() else "limit"
                 reply = self._interrupted(nonce)
         except BaseException:  # the caller was interrupted: nobody knows how far the code is
-            self._end(0)
+            if self.lost is None:
+                self._end(0, "the call was broken off")
             raise
         duration = time.monotonic() - started
         if reply is None:
-            self._end(_LAST_WORDS if self.is_lost else 0)
+            self._end(_LAST_WORDS if self._is_silent else 0, reason and "it could not be interrupted")
+            reason = self.process.hit or reason
         else:
             self._drain()
-        for sink in self._outputs:
-            sink.kept = Kept()
-        return Outcome(reply, reason, duration, stdout, stderr)
+        is_gone = reply is not None or self.process.is_gone
+        stdout, stderr = self._outputs
+        return Ended(self.process.exit, reason, False, is_gone, duration, stdout.take(), stderr.take()), reply
 
     def _interrupted(self, nonce: bytes) -> Reply | None:
         """The reply, when one comes after all; a program that waits for another passes over the first interrupt."""
         reply = None
         for _ in range(_INTERRUPTS):
-            if reply is None and not self.is_lost:
+            if reply is None and not self._is_silent:
                 self.process.interrupt(spare_leader=False)
                 self._interrupts += 1
                 reply = self._wait(nonce, time.monotonic() + GRACE / _INTERRUPTS, lambda: False)
@@ -144,7 +125,7 @@ class Kernel:
             self._unsent = self._unsent[:0]
 
     def _wait(self, nonce: bytes, until: float, cancelled: Callable[[], bool]) -> Reply | None:
-        while not self.is_lost:
+        while not self._is_silent:
             left = until - time.monotonic()
             if left <= 0 or cancelled():
                 return None
@@ -152,7 +133,7 @@ class Kernel:
                 try:
                     reply = find_reply(self._heard, nonce)
                 except ValueError:  # the code has got at the channel: nothing of it can be believed
-                    self.is_lost = True
+                    self._is_silent = True
                     return None
                 if reply is not None:
                     return reply
@@ -166,7 +147,7 @@ class Kernel:
                 has_heard = self._listen(events)
             else:
                 self._pump.handle(descriptor, events)
-        self.is_lost |= self.process.exit is not None and not has_heard
+        self._is_silent |= self.process.exit is not None and not has_heard
         return has_heard
 
     def _listen(self, events: int) -> bool:
@@ -183,7 +164,7 @@ class Kernel:
         except OSError:
             chunk = b""
         self._heard += chunk
-        self.is_lost |= not chunk or len(self._heard) > _REPLY
+        self._is_silent |= not chunk or len(self._heard) > _REPLY
         return True
 
     def _drain(self) -> None:
@@ -198,13 +179,12 @@ class Kernel:
 
     def close(self) -> None:
         """End it, with all that it started; what the code has registered with `atexit` has a moment to run."""
-        if not self._is_closed:
-            self._channel.close()
+        if self.lost is None:
             self._end(_GOODBYE)
 
-    def _end(self, patience: float) -> None:
-        """End what there is of it, after so many seconds at most to end by itself."""
-        self.is_lost = self._is_closed = True
+    def _end(self, patience: float, why: str | None = None) -> None:
+        """End what there is of it, after so many seconds at most to end by itself; without a `why` it tells its own."""
+        self.lost = why or ""
         with suppress(KeyError):
             self._poll.unregister(self._channel_number)
         self._channel.close()
@@ -212,7 +192,7 @@ class Kernel:
         try:
             while self.process.exit is None and (left := until - time.monotonic()) > 0:
                 self._pump.step(left)
-            self.ending = self._told()
+            self.lost = why or self._told()
             self.process.kill()
             settle(self.process, self._pump, _KILL)
         finally:

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tools_shell._process._streams import Streams
+from tools_shell._process._streams import Streams, starting
 from tools_shell._process._survivors import end_marked, signal_marked
 
 if TYPE_CHECKING:
@@ -36,21 +36,23 @@ class Direct(Streams):
         self.exit: int | None = None
         self.is_gone = False
         self.hit: str | None = None
+        self._is_lost = False  # it has ended, and somebody else has been told how
         self._was_told = False  # to end, and is to be looked for
         self._mark = f"{_MARK}={os.urandom(8).hex()}"
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
         name, _, value = self._mark.partition("=")
         try:
-            self._process = subprocess.Popen(
-                [*(_ON_TERMINAL if command.terminal else ()), *command.isolation.wrap(command).arguments],
-                stdin=self.theirs[0],
-                stdout=self.theirs[1],
-                stderr=self.theirs[2],
-                cwd=f"/proc/self/fd/{command.directory}" if hasattr(os, "O_PATH") else command.workdir,
-                env={**command.environment, name: value},
-                start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
-                pass_fds=command.extra,
-            )
+            with starting:
+                self._process = subprocess.Popen(
+                    [*(_ON_TERMINAL if command.terminal else ()), *command.isolation.wrap(command).arguments],
+                    stdin=self.theirs[0],
+                    stdout=self.theirs[1],
+                    stderr=self.theirs[2],
+                    cwd=f"/proc/self/fd/{command.directory}" if hasattr(os, "O_PATH") else command.workdir,
+                    env={**command.environment, name: value},
+                    start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
+                    pass_fds=command.extra,
+                )
             self._end = _end_of(self._process.pid)
         except BaseException:  # a Ctrl-C, say, may come when it runs already and is not known here yet
             end_marked(self._mark)
@@ -58,6 +60,8 @@ class Direct(Streams):
             raise
         self.release()
         self.news = self._end.fileno()
+        self._poll = select.poll()
+        self._poll.register(self.news, select.POLLIN)
 
     @property
     def is_busy(self) -> bool:
@@ -66,9 +70,13 @@ class Direct(Streams):
 
     def take_news(self) -> None:
         """See Process."""
-        if self.exit is None and select.select([self.news], [], [], 0)[0]:
-            self.exit = self._status()
-            self.is_gone = not self._was_told
+        if self.exit is None and not self._is_lost and self._poll.poll(0):
+            try:
+                self.exit = self._status()
+            except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: nobody knows it now
+                self._is_lost = True
+                self._process.wait()  # and the number of the group may be another's
+            self.is_gone = self._is_lost or not self._was_told
 
     def _status(self) -> int:
         if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
@@ -98,7 +106,7 @@ class Direct(Streams):
             self._signal(signal.SIGKILL)
         end_marked(self._mark, spare=self._process.pid if spare_leader else 0)
         self._was_told = False
-        self.is_gone = self.exit is not None
+        self.is_gone = self._is_lost or self.exit is not None
 
     def _signal(self, number: int) -> None:
         if self._process.returncode is None:

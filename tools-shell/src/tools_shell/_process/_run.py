@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from tools_shell._process._command import Command, Process
 
 LONGEST = 600  # seconds that a model may ask for
-GRACE = 1.0  # seconds between the request to end and the order
+GRACE = 1.0  # seconds between the request to end and the order, or half of the limit where that is shorter
 _DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
+_LAST_DRAIN = 0.05  # the same when all of the job is gone that is known
+_UNHEARD = 0.7  # seconds for an order to kill to be carried out
 _KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not hang us too
 _SLICE = 0.1  # seconds between two looks at `cancelled`
 
@@ -40,12 +42,17 @@ def run(command: Command, *, stdin: bytes = b"", limit: float, cancelled: Callab
     process = start(command)
     try:
         pump = Pump(process, stdout, stderr, stdin)
-        reason = _wait(process, pump, started + limit, cancelled)
+        reason = _wait(process, pump, started + limit, min(GRACE, limit / 2), cancelled)
         duration = time.monotonic() - started
         left_behind = not process.is_gone or not pump.is_dry
+        was_gone = process.is_gone
         if left_behind:
             process.kill()
+            settle(process, pump, _LAST_DRAIN if was_gone else _UNHEARD)
+        if not process.is_gone:
+            process.kill()  # in another way, if there is one
             settle(process, pump, _KILL)
+        left_behind = left_behind and not (was_gone and not pump.is_dry)  # that is held by no part of the job
     finally:
         process.close()
     reason = process.hit or reason
@@ -60,13 +67,13 @@ def limit_of(timeout: float, remaining: float | None) -> float:
     return min(timeout, max(remaining - 1.5 * GRACE, remaining / 2))
 
 
-def _wait(process: Process, pump: Pump, until: float, cancelled: Callable[[], bool]) -> str | None:
+def _wait(process: Process, pump: Pump, until: float, grace: float, cancelled: Callable[[], bool]) -> str | None:
     """Read until the command ends, by request if need be; returns why it was requested."""
-    while process.exit is None:
+    while process.exit is None and not process.is_gone:
         left = until - time.monotonic()
         if left <= 0 or cancelled():
             process.terminate()
-            settle(process, pump, GRACE)
+            settle(process, pump, grace)
             return "limit" if left <= 0 else "cancelled"
         pump.step(min(left, _SLICE))
     settle(process, pump, _DRAIN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 
 _SIZE = (24, 80)  # of a terminal: rows and columns
 
@@ -12,8 +14,16 @@ class Streams:
 
     def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
         self.stdin: int | None = None
+        self.stdout = -1
         self.stderr: int | None = None
         self.theirs: list[int] = []
+        with starting:
+            _known.add(self)
+            self._open(has_stdin=has_stdin, terminal=terminal)
+        for descriptor in self.ours:
+            os.set_blocking(descriptor, False)
+
+    def _open(self, *, has_stdin: bool, terminal: bool) -> None:
         if terminal:
             import termios  # not on Windows
 
@@ -31,30 +41,60 @@ class Streams:
                 else:
                     source = os.open(os.devnull, os.O_RDONLY)
             except OSError:  # too many are open
-                self.close()
+                Streams.close(self)  # there is no more of it yet
                 raise
             self.theirs = [source, out, error]
-        for descriptor in self.ours:
-            os.set_blocking(descriptor, False)
 
     @property
     def ours(self) -> set[int]:
-        return {descriptor for descriptor in (self.stdin, self.stdout, self.stderr) if descriptor is not None}
+        return {one for one in (self.stdin, self.stdout, self.stderr) if one is not None and one >= 0}
 
     def close_stdin(self) -> None:
         """Close our end of the standard input, unless that is the terminal."""
         if self.stdin is not None and self.stdin != self.stdout:
-            os.close(self.stdin)
-            self.stdin = None
+            with starting:
+                closed, self.stdin = self.stdin, None
+                os.close(closed)
 
     def release(self) -> None:
         """Close the command's ends, so that ours end with it."""
-        for descriptor in set(self.theirs):
-            os.close(descriptor)
-        self.theirs = []
+        with starting:
+            closed, self.theirs = set(self.theirs), []
+            for descriptor in closed:
+                os.close(descriptor)
 
     def close(self) -> None:
         """Close everything."""
-        self.release()
-        for descriptor in self.ours:
-            os.close(descriptor)
+        with starting:
+            _known.discard(self)
+            self.release()
+            for descriptor in self.ours:
+                os.close(descriptor)
+
+    def abandon(self) -> None:
+        """Let go of all descriptors, in a fork of the process that they belong to; their numbers stay taken."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in {*self.theirs, *self.held()}:
+            os.dup2(nothing, descriptor, inheritable=False)
+        os.close(nothing)
+
+    def held(self) -> set[int]:
+        """What keeps the command from seeing that we are gone."""
+        return self.ours
+
+
+# Held while descriptors are opened or closed, or a command is started by this process itself: a fork in between would
+# keep open what somebody waits to be closed. A signal handler that forks may have it already.
+starting = threading.RLock()
+_known: weakref.WeakSet[Streams] = weakref.WeakSet()
+
+
+def _abandon_after_fork() -> None:
+    for streams in list(_known):
+        streams.abandon()
+    _known.clear()
+    starting.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=starting.acquire, after_in_parent=starting.release, after_in_child=_abandon_after_fork)

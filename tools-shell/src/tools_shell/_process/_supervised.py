@@ -6,17 +6,20 @@ import atexit
 import errno
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import tools_shell
 from tools_shell._process._streams import Streams
+from tools_shell._supervisor._descendants import descendants, is_zombie, kill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 _MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor._server import main; main()"
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
+_ROUNDS, _ROUND = 100, 0.005  # of killing, and the seconds for what was killed to disappear
 
 
 def interpreter() -> str:
@@ -54,11 +58,15 @@ class Supervised(Streams):
         self._is_killing = False
         self._is_taken = self._is_started = False
         self._rest = b""  # of the news: the beginning of a line
-        self._temporary = tempfile.mkdtemp(prefix="ask-tools-") if command.isolation.needs_temporary else None
+        self._supervisor = 0
+        self._is_ordered = False  # to kill all
+        self._temporary: str | None = None
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
-        request = self._request(command)
-        descriptors = [*self.theirs, *command.extra, command.directory]
         try:
+            if command.isolation.needs_temporary:
+                self._temporary = tempfile.mkdtemp(prefix="ask-tools-")
+            request = self._request(command)
+            descriptors = [*self.theirs, *command.extra, command.directory]
             try:
                 self._ask(request, descriptors)
             except _NotTaken:  # the server was killed before anything has begun: the next one is new
@@ -76,7 +84,7 @@ class Supervised(Streams):
         self._rest = b""
         try:
             with theirs:
-                _server.send([theirs.fileno(), *descriptors])
+                _server.send([theirs.fileno(), *descriptors], self._temporary or "")
             with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
                 self._control.sendall(request)
             while not self._is_started:
@@ -95,7 +103,7 @@ class Supervised(Streams):
             "terminal": command.terminal and wrapped.takes_terminal,
             "resources": asdict(command.resources),
             "confine": wrapped.policy,
-            "temporary": self._temporary,  # which it removes, since it may outlive us
+            "temporary": self._temporary,  # which it removes, since it may outlive us, or else the server does
             "wrappers": command.isolation.wrappers,
         }
         data = json.dumps(request).encode()  # undecodable bytes in paths are surrogates, which JSON escapes
@@ -116,7 +124,8 @@ class Supervised(Streams):
         if not chunk and not self._is_started:
             raise OSError(errno.EIO, "the supervisor ended before it could start the command")
         if not chunk and not self.is_gone:
-            # Somebody killed the supervisor; the server has ended what it left behind.
+            # Somebody killed the supervisor; the server ends what it left behind.
+            _server.wake()
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -125,6 +134,7 @@ class Supervised(Streams):
             if "failed" in news:
                 number, text = json.loads(news["failed"])
                 raise OSError(number or errno.EIO, text)
+            self._supervisor = news.get("taken", self._supervisor)
             self._is_taken |= "taken" in news
             self._is_started |= "started" in news
             self.exit = news.get("exit", self.exit)
@@ -148,9 +158,40 @@ class Supervised(Streams):
 
     def kill(self, *, spare_leader: bool = False) -> None:
         """See Process."""
+        if self._is_ordered and not self.is_gone:
+            self._kill_ourselves()
+        self._is_ordered |= not spare_leader
         self._order(signal.SIGKILL, spare_leader=spare_leader)
 
+    def _kill_ourselves(self) -> None:
+        """Do the work of a supervisor that does not: one that shares our user with the job may be stopped by it."""
+        for _ in range(_ROUNDS):
+            left = descendants(self._supervisor) if self._wake() else {}
+            if all(map(is_zombie, left)):  # it takes these as soon as it runs
+                return
+            kill(left, left, self._supervisor)
+            time.sleep(_ROUND)
+
+    def _wake(self) -> bool:
+        """Let a supervisor that was stopped go on; False when it has ended, so that its number may be another's."""
+        with suppress(OSError):
+            process = os.pidfd_open(self._supervisor)
+            try:
+                if not self._is_left():
+                    signal.pidfd_send_signal(process, signal.SIGCONT)
+                    return True
+            finally:
+                os.close(process)
+        return False
+
+    def _is_left(self) -> bool:
+        """Whether nobody holds the other end any more, which only the supervisor has."""
+        poll = select.poll()
+        poll.register(self._control, 0)
+        return bool(poll.poll(0))
+
     def _order(self, number: int, *, spare_leader: bool = False) -> None:
+        self._wake()
         order = {"signal": number, "spare_leader": spare_leader}
         self._untold += number != signal.SIGKILL
         self._is_killing |= number == signal.SIGKILL
@@ -159,13 +200,23 @@ class Supervised(Streams):
 
     def close(self) -> None:
         """See Process."""
-        self._control.close()  # the lifeline: at its end of file the supervisor ends what is left
+        if self._is_ordered and not self.is_gone:
+            self._kill_ourselves()
+        with suppress(OSError):  # it may have ended
+            self._control.shutdown(socket.SHUT_RDWR)  # the lifeline: at its end the supervisor ends what is left
+        self._control.close()
         self._close_rest()
+
+    def held(self) -> set[int]:
+        """See Streams."""
+        control: socket.socket | None = self.__dict__.get("_control")  # not there yet in the very beginning
+        return super().held() | ({control.fileno()} if control is not None and control.fileno() >= 0 else set())
 
     def _close_rest(self) -> None:
         super().close()
         if self._temporary is not None and not self._is_taken:
-            os.rmdir(self._temporary)
+            with suppress(OSError):  # it was taken after all, which was not heard any more
+                os.rmdir(self._temporary)
 
 
 class _Server:
@@ -174,17 +225,42 @@ class _Server:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
+        self._inode = 0  # of that: a host that closes all its descriptors, as daemons do, closes it, too
         self._pid = 0
         self._owner = 0  # the process that started it: a fork of that uses it, too, but is not its parent
 
-    def send(self, descriptors: Sequence[int]) -> None:
-        """Hand over the descriptors of a job; OSError when there is no server to be had."""
+    def send(self, descriptors: Sequence[int], temporary: str) -> None:
+        """Hand over the descriptors of a job, and its folder; OSError when there is no server to be had."""
+        message = b"1" + os.fsencode(temporary)  # an empty one would be the end
         with self._lock:
-            if self._requests is not None and not _is_sent(self._requests, descriptors):
+            if self._requests is not None and not self._is_sent(self._requests, message, descriptors):
                 self._forget()
             if self._requests is None:
                 self._requests = self._start()
-                socket.send_fds(self._requests, [b"1"], descriptors)
+                self._inode = os.fstat(self._requests.fileno()).st_ino
+                socket.send_fds(self._requests, [message], descriptors)
+            self.wake()
+
+    def _is_sent(self, requests: socket.socket, message: bytes, descriptors: Sequence[int]) -> bool:
+        """Hand them over; False when nobody is there to take them."""
+        try:
+            if os.fstat(requests.fileno()).st_ino != self._inode:
+                requests.detach()  # that number is somebody else's now
+                raise OSError(errno.EBADF, "closed by somebody")  # noqa: TRY301
+            socket.send_fds(requests, [message], descriptors)
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                self._pid = 0  # it ends with its last job, which is not waited for
+            elif error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
+                raise
+            return False
+        return True
+
+    def wake(self) -> None:
+        """Let it go on if it was stopped, which a job of the same user may do."""
+        if self._pid and self._owner == os.getpid():
+            with suppress(OSError):
+                os.kill(self._pid, signal.SIGCONT)
 
     def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -200,6 +276,8 @@ class _Server:
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],
                 setsid=True,  # a Ctrl-C is for us, who will tell it what to do
+                setsigmask=(),  # what we ignore or block would be so in all commands
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
             )
         self._owner = os.getpid()
         return ours
@@ -211,23 +289,21 @@ class _Server:
 
     def _forget(self) -> None:
         if self._requests is not None:
-            self._requests.close()
+            with suppress(OSError):  # somebody has closed it
+                self._requests.close()
             self._requests = None
         if self._pid and self._owner == os.getpid():
+            self.wake()
             with suppress(ChildProcessError):
                 os.waitpid(self._pid, 0)
+        self._pid = 0
 
-
-def _is_sent(requests: socket.socket, descriptors: Sequence[int]) -> bool:
-    """Hand them over; False when nobody is there to take them."""
-    try:
-        socket.send_fds(requests, [b"1"], descriptors)
-    except OSError as error:
-        if error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
-            raise
-        return False
-    return True
+    def renew_lock(self) -> None:
+        """In a fork, which may have copied it locked, while the thread that would unlock it is not there."""
+        self._lock = threading.Lock()
 
 
 _server = _Server()
 atexit.register(_server.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_server.renew_lock)

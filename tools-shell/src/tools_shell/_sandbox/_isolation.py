@@ -130,7 +130,7 @@ def _terminal_opener() -> list[str]:
 def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     """The best rung there is for these settings and this workspace; ToolError when a required one is not to be had."""
     if sandbox.level == "none":
-        return Isolation(rung="none", missing=(*_outside(), "detached processes"))
+        return _alone()
     if sandbox.level == "contained":
         return _contained()
     found: Isolation | str = "sandboxes need Linux"
@@ -183,9 +183,13 @@ def _variants() -> Iterator[Bubblewrap]:
 
 
 def _contained() -> Isolation:
-    if os.name != "posix":
-        return Isolation(rung="none", missing=(*_outside(), "detached processes"))
+    if sys.platform != "linux":  # the supervisor needs what only Linux has
+        return _alone()
     return Isolation(rung="contained", missing=_outside())
+
+
+def _alone() -> Isolation:
+    return Isolation(rung="none", missing=(*_outside(), "detached processes"))
 
 
 def _outside() -> tuple[str, ...]:

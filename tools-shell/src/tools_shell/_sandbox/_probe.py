@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
-import subprocess
 import tempfile
 import threading
 from typing import TYPE_CHECKING
 
+from tools_core import ToolError
 from tools_shell._process._command import Command
-from tools_shell._process._supervised import import_folder, interpreter
+from tools_shell._process._run import run
 from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources
 
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
     from tools_shell._sandbox._isolation import Isolation
 
-_CONFINED = """
-import json, os, sys
-sys.path.append(sys.argv[1])
-from tools_shell._supervisor._confine import confine
-arguments, environment, policy, _ = json.loads(sys.argv[2])
-confine(policy)
-os.execve(arguments[0], arguments, environment)
-"""
 # The workspace can be written, another file be neither read nor written, and system calls are filtered.
 _TEST = """
 test -w . || test "$2" = no || exit 10
@@ -46,6 +38,7 @@ _FAILURES = {
     13: "system calls are not filtered in it",
 }
 _PATIENCE = 30.0
+_PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 
 # What was found for each setting: a host may go through many workspaces.
 _MOST = 256
@@ -87,47 +80,42 @@ def _first(candidates: Sequence[Isolation], root: str) -> Isolation | str:
 
 
 def _try(candidate: Isolation, root: str) -> str | None:
-    """Run the test in a candidate; returns what is wrong with it."""
-    with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder:
-        outside, temporary = os.path.join(folder, "outside"), os.path.join(folder, "temporary")
-        with open(outside, "w") as file:
-            file.write("a line\n")
-        os.mkdir(temporary)
-        hidden = "" if is_inside(outside, (*candidate.seen.readable, *candidate.seen.writable)) else outside
-        return _run(candidate, root, hidden, temporary)
+    """Run the test in a candidate; returns what is wrong with it.
 
-
-def _run(candidate: Isolation, root: str, hidden: str, temporary: str) -> str | None:
-    command = Command(
-        arguments=["/bin/sh", "-c", _TEST, "sh", hidden, "yes" if os.access(root, os.W_OK) else "no"],
-        environment={"PATH": os.defpath},
-        directory=-1,
-        workdir=root,
-        isolation=candidate,
-        resources=Resources(),
-    )
+    ToolError when the machine is too busy to tell: that must neither be remembered nor open the sandbox.
+    """
     try:
-        done = subprocess.run(
-            [
-                interpreter(),
-                "-I",
-                "-S",
-                "-c",
-                _CONFINED,
-                import_folder(),
-                json.dumps(candidate.wrap(command, temporary)),
-            ],
-            cwd=root,
-            env={},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE,
-            check=False,
+        with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder:
+            outside = os.path.join(folder, "outside")
+            with open(outside, "w") as file:
+                file.write("a line\n")
+            is_seen = is_inside(outside, (*candidate.seen.readable, *candidate.seen.writable))
+            return _run(candidate, root, "" if is_seen else outside)
+    except OSError as error:
+        if error.errno in _PASSING:
+            message = f"whether there is a sandbox cannot be found out now: {error.strerror or error}; try again"
+            raise ToolError(message, "unavailable") from error
+        return error.strerror or str(error)
+
+
+def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
+    pin = os.open(root, os.O_PATH | os.O_DIRECTORY)
+    try:
+        command = Command(
+            arguments=["/bin/sh", "-c", _TEST, "sh", hidden, "yes" if os.access(root, os.W_OK) else "no"],
+            environment={"PATH": os.defpath},
+            directory=pin,
+            workdir=root,
+            isolation=candidate,
+            resources=Resources(),
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    if done.returncode == _WORKS:
+        # Under a supervisor, as all that follows: so it is no matter what signals this process ignores, or waits for.
+        ended = run(command, limit=_PATIENCE, cancelled=lambda: False)
+    finally:
+        os.close(pin)
+    if ended.reason is not None:
+        raise ToolError(f"whether there is a sandbox was not found out in {_PATIENCE:g} s; try again", "unavailable")
+    if ended.returncode == _WORKS:
         return None
-    return _FAILURES.get(done.returncode) or (done.stderr.strip().splitlines() or ["it does not start"])[-1]
+    words = ended.stderr.text().text.strip().splitlines() or ["it does not start"]
+    return _FAILURES.get(ended.returncode or 0) or words[-1]

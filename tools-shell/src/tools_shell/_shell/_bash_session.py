@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_core import ToolError
 from tools_shell._facts import ending
 from tools_shell._nameless import nameless_file
 from tools_shell._process._launch import start
-from tools_shell._process._run import GRACE, settle
+from tools_shell._process._run import GRACE, Ended, settle
 from tools_shell._shell import _driver as driver
 from tools_shell._shell._wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._output import Kept
     from tools_shell._process._command import Command, Process
 
 _SLICE = 0.1  # seconds between two looks at `cancelled`
@@ -29,25 +28,20 @@ _NONCE = 16
 
 
 class Outcome(NamedTuple):
-    """How a script ended; `lost` says why the shell and all its state are gone, None if they are kept."""
+    """How a script ended, and what there is to say of the session."""
 
-    returncode: int | None  # as `subprocess` has it; None when there is none to be known
-    reason: str | None  # why it was interrupted: "limit", "cancelled" or what it had used up
-    lost: str | None
+    ended: Ended  # without a return code when there is none to be known
     left_over: int  # bytes of the output that had come before it: of what earlier scripts left in the background
     has_killed: bool  # all that the session had started had to be killed for the shell to come back
-    is_gone: bool  # nothing that was killed is there any more
-    duration: float
-    stdout: Kept
-    stderr: Kept
 
 
 class BashSession:
-    """One thread at a time. Once the state is lost it is not alive, and has been ended with all that it started."""
+    """One thread at a time. Once it is `lost`, which says why, it has been ended with all that it started."""
 
     def __init__(self, command: Command) -> None:
         """`command` is that of the shell alone; OSError when it cannot be started."""
         self.isolation = command.isolation
+        self._program = command.arguments[0]
         self.lost: str | None = None
         self._has_begun = False
         self._is_astray = False  # it reads what is sent, and gives no answers
@@ -85,8 +79,8 @@ class BashSession:
     def run(self, script: str, *, stdin: bytes = b"", limit: float, cancelled: Callable[[], bool]) -> Outcome:
         """Run `script`, which has no NUL in it; at its limit it is interrupted, and the shell ended if that fails.
 
-        What earlier scripts have left in the background and has written meanwhile is part of the output. OSError when
-        the shell is none that can be driven.
+        What earlier scripts have left in the background and has written meanwhile is part of the output. ToolError
+        when the shell is none that can be driven.
         """
         started = time.monotonic()
         left_over = self._wire.drain()
@@ -107,7 +101,7 @@ class BashSession:
         reason = self.process.hit or reason
         is_gone = self.lost is None or self.process.is_gone
         streams = self._wire.take()
-        return Outcome(returncode, reason, self.lost, left_over, self._has_killed, is_gone, duration, *streams)
+        return Outcome(Ended(returncode, reason, False, is_gone, duration, *streams), left_over, self._has_killed)
 
     def close(self) -> None:
         """End it, with all that it started; its trap on EXIT has a moment to run."""
@@ -218,7 +212,7 @@ class BashSession:
         why = "it could not be interrupted" if reason is not None else self._ending()
         self._end(why, _DRAIN if self.process.exit is not None else 0)
         if not self._has_begun:
-            raise OSError(errno.ENOEXEC, "it does not behave like bash")
+            raise ToolError(f"{self._program} cannot be started: it does not behave like bash", "unavailable")
 
     def _ending(self) -> str:
         """How it came to its end, in words."""

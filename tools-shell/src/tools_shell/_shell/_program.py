@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import os
 
@@ -44,11 +43,3 @@ def script_arguments(shell: str, command: str) -> list[str]:
 def encoded(text: str) -> bytes:
     """What a model wrote as bytes, whatever it is."""
     return text.encode("utf-8", "surrogatepass")
-
-
-def unstartable(error: OSError, program: str) -> ToolError:
-    """Say why a program cannot be started."""
-    if error.errno == errno.E2BIG:
-        message = "command and env are too long for the system together; write the command to a file and run that"
-        return ToolError(message, "limit_exceeded")
-    return ToolError(f"{program} cannot be started: {error.strerror}", "unavailable")

@@ -18,16 +18,6 @@ _CHUNK = 1 << 16
 _MOST_CHUNKS = 17  # a pipe may hold a megabyte; a process that goes on writing must not hold us
 
 
-class _Sink:
-    """Takes output for whichever script is running."""
-
-    def __init__(self) -> None:
-        self.kept = Kept()
-
-    def add(self, chunk: bytes) -> None:
-        self.kept.add(chunk)
-
-
 class Wire:
     """Sends to the standard input of `process`, and hears at the descriptor `answers`, which it closes at the end."""
 
@@ -37,7 +27,7 @@ class Wire:
         self._answers = answers
         self._unsent = memoryview(b"")
         self._is_deaf = False  # nobody reads what is sent any more
-        self._outputs = (_Sink(), _Sink())
+        self._outputs = (Kept(), Kept())
         self._poll = select.poll()
         self._poll.register(answers, select.POLLIN)
         self.pump = Pump(process, *self._outputs, stdin=None, poll=self._poll)
@@ -85,20 +75,18 @@ class Wire:
 
     def drain(self) -> int:
         """Take the output that is there, and a bounded part of what is being written; returns the bytes of it all."""
-        for descriptor, sink in zip((self._process.stdout, self._process.stderr), self._outputs, strict=True):
+        for descriptor, kept in zip((self._process.stdout, self._process.stderr), self._outputs, strict=True):
             for _ in range(_MOST_CHUNKS if descriptor is not None else 0):
-                before = sink.kept.size
+                before = kept.size
                 self.pump.handle(descriptor or 0, select.POLLIN)
-                if sink.kept.size == before:
+                if kept.size == before:
                     break
-        return sum(sink.kept.size for sink in self._outputs)
+        return sum(kept.size for kept in self._outputs)
 
     def take(self) -> tuple[Kept, Kept]:
-        """Both streams so far; what comes later is kept apart from them."""
-        stdout, stderr = (sink.kept for sink in self._outputs)
-        for sink in self._outputs:
-            sink.kept = Kept()
-        return stdout, stderr
+        """Both streams so far."""
+        stdout, stderr = self._outputs
+        return stdout.take(), stderr.take()
 
     def close(self) -> None:
         """Hear nothing any more but the output and the news of the end."""

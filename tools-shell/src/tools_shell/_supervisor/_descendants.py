@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Collection, Container, Iterable
 
 
 def descendants(root: int) -> dict[int, int]:
@@ -52,6 +52,15 @@ def send(number: int, pids: Iterable[int], parents: Container[int | None]) -> No
                     signal.pidfd_send_signal(process, number)
             finally:
                 os.close(process)
+
+
+def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
+    """One round of killing those among all the processes found below `root`; what forks meanwhile needs another."""
+    # Whole groups at once, or a bomb that forks faster than we look stays ahead; then who made itself a group.
+    for group in groups_of(doomed) - groups_of(set(found) - set(doomed)):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+    send(signal.SIGKILL, doomed, {root, *found})
 
 
 def stat(pid: int) -> list[bytes]:

@@ -9,10 +9,11 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, line_of, send
+from tools_shell._supervisor._descendants import descendants, is_zombie, kill, line_of, send
 from tools_shell._supervisor._leader import start_leader
-from tools_shell._supervisor._limits import Watch, expose, hit_of
-from tools_shell._supervisor._system import adopt_orphans, come_first, wakeup_pipe
+from tools_shell._supervisor._limits import Watch, expose, hit_of, limit_time
+from tools_shell._supervisor._remove import remove
+from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
 
 _ROUND = 2  # milliseconds between two rounds of killing, in which the killed may disappear
 _STUCK = 200  # the same for what will not go, say a process that hangs inside the kernel
@@ -22,8 +23,9 @@ def supervise(control: int, descriptors: list[int]) -> None:
     """Run the job that is described on the socket `control`, whose end of file ends it.
 
     `descriptors` are those of the command, in the order of the request, and last that of the folder to start in.
+    Whatever is raised, the server will clean up.
     """
-    os.write(control, b'{"taken": true}\n')
+    os.write(control, b'{"taken": %d}\n' % os.getpid())
     os.setsid()  # which is also a share of the processor of its own, however many the job's processes are (sched(7))
     come_first()
     adopt_orphans()
@@ -32,10 +34,9 @@ def supervise(control: int, descriptors: list[int]) -> None:
     job = _Job(control, wakeup, request)
     if job.start(descriptors):
         job.run()
+    come_last()  # the rest has time
     if request["temporary"] is not None:
-        import shutil  # rare
-
-        shutil.rmtree(request["temporary"], ignore_errors=True)  # nobody is left to be told
+        remove(request["temporary"])
 
 
 def _read_request(control: int) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def _read_request(control: int) -> dict[str, Any]:
     while len(data) < size:
         chunk = os.read(control, size - len(data))
         if not chunk:
-            os._exit(0)  # the host is gone before anything has begun
+            raise EOFError("the host is gone before anything has begun")
         data += chunk
     request: dict[str, Any] = json.loads(data)
     return request
@@ -65,10 +66,14 @@ class _Job:
     def start(self, descriptors: list[int]) -> bool:
         """Start the leader; False when that is not possible, which the host is told."""
         self._leader, problem = start_leader(self._request, descriptors)
+        # A terminal that nobody has open says that its output has ended; the job may come back to it (/dev/tty).
+        kept = descriptors[0] if self._request["terminal"] else None
         for descriptor in descriptors:
-            os.close(descriptor)
+            if descriptor != kept:
+                os.close(descriptor)
         if problem is None:
             expose(self._leader)
+            limit_time(self._leader, self._request["resources"])
         self._say(**({"started": self._leader} if problem is None else {"failed": problem}))
         return problem is None
 
@@ -105,11 +110,7 @@ class _Job:
             self._spared = None
             self._say(killed=True)
             return self._watch.interval
-        # Whole groups at once, or a bomb that forks faster than we look stays ahead; then who made itself a group.
-        for group in groups_of(doomed) - groups_of(left.keys() - doomed):
-            with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGKILL)
-        send(signal.SIGKILL, doomed, {os.getpid(), *left})
+        kill(doomed, left, os.getpid())
         return _STUCK if all(is_zombie(pid) for pid in doomed) else _ROUND
 
     def _obey(self) -> bool:

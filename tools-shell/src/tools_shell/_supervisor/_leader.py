@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 from tools_shell._supervisor._confine import confine
-from tools_shell._supervisor._limits import limit, limit_open_files
+from tools_shell._supervisor._limits import as_before, limit, limit_open_files
 from tools_shell._supervisor._system import be_visible
 
 # What Python handles or ignores, which a program would go on ignoring.
@@ -22,20 +22,21 @@ def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, 
 
     The folder to start in and the limits become the supervisor's own, which does it no harm.
     """
-    os.fchdir(descriptors[-1])
-    limit(request["resources"])
-    if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
-        try:
+    try:
+        os.fchdir(descriptors[-1])
+        limit(request["resources"])
+        if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
             return _spawn(request, descriptors), None
-        except OSError as error:
-            return 0, json.dumps([error.errno, str(error)])
-    return _fork(request, descriptors)
+        return _fork(request, descriptors)
+    except OSError as error:
+        return 0, json.dumps([error.errno, str(error)])
 
 
 def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
     """The quick way: nothing of our memory is copied, so nothing can be done in between."""
     numbers = request["numbers"]
     high = _above(numbers, descriptors)
+    as_before(max(numbers))
     placed = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in zip(numbers, high, strict=True)]
     try:
         return os.posix_spawn(
@@ -82,9 +83,10 @@ def _become(request: dict[str, Any], descriptors: list[int], report: int) -> Non
         import termios  # rare
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    limit_open_files(request["resources"])
     if request["confine"] is not None:
         confine(request["confine"])
+    as_before(max(request["numbers"]))
+    limit_open_files(request["resources"])  # at last, since descriptors beyond it are put in place before
     os.execve(request["arguments"][0], request["arguments"], request["environment"])  # noqa: S606  (that is the job)
 
 

@@ -20,15 +20,33 @@ _INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can ge
 
 
 def limit(resources: Resources) -> None:
-    """Set what the kernel keeps for each process from this one on."""
+    """Set what the kernel keeps for each process from this one on, and what does a supervisor no harm."""
     _set(resource.RLIMIT_CORE, 0)
-    if (cpu := resources["cpu"]) is not None:
-        _set(resource.RLIMIT_CPU, int(cpu) + 1)  # the watch counts all processes, and comes first
     if (size := resources["file_size"]) is not None:
         _set(resource.RLIMIT_FSIZE, int(size))
     if (processes := resources["processes"]) is not None:
         # The kernel counts all that the user has running, for which all that is running is enough (not kept for root).
         _set(resource.RLIMIT_NPROC, _running() + int(processes) + 1)
+
+
+_most_open = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+
+def open_many() -> None:
+    """Let this process have as many files open as it may: descriptors come with the numbers of the host."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_most_open[1], _most_open[1]))
+
+
+def as_before(highest: int) -> None:
+    """Undo `open_many`, for programs that count on it, as far as a descriptor of this number allows."""
+    soft, hard = _most_open
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(highest + 1, hard)), hard))
+
+
+def limit_time(pid: int, resources: Resources) -> None:
+    """Set the limit that a supervisor would hit itself, which looks at a job for as long as that is there."""
+    if (cpu := resources["cpu"]) is not None:
+        _set(resource.RLIMIT_CPU, int(cpu) + 1, pid)  # the watch counts all processes, and comes first
 
 
 def limit_open_files(resources: Resources) -> None:
@@ -43,11 +61,12 @@ def expose(pid: int) -> None:
         file.write(b"1000")
 
 
-def _set(kind: int, value: int) -> None:
-    _, hard = resource.getrlimit(kind)
-    if hard != resource.RLIM_INFINITY:
-        value = min(value, hard)
-    resource.setrlimit(kind, (value, value))
+def _set(kind: int, value: int, pid: int = 0) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # it may have ended, or be another user's by now
+        _, hard = resource.prlimit(pid, kind)
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.prlimit(pid, kind, (value, value))
 
 
 def _running() -> int:

@@ -8,16 +8,24 @@ import select
 import signal
 import socket
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from tools_shell._supervisor._descendants import descendants, send
 from tools_shell._supervisor._job import supervise
+from tools_shell._supervisor._limits import open_many
+from tools_shell._supervisor._remove import remove
 from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 MOST_DESCRIPTORS = 32  # that come with one job
+_LONGEST = 1 << 13  # bytes that come with it: a path, which has at most half as many
 
 
 def main() -> None:
     """Serve the socket at descriptor 0 until nobody holds its other end, and then until the last job has ended."""
+    open_many()
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the host's libraries may have left some open
     os.chdir("/")  # no file system is kept busy
     hide()
@@ -30,7 +38,8 @@ def main() -> None:
 class _Server:
     def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
-        self._supervisors: set[int] = set()
+        self._supervisors: dict[int, str] = {}  # each with the folder for its job's temporary files, or ""
+        self._litter: set[str] = set()  # such folders of supervisors that were killed
         self._wakeup = wakeup_pipe()
 
     def run(self) -> None:
@@ -49,33 +58,50 @@ class _Server:
 
     def _accept(self) -> bool:
         """Take one job; False when there will be no more."""
-        message, descriptors, _, _ = socket.recv_fds(self._requests, 1, MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(self._requests, _LONGEST, MOST_DESCRIPTORS)
         if not message:
             return False
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # not all of them are the command's
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._requests.close()
-                os.close(self._wakeup)
-                supervise(descriptors[0], descriptors[1:])
-            finally:
-                os._exit(0)  # whatever happened: this is no second server
-        self._supervisors.add(pid)
+        with suppress(OSError):  # there is no room for one more process, of which the end of its socket tells the host
+            self._fork(lambda: supervise(descriptors[0], descriptors[1:]), os.fsdecode(message[1:]))
         for descriptor in descriptors:
             os.close(descriptor)
         return True
 
+    def _fork(self, run: Callable[[], None], temporary: str) -> None:
+        pid = os.fork()
+        if pid != 0:
+            self._supervisors[pid] = temporary
+            return
+        code = 1
+        try:
+            self._requests.close()
+            os.close(self._wakeup)
+            run()
+            code = 0
+        finally:
+            os._exit(code)  # whatever happened: this is no second server
+
     def _reap(self) -> None:
         """Forget supervisors that have ended, and end what one that was killed has left behind."""
         with suppress(ChildProcessError):
-            while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
-                self._supervisors.discard(pid)
+            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                temporary = self._supervisors.pop(ended[0], "")
+                if temporary and ended[1] != 0:
+                    self._litter.add(temporary)
         family = descendants(os.getpid())
-        orphans = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors
+        orphans = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors.keys()
         below = {os.getpid()}
         for pid, parent in family.items():  # parents come first
             if pid in orphans or (parent in below and parent != os.getpid()):
                 below.add(pid)
         send(signal.SIGKILL, below - {os.getpid()}, below)
+        if self._litter and not orphans:
+            with suppress(OSError):  # the next one that ends gives another chance
+                self._fork(self._clean, "")
+                self._litter = set()
+
+    def _clean(self) -> None:
+        for path in self._litter:
+            remove(path)

@@ -61,6 +61,13 @@ def come_first() -> None:
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
+def come_last() -> None:
+    """Let others run again, after `come_first`."""
+    if hasattr(os, "SCHED_OTHER"):
+        with suppress(PermissionError):
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def wakeup_pipe() -> int:
     """A descriptor that is readable when a child has ended."""
     ours, theirs = os.pipe()

@@ -1,0 +1,152 @@
+"""Whatever the program around the tools does with its signals, descriptors and processes, commands run and end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+RUN = """
+import os, signal, sys, threading
+from tools_shell import Bash, Python
+bash, python = (tool(sys.argv[1], sandbox=sys.argv[2]) for tool in (Bash, Python))
+said = os.dup2(1, 99)
+"""
+SHOW = """
+for result in (
+    bash.call(command="cat; echo out; echo error >&2; exit 3", stdin="in\\n"),
+    python.call(code="print('in it'); 'the ' + 'value'"),
+    bash.call(command="echo a terminal", tty=True),
+):
+    facts = result.output if result.is_ok else result.metadata | {"message": result.error_message}
+    os.write(said, repr({name: fact for name, fact in facts.items() if name != "duration"}).encode() + b"\\n")
+"""
+HANDLER = """
+def reap(*_):
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+signal.signal(signal.SIGCHLD, reap)
+"""
+HOSTS = {
+    "ignores SIGCHLD": "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+    "waits for all children": HANDLER,
+    "ignores all signals": "for n in signal.valid_signals() - {9, 19, 32, 33}: signal.signal(n, signal.SIG_IGN)",
+    "blocks all signals": "signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())",
+    "has no input": "os.close(0)",
+    "has no output": "os.close(1)",
+    "has neither input nor output": "os.close(0); os.close(1)",
+    "has no standard streams": "os.close(0); os.close(1); os.close(2)",
+    "closes all descriptors": 'bash.call(command="true"); os.closerange(3, 99)',
+    "closes all descriptors and opens others": (
+        'bash.call(command="true"); os.closerange(3, 99); files = [open("/dev/null") for _ in range(20)]'
+    ),
+    "opens many files": (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); "
+        "files = [open('/dev/null') for _ in range(2000)]"
+    ),
+    "is in a folder that is gone": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
+}
+
+
+def run(root, level, program):
+    command = [sys.executable, "-c", RUN + program, root, level]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=100)
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
+def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
+    done = run(root, level, host + "\n" + SHOW)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3, done.stderr
+    # Who is told how a child has ended takes that from us, where there is no supervisor in between.
+    code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
+    assert f"'stdout': 'in\\nout\\n', 'stderr': 'error\\n', 'exit_code': {code}" in lines[0]
+    assert "'value': \"'the value'\", 'stdout': 'in it\\n'" in lines[1]
+    assert "'stdout': 'a terminal\\r\\n'" in lines[2]
+
+
+@pytest.mark.parametrize("host", [HOSTS["ignores all signals"], HOSTS["blocks all signals"]])
+def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, host):
+    if level == "none":
+        pytest.skip("level none promises less")
+    show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["stdout"].encode())'
+    told = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
+    assert int(told["SigBlk"], 16) == 0
+    assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # of the two above nobody but the C library knows
+
+
+FORKING = """
+bash.call(command="true")
+wrong, is_done = [], threading.Event()
+def call():
+    while not is_done.is_set():
+        result = bash.call(command="cat; echo done", stdin="in\\n", timeout=20)
+        if not result.is_ok or result.output["stdout"] != "in\\ndone\\n" or "background" in result.output:
+            wrong.append(result)
+threads = [threading.Thread(target=call) for _ in range(4)]
+for thread in threads:
+    thread.start()
+children, (held, holds) = [], os.pipe()
+for number in range(40):
+    pid = os.fork()
+    if pid == 0:
+        os.close(holds)
+        signal.alarm(60)  # one that waits for a lock would wait for ever
+        if number % 2:
+            os.read(held, 1)  # until all are done
+        elif bash.call(command="echo child").output["stdout"] != "child\\n":
+            os._exit(1)
+        os._exit(0)
+    children.append(pid)
+is_done.set()
+for thread in threads:
+    thread.join()
+os.close(holds)
+print([os.waitpid(pid, 0)[1] for pid in children if True] == [0] * 40, wrong)
+"""
+
+
+def test_forks_of_the_host_neither_hold_up_its_calls_nor_are_held_up(root, level):
+    done = run(root, level, FORKING)
+    assert done.stdout == "True []\n", done.stderr
+
+
+FULL = """
+import resource, tempfile
+def count():
+    return len(os.listdir("/proc/self/fd"))
+for tty in (False, True):
+    bash.call(command="true", tty=tty)
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, most))
+before, kinds = count(), set()
+for tty in (False, True):
+    for free in range(20):
+        files = []
+        try:
+            while True:
+                files.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            for _ in range(free):
+                os.close(files.pop())
+        result = bash.call(command="cat", stdin="x", tty=tty)
+        kinds.add((result.error_type, result.is_ok))
+        for file in files:
+            os.close(file)
+print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str))
+"""
+
+
+def test_a_host_that_has_too_many_files_open_is_told_so_and_nothing_is_left_open(root, level, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    done = run(root, level, FULL)
+    grown, left, kinds = done.stdout.split(" ", 2)
+    assert (grown, left) == ("0", "[]"), done.stderr
+    assert kinds.count("False") <= 2
+    assert "(None, True)" in kinds
+    assert "exception" not in kinds

@@ -1,0 +1,52 @@
+"""Removing a folder with all that a command has put into it, whatever that is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+
+def remove(path: str) -> None:
+    """Remove a folder whose owner is done with it; what cannot be removed is left, since nobody is left to be told.
+
+    Folders are taken out of each other first, so that no depth is too deep for the stack, or for open descriptors.
+    """
+    with suppress(OSError):
+        top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        os.rmdir(path)
+
+
+def _empty(top: int) -> None:
+    number = 0
+    waiting = _clear(top, top, number)
+    number += len(waiting)
+    while waiting:
+        name = waiting.pop()
+        with suppress(OSError):
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
+            try:
+                found = _clear(inner, top, number)
+            finally:
+                os.close(inner)
+            number += len(found)
+            waiting += found
+            os.rmdir(name, dir_fd=top)
+
+
+def _clear(folder: int, top: int, number: int) -> list[str]:
+    """Remove the files of a folder and move its folders to the top; returns their names there."""
+    moved: list[str] = []
+    for name in os.listdir(folder):
+        try:
+            os.unlink(name, dir_fd=folder)
+        except OSError:  # a folder, it seems
+            new = f".ask-tools-{number + len(moved)}"
+            with suppress(OSError):
+                os.chmod(name, 0o700, dir_fd=folder)  # or its owner could neither empty nor move it
+                os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
+                moved.append(new)
+    return moved
