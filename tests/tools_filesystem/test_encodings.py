@@ -60,6 +60,24 @@ def test_a_character_that_is_cut_off_where_the_sample_ends_breaks_nothing(files,
     assert files.read.call(path="file.txt", column=64 * 1024).output == "é\n"
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_half_of_one_character_and_half_of_the_next_are_no_newline(files, root, codec):
+    text = "\ufeff\u0a05\u0100\u010a\u000b\nb\u0a0a\u0a00\u000a\u0a05\u0a0a"
+    (root / "file.txt").write_bytes(text.encode(codec))
+    assert [files.read.call(path="file.txt", offset=line, limit=1).output.split("\n")[0] for line in (1, 2, 3)] == (
+        text[1:].split("\n")
+    )
+    assert files.read.call(path="file.txt", tail=1).output.startswith("\u0a05\u0a0a\n[")
+    assert files.read.call(path="file.txt", offset=9).metadata["total_lines"] == 3
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le"])
+def test_a_file_that_ends_inside_a_character_has_the_lines_it_has(files, root, codec):
+    (root / "file.txt").write_bytes("\ufeffab\u0a05".encode(codec) + b"\0")
+    assert files.read.call(path="file.txt", tail=1).output.startswith("ab\u0a05\ufffd")
+    assert files.read.call(path="file.txt", offset=2).metadata["total_lines"] == 1
+
+
 def test_nul_bytes_far_inside_a_text_are_made_visible(files, root):
     (root / "file.txt").write_bytes(b"text\n" * 4000 + b"a\0b\n")
     result = files.read.call(path="file.txt", tail=1)

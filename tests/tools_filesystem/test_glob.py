@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from tools_core import Context
-from tools_filesystem import Glob, Root, Workspace
+from tools_filesystem import Glob, ReadFile, Root, Workspace
+from tools_filesystem._search import _budget, _folders
 
 
 @pytest.fixture
@@ -191,6 +192,15 @@ def test_following_the_hint_finds_every_file_once(glob, root, sort):
     assert seen == sorted((path.relative_to(root).as_posix() for path in root.rglob("*.txt")), key=order)
 
 
+def test_the_first_paths_are_those_whatever_was_found_before_them(glob, root):
+    (root / "a").mkdir()
+    for name in [f"z{number}" for number in range(5)] + [f"a/{number:05}" for number in range(10_010)]:
+        (root / name).touch()
+    result = glob.call(pattern="**", limit=5)
+    assert result.output.splitlines()[:5] == [f"a/{number:05}" for number in range(5)]
+    assert result.metadata["total"] == 10_015
+
+
 def test_exactly_limit_files_are_not_called_truncated(glob, make):
     make(*(f"{number}.txt" for number in range(10)))
     result = glob.call(pattern="*", limit=10)
@@ -201,11 +211,15 @@ def test_exactly_limit_files_are_not_called_truncated(glob, make):
 
 
 def test_names_of_any_bytes_stay_on_their_line_and_can_be_passed_back(glob, root):
-    odd = os.fsencode(root) + b"/a\nb\xff.txt"
-    os.close(os.open(odd, os.O_CREAT))
-    result = glob.call(pattern="*.txt")
-    assert result.output == r"'a\x0ab\xff.txt'"
+    for odd in (b"a\nb\xff.txt", b"in/\x1b[2J/c\xe9.txt"):
+        place = root / os.fsdecode(odd)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("found")
+    result = glob.call(pattern="**/*.txt")
+    assert result.output.splitlines() == [r"'a\x0ab\xff.txt'", r"in/'\x1b[2J'/'c\xe9.txt'"]
     result.to_json().encode()
+    for line in result.output.splitlines():
+        assert ReadFile(str(root)).call(path=line).output == "found"
 
 
 def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
@@ -276,6 +290,25 @@ def test_a_search_out_of_time_says_so(glob, make):
     make("a.py")
     result = glob.call({"pattern": "**"}, Context(timeout=1e-9))
     assert result.is_error or result.metadata["truncated"] is True
+
+
+def test_a_search_that_stopped_is_called_truncated(glob, make, monkeypatch):
+    make(*(f"{number}/a.txt" for number in range(20)))
+    monkeypatch.setattr(_budget, "ENTRIES", 30)
+    monkeypatch.setattr(_folders, "_RARELY", 1)
+    result = glob.call(pattern="**/*.txt")
+    assert result.metadata["truncated"] is True
+    assert result.metadata["stopped"] == "too many files and folders"
+    assert 0 < result.metadata["total"] < 20
+
+
+def test_other_file_systems_are_not_entered_but_counted():
+    if not os.path.ismount("/proc"):
+        pytest.skip("this system has no /proc")
+    result = Glob("/").call(pattern="proc/*")
+    assert result.metadata["total"] == 0
+    assert result.metadata["mounts"] == 1
+    assert "pass one as path to search it" in result.output
 
 
 def test_folders_too_deep_are_counted(glob, root):

@@ -12,6 +12,16 @@ import pytest
 
 from tools_core import Context
 from tools_filesystem import Glob, Grep, Root, Workspace
+from tools_filesystem._access import Access
+from tools_filesystem._names import opened
+from tools_filesystem._resolve import pin
+from tools_filesystem._search import _budget, _folders
+from tools_filesystem._search._engines import OwnEngine
+from tools_filesystem._search._landlock import can_confine
+from tools_filesystem._search._regex import query
+from tools_filesystem._search._ripgrep import Ripgrep
+from tools_filesystem._search._run import Search, Shape
+from tools_filesystem._search._wanted import wanted_for
 
 
 @pytest.fixture(params=["rg", "own"])
@@ -197,6 +207,27 @@ def test_one_result_is_bounded_and_says_where_it_goes_on(grep, root):
     assert found(grep.call(pattern="x", limit=1, offset=shown))[0].startswith(f"a.txt:{shown + 1}:")
 
 
+def test_one_result_is_bounded_however_many_files_it_is_from(grep, root):
+    for number in range(300):
+        write(root, f"{number:03}.txt", "x" * 400 + "\n")
+    result = grep.call(pattern="x", limit=5000)
+    shown = len(found(result))
+    assert len(result.output) < 102_000
+    assert result.metadata["next"]["offset"] == shown < 300
+    assert found(grep.call(pattern="x", limit=1, offset=shown))[0].startswith(f"{shown:03}.txt:")
+
+
+def test_a_long_line_is_counted_once_even_if_it_is_also_around_another(grep, root):
+    write(root, "a.txt", ("x" * 100 + "\n") * 3)
+    assert grep.call(pattern="x", context=2, max_columns=20).metadata["clamped"] == 3
+
+
+def test_lines_around_a_match_that_are_too_far_to_be_whole_are_left_out(grep, root):
+    long = "-" * 70_000
+    write(root, "a.txt", f"{long}\nbefore\nx\nafter\n{long}\n")
+    assert found(grep.call(pattern="x", context=2)) == ["a.txt-2-before", "a.txt:3:x", "a.txt-4-after"]
+
+
 def test_no_match_is_a_fact_that_says_what_was_left_out(grep, root):
     write(root, "a.txt", "text\n")
     write(root, ".gitignore", "*.log\n")
@@ -268,6 +299,73 @@ def test_the_syntax_is_the_same_whatever_searches(grep, root, pattern, expected)
     assert [int(line.split(":")[1]) for line in lines] == expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("main() {", []),
+        (r"main\(\) {", [1]),
+        ("{", [1, 3]),
+        ("{}", [3]),
+        ("{x,y}", []),
+        ("x{2}", [3]),
+        ("x{3,}", []),
+        (r"\Qmain()\E", [1]),
+        (r"\Qx$", [4]),
+        ("(?<name>m)ain", [1]),
+        (r"\u00e9", [2]),
+        (r"[\u00e8-\u{ea}]", [2]),
+        ("[x[]\\[", [4]),
+        ("[x&&y]=", [3]),
+        ("[~~]", []),
+    ],
+)
+def test_what_engines_read_differently_means_the_same(grep, root, pattern, expected):
+    write(root, "a.txt", "int main() {\né\nxx={}\nx[x$\n")
+    lines = found(grep.call(pattern=pattern))
+    assert [int(line.split(":")[1]) for line in lines] == expected
+
+
+def test_a_repetition_without_a_least_number_is_refused_with_the_form_that_works(grep, root):
+    write(root, "a.txt", "aa\n")
+    assert grep.call(pattern="a{,2}").error_message == "'{,2}' is not understood: write '{0,2}'"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"^\w+$", [1, 2, 3]),
+        (r"\W", [4, 5]),
+        (r"\d", [3]),
+        (r"^\D+$", [1, 2, 4, 5]),
+        (r"a\sb", [4]),
+        (r"^\S+$", [1, 2, 3, 5]),
+        (r"^[\w-]+$", [1, 2, 3, 5]),
+        (r"[^\w-]", [4]),
+        (r"[\d.]", [3]),
+        (r"\w{5,}", [1, 2]),
+    ],
+)
+def test_letters_digits_and_spaces_are_those_of_all_languages(grep, root, pattern, expected):
+    write(root, "a.txt", "Straße\nслово\n٣\na\u00a0b\nà-é\n")
+    lines = found(grep.call(pattern=pattern))
+    assert [int(line.split(":")[1]) for line in lines] == expected
+
+
+def test_a_line_begins_behind_the_mark_of_an_encoding(grep, root):
+    write(root, "a.cs", b"\xef\xbb\xbfusing A;\nusing B;\n")
+    assert found(grep.call(pattern="^using")) == ["a.cs:1:using A;", "a.cs:2:using B;"]
+    assert found(grep.call(pattern="^using B", before=1)) == ["a.cs-1-using A;", "a.cs:2:using B;"]
+
+
+@pytest.mark.parametrize("last", ["abc", "5", ":", "é", "\r", ""])
+def test_a_match_of_nothing_at_the_very_end_is_found(grep, root, last):
+    write(root, "a.txt", f"ab\n{last}")
+    lines = found(grep.call(pattern="$"))
+    assert lines == ["a.txt:1:ab", f"a.txt:2:{last.strip()}"][: 1 + bool(last)]
+    write(root, "a.txt", "-" * 100 + "abc")
+    assert found(grep.call(pattern="$", max_columns=20)) == ["a.txt:1:…---abc"]
+
+
 def test_binary_files_are_not_searched(grep, root):
     write(root, "a.bin", b"needle\n\0\n")
     write(root, "late.bin", b"needle\n" * 20_000 + b"\0needle")
@@ -297,6 +395,12 @@ def test_a_long_line_is_shown_from_where_its_match_begins_whatever_text_the_patt
     long, short = found(grep.call(pattern="[a-c]+NEEDLE", max_columns=60))
     assert long == f"a.js:1:…{'-' * 20}{('abc' * 30)[:40]}…"
     assert short == "a.js:2:abcNEEDLE"
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_a_long_line_is_not_shown_from_the_middle_of_a_character(grep, root, shift):
+    write(root, "a.js", "a" * shift + "日" * 1000 + "𝄞" * 100 + "NEEDLE\n")
+    assert "\ufffd" not in grep.call(pattern="NEEDLE", max_columns=100).output
 
 
 def test_lines_with_the_text_of_a_pattern_that_do_not_match_are_not_shown(grep, root):
@@ -397,6 +501,16 @@ def test_an_rg_that_the_model_could_have_written_is_not_run(root, monkeypatch):
     assert not (root / "ran").exists()
 
 
+def test_an_rg_that_is_found_by_where_the_program_happens_to_be_is_not_run(root, monkeypatch, tmp_path):
+    planted = tmp_path / "bin" / "rg"
+    planted.parent.mkdir()
+    planted.write_text("#!/bin/sh\n")
+    planted.chmod(0o755)
+    monkeypatch.chdir(planted.parent)
+    monkeypatch.setenv("PATH", os.pathsep.join(("", ".", "../bin")))
+    assert Grep(str(root), engine="rg").call(pattern="x").error_type == "unavailable"
+
+
 def test_an_rg_that_does_not_work_is_done_without(root, tmp_path, monkeypatch):
     made("own", root)
     (tmp_path / "rg").write_text("#!/bin/sh\necho 'unrecognized option' >&2\nexit 2\n")
@@ -448,6 +562,10 @@ WORDS = (
     "BAR",
     "é",
     "日本",
+    "Straße",
+    "٣",
+    "\u00a0",
+    "{x}",
     "a" * 300,
     "\x01",
     "x\r",
@@ -455,7 +573,8 @@ WORDS = (
     "1:2:3",
 )
 PATTERNS = ("foo", "fo+", "^foo", "bar$", "[a-f]+r", "x*", "^$", "(foo|BAR) *x", "b.r", "[^ ]+ +x", "é|日", ".{20,}",
-            r"\d:\d", "(?i)bar", "a{50}", "-+", "foo.*bar", "(x|y)$", r"\t", "[[:upper:]]{3}", r"o\.o")  # fmt: skip
+            r"\d:\d", "(?i)bar", "a{50}", "-+", "foo.*bar", "(x|y)$", r"\t", "[[:upper:]]{3}", r"o\.o", r"^\w+$",
+            r"\W\W", r"[^\w\s]", r"\d$", "{", "$")  # fmt: skip
 
 
 def corpus(rnd, root):
@@ -517,6 +636,34 @@ def test_both_engines_find_the_same_across_the_pieces_of_large_files(root):
         assert found(own.call(arguments)) == found(rg.call(arguments)), pattern
 
 
+def test_a_line_begins_once_however_long_it_is(grep, root):
+    write(root, "a.txt", "b" + "a" * 3_000_000 + "\nab\n")
+    assert found(grep.call(pattern="^a")) == ["a.txt:2:ab"]
+
+
+def test_a_match_is_found_wherever_in_a_long_line_it_lies(grep, root):
+    size = 1 << 20
+    for number, place in enumerate((size - 7, size - 6, size - 3, size - 1, size, 2 * size - (1 << 16) - 4)):
+        write(root, f"{number}.txt", "a" * place + "NEEDLE" + "b" * 2 * size)
+    assert grep.call(pattern="NEE[D]LE", output_mode="files").metadata["total"] == 6
+
+
+def test_what_lies_deeper_than_a_path_can_be_long_is_found_or_told(root):
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir("d" * 200, dir_fd=here)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    with os.fdopen(os.open("a.txt", os.O_CREAT | os.O_WRONLY, dir_fd=here), "w") as file:
+        file.write("x\n")
+    os.close(here)
+    assert found(made("own", root).call(pattern="x")) == ["/".join(["d" * 200] * 25) + "/a.txt:1:x"]
+    told = made("rg", root).call(pattern="x")
+    assert told.metadata["unreadable"] == 1
+    assert "1 could not be read]" in told.output
+
+
 CATASTROPHIC = ("(a+)+$", "(a|a)*b", "(a|aa)+$", "([a-z]+)*!", "(.*)*x", "(a*)*c", "^(([a-z])+.)+[A-Z]([a-z])+$",
                 ".*.*.*=x")  # fmt: skip
 
@@ -534,6 +681,20 @@ def test_a_search_out_of_time_tells_what_it_has(grep, root):
         write(root, f"{number}.txt", "x\n" * 10)
     result = grep.call({"pattern": "x"}, Context(timeout=1e-6))
     assert result.is_error or result.metadata["stopped"] == "out of time"
+
+
+def test_a_search_that_is_stopped_shows_what_it_has_found_and_goes_on_behind_it(grep, root, monkeypatch):
+    for number in range(20):
+        write(root, f"{number:02}/a.txt", "x\n" * 10)
+    monkeypatch.setattr(_budget, "ENTRIES", 30)
+    monkeypatch.setattr(_folders, "_RARELY", 1)
+    result = grep.call(pattern="x", limit=15)
+    facts = result.metadata
+    assert facts["stopped"] == "too many files and folders"
+    assert facts["is_total_exact"] is False
+    assert facts["truncated"] is True
+    assert len(found(result)) == min(15, facts["total"]) > 0
+    assert "at least" in result.output or facts["total"] <= 15
 
 
 def test_a_cancelled_search_ends(grep, root):
@@ -567,6 +728,70 @@ def test_files_that_change_and_vanish_meanwhile_never_fail_the_call(root, engine
         done.set()
         thread.join()
     assert all(result.is_ok for result in results), [str(result) for result in results if result.is_error]
+
+
+class Meddled(OwnEngine):
+    """The engine in a place where something happens behind one of its steps."""
+
+    def __init__(self, step, happens):
+        super().__init__(query("x", is_fixed=False, ignore_case=False), _budget.Budget(Context()))
+        self.step, self.happens = step, happens
+
+    def count(self, start, walk, order):
+        counted = super().count(start, walk, order)
+        if self.step == "count":
+            self.happens()
+        return counted
+
+    def hits(self, parts):
+        found = super().hits(parts)
+        if self.step == "hits":
+            self.happens()
+        return found
+
+
+@pytest.mark.parametrize(
+    ("step", "change"),
+    [
+        ("count", lambda file: file.unlink()),
+        ("count", lambda file: file.write_text("y\n" * 9)),
+        ("count", lambda file: file.write_text("\0x\n")),
+        ("hits", lambda file: file.write_text("yyyx\n" * 9)),
+        ("hits", lambda file: file.write_text("")),
+    ],
+)
+def test_lines_that_are_gone_are_not_shown_but_told(root, step, change):
+    pytest.importorskip("re2", reason="google-re2 is not installed")
+    write(root, "a.txt", "-\nx\n")
+    write(root, "b.txt", "-\nx\n-\nx\n")
+    write(root, "c.txt", "-\nx\n")
+    engine = Meddled(step, lambda: change(root / "b.txt"))
+    search = Search(engine, Shape("content", 100, 0, 0, 0, 500), _budget.Budget(Context()))
+    with Access(Workspace(str(root))) as access:
+        start = opened(access, ".", pin)
+        try:
+            search.in_folder(start, wanted_for([], (), hidden=False), ignore=True)
+        finally:
+            os.close(start.descriptor)
+    assert search.lines == ["a.txt:2:x", "c.txt:2:x"]
+    assert search.changed == 1
+    assert search.reached == search.total == 4
+
+
+def test_rg_cannot_read_what_a_link_leads_to_that_took_the_place_of_a_folder(root):
+    program = shutil.which("rg") or pytest.skip("ripgrep is not installed")
+    if not can_confine():
+        pytest.skip("this kernel has no Landlock")
+    (root / "out").symlink_to(root.parent / "outside")
+    write(root, "in/a.txt", "secret\n")
+    rg = Ripgrep(program, query("secret", is_fixed=False, ignore_case=False), _budget.Budget(Context()))
+    here = os.open(root, os.O_RDONLY)
+    try:
+        with rg.counting(here) as counting:
+            counting.begin(["out/", "in/"], [])
+            assert counting.found() == {"in/a.txt": 1}
+    finally:
+        os.close(here)
 
 
 def test_a_swapped_folder_never_shows_what_is_outside(root):

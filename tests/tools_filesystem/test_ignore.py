@@ -187,3 +187,13 @@ def test_rules_that_are_not_heeded_are_counted(root):
     result = Glob(str(root)).call(pattern="*")
     assert result.metadata["ignore_rules_dropped"] == 1000  # 500 for files, 500 for folders
     assert "were not heeded" in result.output
+
+
+def test_rules_behind_what_is_read_of_an_ignore_file_are_not_passed_over_in_silence(root):
+    (root / ".gitignore").write_text("a\n" + "x\n" * (1 << 19) + "b\n")
+    for name in "abc":
+        (root / name).write_text("")
+    result = Glob(str(root)).call(pattern="*")
+    assert result.output.split("\n")[:2] == ["b", "c"]
+    assert result.metadata["ignore_rules_dropped"] == 1
+    assert "were not heeded" in result.output

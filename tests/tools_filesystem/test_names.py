@@ -91,7 +91,7 @@ def test_repair_never_looks_outside(files, root):
     for path in ("out/SECRET.txt", "OUT/secret.txt", "../OUTSIDE/secret.txt", f"{root.parent}/OUTSIDE/secret.txt"):
         result = files.read.call(path=path)
         assert result.is_error
-        assert "secret.txt'," not in result.error_message
+        assert "secret" not in result.error_message.lower().partition("did you mean")[2]
 
 
 def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root):

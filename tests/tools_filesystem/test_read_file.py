@@ -68,6 +68,13 @@ def test_one_call_shows_at_most_100_kb(files, root):
     assert result.metadata["next"]["offset"] == 67
 
 
+def test_what_is_said_of_lines_that_are_cut_counts_too(files, root):
+    (root / "wide.txt").write_text(("x" * 3000 + "\n") * 100)
+    result = files.read.call(path="wide.txt", line_numbers=True)
+    assert len(result.output) < 100_100
+    assert result.metadata["size"] == 300_100
+
+
 def test_exactly_limit_lines_are_not_called_truncated(files, root):
     (root / "file.txt").write_text("one\ntwo\n")
     assert files.read.call(path="file.txt", limit=2).output == "one\ntwo\n"
@@ -139,6 +146,16 @@ def test_the_ledger_knows_the_bytes_that_were_shown_and_no_others(root):
     assert workspace.ledger.covers(stamp)
 
 
+def test_what_was_shown_before_a_change_does_not_count_after_it(root):
+    workspace, file = Workspace(root), root / "file.txt"
+    file.write_text("one\ntwo\n")
+    ReadFile(workspace).call(path="file.txt", limit=1)
+    file.write_text("ONE\ntwo\nthree\n")
+    ReadFile(workspace).call(path="file.txt", offset=2)
+    assert workspace.ledger.shown_of(Stamp.of(file.stat())) == [(4, 14)]
+    assert not workspace.ledger.covers(Stamp.of(file.stat()))
+
+
 def test_a_session_with_a_ledger_of_its_own_shares_it_with_nobody(root):
     own, workspace = Ledger(), Workspace(root)
     (root / "file.txt").write_text("text")
@@ -207,6 +224,13 @@ def test_a_miss_names_the_same_path_in_another_root(root, tmp_path):
     (tmp_path / "second" / "file.txt").write_text("text")
     message = ReadFile(Workspace(root, tmp_path / "second")).call(path="file.txt").error_message
     assert f"did you mean '{tmp_path}/second/file.txt'?" in message
+
+
+def test_a_miss_beside_what_cannot_be_gone_into_is_a_miss(files, root):
+    (root / "file1").write_text("")
+    (root / "link1").symlink_to(root.parent / "outside")
+    for path in ("file2/x", "link2/secret.txt"):
+        assert files.read.call(path=path).error_type == "not_found"
 
 
 def test_a_miss_outside_tells_nothing_of_what_is_there(files, root):

@@ -10,9 +10,9 @@ from tools_filesystem._search._regex import query
 re2 = pytest.importorskip("re2", reason="google-re2 is not installed")
 
 PIECES = ("a", "b", "ab", "é", ".", "*", "+", "?", "|", "(", ")", "(?:", "(?i)", "(?i:", "[ab]", "[^a]", "[]a]",
-          "[[:alpha:]]", "{2}", "{0,1}", "{,2}", "{", "}", "^", "$", r"\.", r"\a", r"\d", r"\b", r"\x61", r"\x{61}",
+          "[[:alpha:]]", "{2}", "{0,1}", "{,", "{", "}", "^", "$", r"\.", r"\a", r"\d", r"\b", r"\x61", r"\x{61}",
           r"\pL", r"\p{L}", r"\Qa.b\E", r"\/", r"\-", r"\"", "#", "-", " ", r"[\]a]", r"[\/a]", r"(?P<n>a)",
-          r"(?U)")  # fmt: skip
+          r"(?<m>a)", "[a[]", "[^&&b]", "[~~]", r"(?U)")  # fmt: skip
 PATTERNS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=8).map("".join)
 LINES = st.lists(st.sampled_from(list('abé.1A/-"# {2}')), max_size=12)
 

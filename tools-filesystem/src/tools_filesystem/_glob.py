@@ -135,12 +135,9 @@ def _start(access: Access, pattern: str, path: str) -> tuple[Opened, str]:
     """Where to begin, and the pattern from there on; an absolute pattern begins at its root."""
     if not pattern.startswith("/"):
         return opened(access, path, open_folder), pattern
-    names = pattern.split("/")
-    plain = next((at for at, name in enumerate(names) if set(name) & set("*?[{\\")), len(names))
-    found = access.place("/".join(names[:plain]) or "/")
-    rest = "/".join([found.path, *names[plain:]])
+    found = access.place(pattern)  # the root in it is text, whatever characters its name has
     start = opened(access, found.root.path, lambda _: open_folder(Place(found.root, ".")))
-    return start._replace(place=Place(found.root, ".")), rest
+    return start._replace(place=Place(found.root, ".")), found.path
 
 
 def _nothing(pattern: str, path: str, total: int, offset: int) -> str:

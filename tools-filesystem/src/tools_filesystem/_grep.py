@@ -129,6 +129,8 @@ def _facts(search: Search, budget: Budget, again: dict[str, Any]) -> tuple[dict[
 
 
 def _nothing(search: Search, pattern: str, path: str, *, hidden: bool) -> str:
+    if search.total > search.shape.offset:
+        return f"{search.total} match {pattern!r} in {path!r}, of which none could be shown"
     if search.total:
         return f"{search.total} match {pattern!r} in {path!r}; offset {search.shape.offset} is past the last"
     if search.is_binary:

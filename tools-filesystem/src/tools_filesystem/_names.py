@@ -124,7 +124,7 @@ def not_found(access: Access, path: str) -> str:
         return f"no {path!r}"
     inner = "/".join(parts[1:])
     others = [found.join(inner) if inner else found for found in map(here.join, near)]
-    others = [found for found in others if _exists(found.place)] or [here.join(name) for name in near]
+    others = [found for found in others if _is_there(found.place)] or [here.join(name) for name in near]
     others += _in_other_roots(access, path)
     missing = f", because there is no folder {quoted(here.join(parts[0]).path)}" if inner else ""
     if others:
@@ -209,6 +209,14 @@ def _exists(place: Place) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _is_there(place: Place) -> bool:
+    """The same for what is only proposed: what cannot be got at is not there."""
+    try:
+        return _exists(place)
+    except (OSError, ToolError):
+        return False
 
 
 def _names_in(folder: Place, most: int) -> list[str]:

@@ -30,9 +30,10 @@ def pin_by_openat2(place: Place) -> int:
     try:
         return openat2(place.root.descriptor, place.path, os.O_PATH)
     except OSError as error:
-        if error.errno != errno.EXDEV:
+        if error.errno not in (errno.EXDEV, errno.ENAMETOOLONG):
             raise
-    return pin_by_walk(place)  # the kernel also refuses an absolute link that points back inside
+    # The kernel also refuses an absolute link that points back inside, and a path that a search has followed too far.
+    return pin_by_walk(place)
 
 
 def open_regular(place: Place) -> int:

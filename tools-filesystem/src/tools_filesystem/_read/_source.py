@@ -114,6 +114,8 @@ class Source:
     def ends_with_newline(self) -> bool:
         """Whether the last line is a whole one."""
         newline = self.encoding.encoded("\n")
+        if self.size % self.encoding.width:  # the last character is cut off, and all before it lies askew from the end
+            return False
         return self._read(max(0, self.size - len(newline)), len(newline)) == newline
 
     def start_of_last(self, lines: int) -> tuple[int, int]:

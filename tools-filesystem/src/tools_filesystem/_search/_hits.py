@@ -22,12 +22,11 @@ class Lines:
         self._width = width
         self._rows: dict[int, tuple[str, str]] = {}
         self._size = 0
-        self.clamped = self.taken = 0
-        self.is_changed = False  # the file is not what was searched
+        self._clamped: set[int] = set()
+        self.taken = 0  # fewer than there are hits where the file is not what was searched
         self.is_full = False  # there is no room for the rest
         for hit in hits:
             if hit.start and os.pread(file, 1, hit.start - 1) != b"\n":
-                self.is_changed = True
                 return
             if self._size > room:
                 self.is_full = True
@@ -35,6 +34,11 @@ class Lines:
             self.taken += 1
             self._put(hit.line, ":", self._matching(hit))
             self._around(hit, before, after)
+
+    @property
+    def clamped(self) -> int:
+        """How many of the lines are shown in part."""
+        return len(self._clamped)
 
     def shown(self, path: str, *, gaps: bool) -> list[str]:
         """`path:line:text`, or `path-line-text` for lines around, with `--` where lines are left out between."""
@@ -52,7 +56,7 @@ class Lines:
         text = _decoded(data)
         if is_whole and len(text) <= self._width:
             return text
-        self.clamped += 1
+        self._clamped.add(hit.line)
         lead = hit.at - self._width // 3 if hit.at > self._width // 2 else 0
         data, is_whole = self._line(hit.start + lead)
         while lead and data and data[0] & 0xC0 == 0x80:  # the rest of a character that was cut in two
@@ -87,12 +91,13 @@ class Lines:
             return
         text = _decoded(line)
         if len(text) > self._width:
-            self.clamped += 1
+            self._clamped.add(number)
             text = text[: self._width] + "…"
         self._put(number, "-", text)
 
     def _put(self, number: int, mark: str, text: str) -> None:
-        self._rows[number] = (mark, text)
+        # What marks the encoding of a file is no part of its first line.
+        self._rows[number] = (mark, text.removeprefix("\ufeff") if number == 1 else text)
         self._size += len(text) + 20
 
 

@@ -210,9 +210,12 @@ def _rules(descriptor: int) -> Rules | None:
         data = os.read(descriptor, MOST_BYTES + 1)
     finally:
         os.close(descriptor)
-    if len(data) > MOST_BYTES:  # a rule that was cut in two would say something else
+    is_cut = len(data) > MOST_BYTES
+    if is_cut:  # a rule that was cut in two would say something else
         data = data[: data.rfind(b"\n") + 1]
-    return Rules(os.fsdecode(data))
+    rules = Rules(os.fsdecode(data))
+    rules.dropped += is_cut  # how many there are is not looked at
+    return rules
 
 
 def _match_parts(rule: tuple[Matcher | None, ...], parts: list[str]) -> bool:

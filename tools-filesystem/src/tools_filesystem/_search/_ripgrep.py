@@ -139,10 +139,16 @@ class Ripgrep:
         found: dict[int, list[Hit]] = {file: [] for file in paths.values()}
         for line in self._run([*how, *self._query, "--", *paths], paths.values()).split(b"\n"):
             path, _, rest = line.partition(b"\0")
-            numbers = rest.split(b":", 3)[:3]
-            if len(numbers) == 3:
-                number, column, start = map(int, numbers)
-                found[paths[path.decode()]].append(Hit(number, start, column - 1))
+            numbers = rest.split(b":", 3)
+            if len(numbers) < 3:
+                continue
+            file = paths[path.decode()]
+            if len(numbers) == 4 and numbers[2].isdigit():
+                number, column, start = map(int, numbers[:3])
+            else:  # rg tells no column of what is empty and lies behind the last byte, as `$` may
+                number, start = map(int, numbers[:2])
+                column = os.fstat(file).st_size - start + 1
+            found[file].append(Hit(number, start, column - 1))
         return found
 
     def start(self, arguments: list[str], folder: int) -> subprocess.Popen[bytes]:
@@ -210,7 +216,7 @@ class Ripgrep:
                     del kept[descriptor]
             is_whole = self._budget.take()
             if len(out) >= _MOST_OUTPUT:
-                self._budget.stopped = "too many files match"
+                self._budget.stop("too many files match")
                 is_whole = False
         return bytes(out), bytes(complaints), is_whole
 

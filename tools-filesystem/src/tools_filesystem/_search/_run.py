@@ -93,6 +93,7 @@ class Search:
         self.matches = sum(count for _, count in found)
         shape = self.shape
         if shape.mode == "content":
+            self._budget.extend()
             self._content(list(_chosen(found, shape.offset, shape.limit)), prefix, open_file)
             return
         page = found[shape.offset : shape.offset + shape.limit]
@@ -117,23 +118,27 @@ class Search:
                 hits = self.engine.hits(parts) if parts else []
                 for part, path, lines in zip(parts, paths, hits, strict=True):
                     shown = Lines(part.file, lines, shape.before, shape.after, shape.width, self._room)
-                    self._add(shown, visible(prefix + path), part.take)
-                    if shown.is_full:
+                    if not self._add(shown, visible(prefix + path), part.take):
                         return
             finally:
                 for part in parts:
                     os.close(part.file)
 
-    def _add(self, shown: Lines, path: str, wanted: int) -> None:
+    def _add(self, shown: Lines, path: str, wanted: int) -> bool:
+        """Take the lines of one file in; whether there is room and time for more."""
         gaps = bool(self.shape.before or self.shape.after)
         rows = shown.shown(path, gaps=gaps)
         if gaps and rows and self.lines:
             self.lines.append("--")
         self.lines += rows
         self.clamped += shown.clamped
-        self.changed += shown.is_changed
         self._room -= sum(map(len, rows)) + len(rows)
-        self.reached += shown.taken if shown.is_full else wanted
+        if shown.is_full or (shown.taken < wanted and self._budget.is_over):
+            self.reached += shown.taken
+            return False
+        self.changed += shown.taken < wanted  # fewer than were counted
+        self.reached += wanted
+        return True
 
 
 def _chosen(found: list[tuple[str, int]], skip: int, left: int) -> Iterator[tuple[str, int, int, int]]:

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tools_core import ToolError
+from tools_filesystem._search._regex import for_re2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 _SIZE = 1 << 20  # of the buffer: also how much one step of RE2 is given, so that the clock is looked at often enough
 _OVERLAP = 1 << 16  # of the pieces of a line that is longer than the buffer: what matches across them is found
+_LARGE = 10_000  # instructions of a pattern
+_MOST_MEMORY = 64 << 20  # bytes that RE2 uses for one that is larger
 _GONE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # vanished, or become a link or a socket, since it was listed
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MISSING = (
@@ -91,9 +94,8 @@ class _Re2:
         options.log_errors = False
         options.literal = query.is_fixed
         options.case_sensitive = not query.ignore_case
-        source = query.source if query.is_fixed else f"(?m){query.source}"
         try:
-            self._search = re2.compile(source.encode(), options).search
+            self._search = _compiled(re2, query, options).search
             if query.literal and not query.is_fixed:
                 options.literal = True
                 self._first = re2.compile(query.literal, options).search  # ten times as quick as most patterns
@@ -112,6 +114,20 @@ class _Re2:
         begin = buffer.rfind(b"\n", start, first.start()) + 1 or start
         found = self._search(buffer, begin, end)
         return -1 if found is None else int(found.start())
+
+
+def _compiled(re2: Any, query: Query, options: Any) -> Any:
+    if query.is_fixed:
+        return re2.compile(query.source.encode(), options)
+    source = f"(?m){for_re2(query.source)}".encode()
+    try:
+        found = re2.compile(source, options)
+    except re2.error:  # wrong, or too large with the letters of all languages
+        return re2.compile(f"(?m){query.source}".encode(), options)
+    if found.programsize > _LARGE:
+        options.max_mem = _MOST_MEMORY  # with less of it, what was worked out is forgotten and worked out again
+        found = re2.compile(source, options)
+    return found
 
 
 def finder(query: Query) -> Finder:
@@ -169,8 +185,8 @@ class Counts:
                     self.unreadable += 1
                 finally:
                     close(file)
-            if self.has_enough or self._budget.stopped is not None:
-                return
+            if self.has_enough or self._budget.is_over:
+                break
         self._flush()
 
     def _take(self, path: str, got: int) -> None:

@@ -40,8 +40,10 @@ def prefix_of(path: str) -> str:
 
 
 def visible(path: str) -> str:
-    """A path on one line that UTF-8 can carry."""
-    return path if path.isprintable() else quoted(path)
+    """A path on one line that UTF-8 can carry; each name in it means itself when it is sent back as it is."""
+    if path.isprintable():
+        return path
+    return "/".join(name if name.isprintable() else quoted(name) for name in path.split("/"))
 
 
 def all_visible(paths: list[str]) -> list[str]:
@@ -58,7 +60,7 @@ def left_unseen(skipped: Skipped, budget: Budget, facts: dict[str, Any]) -> list
     if skipped.unreadable:
         facts["unreadable"] = skipped.unreadable
         names = ", ".join(visible(name) if name else "the folder itself" for name in skipped.names)
-        notes.append(f"{skipped.unreadable} could not be read: {names}")
+        notes.append(f"{skipped.unreadable} could not be read{': ' if names else ''}{names}")
     if skipped.mounts:
         facts["mounts"] = skipped.mounts
         notes.append(f"{skipped.mounts} other file systems were not entered; pass one as path to search it")
