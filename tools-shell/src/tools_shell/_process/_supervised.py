@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import atexit
 import errno
 import json
 import os
 import select
 import signal
 import socket
-import sys
 import tempfile
-import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import tools_shell
+from tools_shell._process._server import server
 from tools_shell._process._streams import Streams
 from tools_shell._supervisor._descendants import descendants, is_zombie, kill
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tools_shell._process._command import Command
 
-_MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor._server import main; main()"
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
 _ROUNDS, _ROUND = 100, 0.005  # of killing, and the seconds for what was killed to disappear
-
-
-def interpreter() -> str:
-    """The Python that runs us; OSError where there is none to be run again, as in an embedded one."""
-    if not sys.executable:
-        raise OSError("no Python executable is known to run the supervisor with")
-    return sys.executable
-
-
-def import_folder() -> str:
-    """Where another Python finds this package."""
-    return os.path.dirname(os.path.dirname(os.path.abspath(tools_shell.__file__)))
 
 
 class _NotTaken(OSError):
@@ -84,7 +66,7 @@ class Supervised(Streams):
         self._rest = b""
         try:
             with theirs:
-                _server.send([theirs.fileno(), *descriptors], self._temporary or "")
+                server.send([theirs.fileno(), *descriptors], self._temporary or "")
             with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
                 self._control.sendall(request)
             while not self._is_started:
@@ -125,7 +107,7 @@ class Supervised(Streams):
             raise OSError(errno.EIO, "the supervisor ended before it could start the command")
         if not chunk and not self.is_gone:
             # Somebody killed the supervisor; the server ends what it left behind.
-            _server.wake()
+            server.wake()
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -217,93 +199,3 @@ class Supervised(Streams):
         if self._temporary is not None and not self._is_taken:
             with suppress(OSError):  # it was taken after all, which was not heard any more
                 os.rmdir(self._temporary)
-
-
-class _Server:
-    """The process that forks the supervisors, started when it is first wanted, and again if it was killed."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._requests: socket.socket | None = None
-        self._inode = 0  # of that: a host that closes all its descriptors, as daemons do, closes it, too
-        self._pid = 0
-        self._owner = 0  # the process that started it: a fork of that uses it, too, but is not its parent
-
-    def send(self, descriptors: Sequence[int], temporary: str) -> None:
-        """Hand over the descriptors of a job, and its folder; OSError when there is no server to be had."""
-        message = b"1" + os.fsencode(temporary)  # an empty one would be the end
-        with self._lock:
-            if self._requests is not None and not self._is_sent(self._requests, message, descriptors):
-                self._forget()
-            if self._requests is None:
-                self._requests = self._start()
-                self._inode = os.fstat(self._requests.fileno()).st_ino
-                socket.send_fds(self._requests, [message], descriptors)
-            self.wake()
-
-    def _is_sent(self, requests: socket.socket, message: bytes, descriptors: Sequence[int]) -> bool:
-        """Hand them over; False when nobody is there to take them."""
-        try:
-            if os.fstat(requests.fileno()).st_ino != self._inode:
-                requests.detach()  # that number is somebody else's now
-                raise OSError(errno.EBADF, "closed by somebody")  # noqa: TRY301
-            socket.send_fds(requests, [message], descriptors)
-        except OSError as error:
-            if error.errno == errno.EBADF:
-                self._pid = 0  # it ends with its last job, which is not waited for
-            elif error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
-                raise
-            return False
-        return True
-
-    def wake(self) -> None:
-        """Let it go on if it was stopped, which a job of the same user may do."""
-        if self._pid and self._owner == os.getpid():
-            with suppress(OSError):
-                os.kill(self._pid, signal.SIGCONT)
-
-    def _start(self) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        python = interpreter()
-        with theirs:
-            self._pid = os.posix_spawn(
-                python,
-                [python, "-I", "-S", "-c", _MAIN, import_folder()],
-                {},  # nothing of ours can be read in its /proc/PID/environ
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-                setsid=True,  # a Ctrl-C is for us, who will tell it what to do
-                setsigmask=(),  # what we ignore or block would be so in all commands
-                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
-            )
-        self._owner = os.getpid()
-        return ours
-
-    def close(self) -> None:
-        """Let it end as soon as its last job has."""
-        if self._requests is not None:
-            self._requests.close()
-
-    def _forget(self) -> None:
-        if self._requests is not None:
-            with suppress(OSError):  # somebody has closed it
-                self._requests.close()
-            self._requests = None
-        if self._pid and self._owner == os.getpid():
-            self.wake()
-            with suppress(ChildProcessError):
-                os.waitpid(self._pid, 0)
-        self._pid = 0
-
-    def renew_lock(self) -> None:
-        """In a fork, which may have copied it locked, while the thread that would unlock it is not there."""
-        self._lock = threading.Lock()
-
-
-_server = _Server()
-atexit.register(_server.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_server.renew_lock)
