@@ -14,7 +14,7 @@ from tools_shell._sandbox._visible import Visible, is_inside
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
 
 MADE = Bubblewrap("/usr/bin/bwrap", (0, 11, 1))
-SEEN = Visible(("/usr",), ("/work",))
+SEEN = Visible(("/usr",), ("/project",))
 MOUNTS = {
     "--tmpfs": 1,
     "--dev": 1,
@@ -29,7 +29,7 @@ MOUNTS = {
 
 def told(seen=SEEN, environment=None, *, bubblewrap=MADE, network=False, terminal=False, numbers=range(0)):
     return options(
-        bubblewrap, seen, environment or {}, "/work", network=network, terminal=terminal, numbers=numbers
+        bubblewrap, seen, environment or {}, "/project", network=network, terminal=terminal, numbers=numbers
     ).options
 
 
@@ -62,7 +62,7 @@ def test_nothing_but_what_may_be_seen_is_mounted_and_the_rest_is_closed():
     words = told(environment={"HOME": "/home/me"})
     assert sorted(mounts(words)) == sorted([
         *(("--tmpfs", path) for path in ("/tmp", "/dev/shm", "/home/me")),
-        *(("--dev", "/dev"), ("--proc", "/proc"), ("--ro-bind-try", "/usr"), ("--bind-try", "/work")),
+        *(("--dev", "/dev"), ("--proc", "/proc"), ("--ro-bind-try", "/usr"), ("--bind-try", "/project")),
     ])  # fmt: skip
     closed = [words[place + 1] for place, word in enumerate(words) if word == "--remount-ro"]
     assert closed == ["/dev", "/proc", "/"]
@@ -96,7 +96,7 @@ def test_a_home_and_temporary_folders_are_new_unless_they_are_named(readable, wr
         ("/", "/tmp"),
         ("/usr/share/nobody", "/tmp"),
         ("relative", "/tmp"),
-        ("/work/home", "/work/home"),
+        ("/project/home", "/project/home"),
         ("/home/me", "/home/me"),
     ],
 )
@@ -106,13 +106,13 @@ def test_a_home_is_a_folder_that_can_be_written(home, becomes):
 
 
 def test_folders_for_temporary_files_are_named_only_when_they_are_there():
-    words = told(environment={"TMPDIR": "/var/tmp/mine", "TEMP": "/work/t", "OTHER": "/var/tmp"})
+    words = told(environment={"TMPDIR": "/var/tmp/mine", "TEMP": "/project/t", "OTHER": "/var/tmp"})
     assert "TMPDIR" not in words
-    assert words[words.index("TEMP") + 1] == "/work/t"
+    assert words[words.index("TEMP") + 1] == "/project/t"
     assert words[words.index("OTHER") + 1] == "/var/tmp"
 
 
 def test_small_files_of_the_system_are_copied_as_far_as_there_are_descriptors():
-    seen = Visible(("/etc/group", "/etc/passwd", "/usr"), ("/work",))
+    seen = Visible(("/etc/group", "/etc/passwd", "/usr"), ("/project",))
     kinds = [kind for kind, place in mounts(told(seen, numbers=range(5, 6))) if place.startswith("/etc/")]
     assert kinds == ["--file", "--ro-bind-try"]

@@ -60,6 +60,10 @@ def test_of_an_address_its_password_is_secret():
     assert secret_variables(addresses) == {"DATABASE_URL": "s3cret/pass", "REDIS_URL": "hunter2-hunter2"}
 
 
+def test_a_letter_at_the_end_of_a_name_does_not_make_its_value_ordinary():
+    assert secret_variables({"API_KEY_S": "tok-1234567890"}) == {"API_KEY_S": "tok-1234567890"}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -68,6 +72,7 @@ def test_of_an_address_its_password_is_secret():
         ("GIT_ASKPASS", "/usr/bin/askpass"),
         ("AWS_ACCESS_KEY_ID", "AKIA0123456789"),
         ("SECRET_NAME", "production-database"),
+        ("TOKEN_VERSION", "2026-11-rc.1"),
         ("MAX_TOKENS", "1234567890"),
         ("AUTH_MODE", "development"),
         ("AUTH", "development"),
@@ -76,7 +81,7 @@ def test_of_an_address_its_password_is_secret():
         ("KEYBOARD_LAYOUT", "de-nodeadkeys"),
         ("MONKEY", "george-the-3rd"),
         ("AUTHOR", "Somebody Else"),
-        ("PWD", "/work/project"),
+        ("PWD", "/projects/one"),
         ("PATH", "/usr/bin:/bin"),
         ("COLORTERM", "truecolor"),
     ],

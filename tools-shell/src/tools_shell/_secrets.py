@@ -27,7 +27,7 @@ _ABOUT = frozenset(
     (
         *("ALGORITHM", "CLASS", "COUNT", "DIR", "DIRECTORY", "FILE", "FORMAT", "ID", "LENGTH", "METHOD"),
         *("MODE", "NAME", "PATH", "PROVIDER", "SIZE", "SOCK", "SOCKET", "TIMEOUT", "TTL", "TYPE"),
-        *("VERSION"),
+        "VERSION",
     )
 )
 _ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
