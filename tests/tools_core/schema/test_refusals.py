@@ -110,27 +110,3 @@ def test_a_trusted_schema_is_compiled_at_its_first_use() -> None:
     validator = compile_schema({"type": "int"}, trusted=True)
     with pytest.raises(KeyError):
         validator.check(1)
-
-
-@pytest.mark.parametrize(
-    ("schema", "is_open"),
-    [
-        (True, True),
-        (False, False),
-        ({}, True),
-        ({"type": "string"}, False),
-        ({"enum": [1]}, False),
-        ({"type": "object"}, True),
-        ({"type": "object", "additionalProperties": False}, False),
-        ({"type": "object", "additionalProperties": {"type": "null"}}, False),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, True),
-        ({"type": "array"}, True),
-        ({"type": "array", "items": {"type": "null"}}, False),
-        ({"anyOf": [{"type": "null"}, {"type": "array"}]}, True),
-        ({"anyOf": [{"type": "null"}, {"type": "string"}]}, False),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}, False),
-        ({"type": "array", "items": {"$ref": "#"}}, True),
-    ],
-)
-def test_open_is_what_has_a_free_form_or_recursive_part(schema: Any, is_open: bool) -> None:
-    assert compile_schema(schema).is_open is is_open

@@ -91,27 +91,3 @@ def is_recursive(schema: Schema, root: Schema) -> bool:
         return found
 
     return visit(schema)
-
-
-def is_open(schema: Schema, root: Schema, above: tuple[int, ...] = ()) -> bool:
-    """Say whether some part of `schema` is free-form or recursive; when in doubt it is."""
-    if isinstance(schema, bool):
-        return schema
-    if id(schema) in above:
-        return True
-    above = (*above, id(schema))
-    if "enum" in schema or "const" in schema:
-        return False
-    if "$ref" in schema:
-        return is_open(resolve(root, schema["$ref"]), root, above)
-    for keyword in ("anyOf", "oneOf"):
-        if keyword in schema and "type" not in schema:
-            return any(is_open(part, root, above) for part in schema[keyword])
-    types = types_of(schema)
-    parts: list[Schema] = [] if types else [True]
-    if "object" in types:
-        parts += [schema.get("additionalProperties", True), *schema.get("properties", {}).values()]
-        parts += schema.get("patternProperties", {}).values()
-    if "array" in types:
-        parts += [schema.get("items", True), *schema.get("prefixItems", ())]
-    return any(is_open(part, root, above) for part in parts)

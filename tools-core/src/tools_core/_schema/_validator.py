@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 
 from tools_core._schema._generate import generate
-from tools_core._schema._kinds import is_open
 from tools_core._schema._report import Checked
 from tools_core._schema._value import DEPTH_LIMIT, members, plain
 
@@ -87,11 +86,6 @@ class Validator:
 
     def _compiled(self, schema: Schema) -> Node:
         return self._nodes.node(schema)
-
-    @cached_property
-    def is_open(self) -> bool:
-        """Whether some part is free-form or recursive."""
-        return is_open(self._schema, self._schema)
 
     @cached_property
     def _nodes(self) -> Nodes:

@@ -1,0 +1,305 @@
+"""Recorded answers of providers, as their SDKs' models dump them, and what goes back."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import mcp_types
+import pytest
+from anthropic.types import Message
+from google.genai.types import GenerateContentResponse
+from openai.types.chat import ChatCompletion
+from openai.types.responses import Response
+
+from tools_core import Audio, File, Image, Registry, Result, ToolCall, tool
+from tools_core.formats import anthropic, gemini, mcp, openai, openai_strict, responses, responses_strict
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+DATA = base64.b64encode(PNG).decode()
+DEFINITIONS = [
+    {
+        "name": "weather.get",
+        "description": "Weather.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+        },
+    },
+    {"name": "now", "description": "The time.", "input_schema": {"type": "object", "properties": {}}},
+]
+EXPECTED = [ToolCall("call_a", "weather.get", {"city": "Oslo", "days": 2}), ToolCall("call_b", "now", {})]
+
+CHAT = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1_795_000_000,
+    "model": "gpt",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "tool_calls",
+            "logprobs": None,
+            "message": {
+                "role": "assistant",
+                "content": None,
+                "refusal": None,
+                "tool_calls": [
+                    {
+                        "id": "call_a",
+                        "type": "function",
+                        "function": {"name": "weather_get", "arguments": '{"city": "Oslo", "days": 2}'},
+                    },
+                    {"id": "call_b", "type": "function", "function": {"name": "now", "arguments": ""}},
+                ],
+            },
+        }
+    ],
+}
+RESPONSE = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1_795_000_000.0,
+    "model": "gpt",
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "output": [
+        {"id": "rs_1", "type": "reasoning", "summary": []},
+        {
+            "id": "fc_1",
+            "type": "function_call",
+            "call_id": "call_a",
+            "name": "weather_get",
+            "arguments": '{"city": "Oslo", "days": 2}',
+            "status": "completed",
+        },
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}],
+        },
+        {"id": "fc_2", "type": "function_call", "call_id": "call_b", "name": "now", "arguments": "{}"},
+    ],
+}
+MESSAGE = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "stop_reason": "tool_use",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+    "content": [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "text", "text": "Let me see."},
+        {"type": "tool_use", "id": "call_a", "name": "weather_get", "input": {"city": "Oslo", "days": 2}},
+        {"type": "tool_use", "id": "call_b", "name": "now", "input": {}},
+    ],
+}
+CONTENT = {
+    "candidates": [
+        {
+            "finishReason": "STOP",
+            "content": {
+                "role": "model",
+                "parts": [
+                    {"text": "Let me see."},
+                    {
+                        "functionCall": {"id": "call_a", "name": "weather.get", "args": {"city": "Oslo", "days": 2}},
+                        "thoughtSignature": "c2ln",
+                    },
+                    {"functionCall": {"id": "call_b", "name": "now"}},
+                ],
+            },
+        }
+    ]
+}
+
+
+def dumps_of(kind, raw):
+    """The ways in which people hand over a response: as it came, and as the SDK's model dumps it."""
+    made = kind.model_validate(raw)
+    yield raw
+    yield made.model_dump()
+    yield made.model_dump(mode="json", exclude_none=True)
+    yield made.model_dump(by_alias=True)
+
+
+def test_a_chat_completion_its_message_and_its_calls_are_read():
+    for dumped in dumps_of(ChatCompletion, CHAT):
+        message = dumped["choices"][0]["message"]
+        for response in (dumped, message, message["tool_calls"]):
+            calls = openai.calls(response, DEFINITIONS)
+            assert [(call.id, call.name, call.arguments) for call in calls] == [
+                (call.id, call.name, call.arguments) for call in EXPECTED
+            ]
+            assert calls[0].raw == '{"city": "Oslo", "days": 2}'
+
+
+def test_a_response_and_its_items_are_read():
+    for dumped in dumps_of(Response, RESPONSE):
+        for response in (dumped, dumped["output"]):
+            calls = responses.calls(response, DEFINITIONS)
+            assert [(call.id, call.name, call.arguments) for call in calls] == [
+                (call.id, call.name, call.arguments) for call in EXPECTED
+            ]
+
+
+def test_a_message_of_anthropic_and_its_blocks_are_read():
+    for dumped in dumps_of(Message, MESSAGE):
+        for response in (dumped, dumped["content"]):
+            assert anthropic.calls(response, DEFINITIONS) == EXPECTED
+
+
+def test_a_response_of_gemini_its_content_and_its_parts_are_read():
+    for dumped in dumps_of(GenerateContentResponse, CONTENT):
+        content = dumped["candidates"][0]["content"]
+        for response in (dumped, content, content["parts"]):
+            calls = gemini.calls(response, DEFINITIONS)
+            assert [(call.id, call.name, call.arguments) for call in calls] == [
+                (call.id, call.name, call.arguments) for call in EXPECTED
+            ]
+
+
+def test_requests_of_mcp_and_their_parameters_are_read():
+    request = {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "tools/call",
+        "params": {"name": "weather.get", "arguments": {"city": "Oslo"}},
+    }
+    assert mcp.calls(request, DEFINITIONS) == [ToolCall("7", "weather.get", {"city": "Oslo"})]
+    params = mcp_types.CallToolRequestParams(name="now").model_dump(by_alias=True)
+    assert mcp.calls(params, DEFINITIONS) == [ToolCall(None, "now", None)]
+
+
+@pytest.mark.parametrize("format_", [openai_strict, responses_strict], ids=lambda each: each.name)
+def test_strict_calls_lose_the_null_that_stands_for_absence(format_):
+    raw = json.loads(
+        json.dumps(CHAT if format_ is openai_strict else RESPONSE).replace('\\"days\\": 2', '\\"days\\": null')
+    )
+    assert format_.calls(raw, DEFINITIONS)[0].arguments == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("format_", "response"),
+    [
+        (openai, {"role": "assistant", "content": "Hello.", "tool_calls": None}),
+        (openai, {"role": "assistant", "content": "Hello."}),
+        (responses, {"output": []}),
+        (anthropic, {"content": "Hello."}),
+        (gemini, {"candidates": [{"content": {"parts": None, "role": "model"}}]}),
+        (gemini, {"candidates": [{"content": None, "finish_reason": "SAFETY"}]}),
+        (gemini, {"candidates": None}),
+    ],
+)
+def test_a_response_without_calls_has_none(format_, response):
+    assert format_.calls(response, DEFINITIONS) == []
+
+
+def test_a_round_through_a_registry_and_back():
+    registry = Registry()
+
+    @registry.register
+    @tool
+    def weather(city: str, days: int = 1) -> dict[str, object]:
+        """Weather."""
+        return {"city": city, "days": days}
+
+    message = {
+        "tool_calls": [
+            {
+                "id": "a",
+                "type": "function",
+                "function": {"name": "weather", "arguments": '{"city":"Oslo","days":null}'},
+            },
+            {"id": "b", "type": "function", "function": {"name": "weather", "arguments": '{"city":'}},
+            {"id": "c", "type": "function", "function": {"name": "wether", "arguments": "{}"}},
+        ]
+    }
+    calls = openai_strict.calls(message, registry.definitions())
+    written = openai_strict.results([(call, registry.call(call)) for call in calls], registry.definitions())
+    assert [each["tool_call_id"] for each in written] == ["a", "b", "c"]
+    assert written[0]["content"] == '{"city":"Oslo","days":1}'
+    assert written[1]["content"].startswith("Error: invalid JSON in arguments")
+    assert written[2]["content"].startswith("Error: no tool")
+
+
+# What results carry
+
+CALL = ToolCall("call_a", "weather.get", {})
+OTHER = ToolCall("call_b", "now", {})
+MIXED = Result.ok(["A map:", Image(PNG, name="map.png"), File(b"\xff\x00", name="raw.bin")])
+
+
+def test_chat_has_a_message_for_each_call_and_pictures_in_one_message_after_them():
+    written = openai.results([(CALL, MIXED), (OTHER, Result.ok(Image(PNG)))], DEFINITIONS)
+    assert [message["role"] for message in written] == ["tool", "tool", "user"]
+    assert written[0]["content"] == (
+        "A map:\n[image 1, in the message that follows]\n"
+        "[file raw.bin, application/octet-stream, 2 bytes: this model cannot be shown it]"
+    )
+    texts = [part["text"] for part in written[2]["content"] if part["type"] == "text"]
+    assert texts == ["image 1, from weather_get (call_a):", "image 2, from now (call_b):"]
+    urls = [part["image_url"]["url"] for part in written[2]["content"] if part["type"] == "image_url"]
+    assert urls == [f"data:image/png;base64,{DATA}"] * 2
+
+
+def test_errors_are_text_for_openai_and_flags_elsewhere():
+    error = [(CALL, Result.error("no such city"))]
+    assert openai.results(error) == [{"role": "tool", "tool_call_id": "call_a", "content": "Error: no such city"}]
+    assert responses.results(error) == [
+        {"type": "function_call_output", "call_id": "call_a", "output": "Error: no such city"}
+    ]
+    [message] = anthropic.results(error)
+    assert message["content"] == [
+        {"type": "tool_result", "tool_use_id": "call_a", "content": "no such city", "is_error": True}
+    ]
+    [content] = gemini.results(error)
+    assert content["parts"][0]["functionResponse"]["response"] == {"error": "no such city"}
+    [result] = mcp.results(error)
+    assert result == {"content": [{"type": "text", "text": "no such city"}], "isError": True}
+
+
+def test_anthropic_has_one_message_with_every_result():
+    [message] = anthropic.results([(CALL, MIXED), (OTHER, Result.ok(File(b"%PDF-1", name="r.pdf")))])
+    assert [block["tool_use_id"] for block in message["content"]] == ["call_a", "call_b"]
+    kinds = [part["type"] for part in message["content"][0]["content"]]
+    assert kinds == ["text", "image", "text"]
+    assert message["content"][1]["content"][0]["type"] == "document"
+
+
+def test_responses_carry_pictures_and_documents_in_the_output():
+    [item] = responses.results([(CALL, Result.ok([Image(PNG), File(b"%PDF-1"), Audio(b"fLaC"), "text"]))])
+    assert [part["type"] for part in item["output"]] == ["input_image", "input_file", "input_text", "input_text"]
+    assert "audio/flac" in item["output"][2]["text"]
+
+
+def test_gemini_has_one_content_with_data_and_parts():
+    written = gemini.results([(CALL, Result.ok({"degrees": 2})), (OTHER, MIXED)], DEFINITIONS)
+    [first, second] = [part["functionResponse"] for part in written[0]["parts"]]
+    assert first == {"id": "call_a", "name": "weather.get", "response": {"output": {"degrees": 2}}}
+    assert second["response"]["output"].startswith("A map:\n[file raw.bin")
+    assert second["parts"] == [{"inlineData": {"mimeType": "image/png", "data": DATA, "displayName": "map.png"}}]
+
+
+def test_mcp_has_text_and_structured_content_and_says_that_a_call_halted():
+    written = mcp.results([(CALL, Result.halt({"degrees": 2})), (OTHER, MIXED), (OTHER, Result.ok([1]))])
+    assert written[0] == {
+        "content": [{"type": "text", "text": '{"degrees":2}'}],
+        "isError": False,
+        "structuredContent": {"degrees": 2},
+        "_meta": {"ask-tools/halted": True},
+    }
+    assert [part["type"] for part in written[1]["content"]] == ["text", "image", "resource"]
+    assert "structuredContent" not in written[2]
+
+
+def test_a_file_of_text_is_read_out_where_files_cannot_go():
+    result = Result.ok(File(b"a,b\n1,2\n", "text/csv", name="t.csv"))
+    assert openai.results([(CALL, result)])[0]["content"] == "[file t.csv, text/csv]\na,b\n1,2\n"
+    assert mcp.results([(CALL, result)])[0]["content"][0]["resource"]["text"] == "a,b\n1,2\n"

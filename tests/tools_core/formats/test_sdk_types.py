@@ -1,0 +1,136 @@
+"""The request types of the providers' own SDKs judge what the formats write."""
+
+from __future__ import annotations
+
+import mcp_types
+import pytest
+from anthropic.types import MessageParam, ToolParam
+from google.genai import types as gemini_types
+from openai.types.chat import ChatCompletionToolMessageParam, ChatCompletionToolParam, ChatCompletionUserMessageParam
+from openai.types.responses import FunctionToolParam
+from openai.types.responses.response_input_item_param import FunctionCallOutput
+from pydantic import TypeAdapter
+
+from tools_core import Audio, File, Image, Result, ToolCall
+from tools_core.formats import FORMATS, gemini
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+DEFINITION_TYPES = {
+    "openai": ChatCompletionToolParam,
+    "openai-strict": ChatCompletionToolParam,
+    "responses": FunctionToolParam,
+    "responses-strict": FunctionToolParam,
+    "anthropic": ToolParam,
+    "gemini": gemini_types.FunctionDeclaration,
+    "mcp": mcp_types.Tool,
+}
+CHAT_MESSAGES = {"tool": ChatCompletionToolMessageParam, "user": ChatCompletionUserMessageParam}
+RESULT_TYPES = {
+    "responses": FunctionCallOutput,
+    "responses-strict": FunctionCallOutput,
+    "anthropic": MessageParam,
+    "gemini": gemini_types.Content,
+    "mcp": mcp_types.CallToolResult,
+}
+RESULTS = {
+    "text": Result.ok("sunny"),
+    "empty": Result.ok(""),
+    "nothing": Result.ok(None),
+    "data": Result.ok({"degrees": 21, "at": [1, 2.5, None]}),
+    "list": Result.ok([1, 2]),
+    "number": Result.ok(7),
+    "json": Result.json("a string"),
+    "other words": Result.ok({"degrees": 21}, content="21 degrees"),
+    "error": Result.error("no such city; did you mean Oslo?", type="not_found"),
+    "error of no words": Result.error("", type="unavailable"),
+    "halt": Result.halt("done"),
+    "halted error": Result.halt(Result.error("stop here")),
+    "image": Result.ok(Image(PNG)),
+    "odd image": Result.ok(Image(b"II*\0", "image/tiff")),
+    "audio": Result.ok(Audio(b"RIFF\0\0\0\0WAVE", name="a.wav")),
+    "odd audio": Result.ok(Audio(b"fLaC")),
+    "pdf": Result.ok(File(b"%PDF-1.7", name="r.pdf")),
+    "text file": Result.ok(File("häuser".encode(), "text/plain", name="h ö.txt")),
+    "empty text file": Result.ok(File(b"", "text/plain")),
+    "bytes": Result.ok(File(b"\xff\x00")),
+    "mixed": Result.ok(["before", Image(PNG), "", File(b"\xff\x00"), "after", Image(PNG)]),
+}
+
+
+def accepted(kind, values):
+    """Whether the SDK's type takes each value, and knows every key of it."""
+    adapter = TypeAdapter(kind)
+    for value in values:
+        known = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True, exclude_unset=True)
+        assert known == value
+    return True
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "gemini"])
+def test_every_real_definition_is_of_the_sdk_s_type(name, real_definitions):
+    for definitions in real_definitions:
+        written = FORMATS[name].definitions(definitions)
+        assert len(written) == len(definitions)
+        assert accepted(DEFINITION_TYPES[name], written)
+
+
+def test_every_real_definition_is_of_gemini_s_type(real_definitions):
+    for definitions in real_definitions:
+        for written in gemini.definitions(definitions):
+            known = gemini_types.FunctionDeclaration.model_validate(written)
+            dumped = known.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            assert unbounded(dumped) == unbounded(written)
+    [tool] = gemini.tools(real_definitions[0])
+    assert len(gemini_types.Tool.model_validate(tool).function_declarations) == len(real_definitions[0])
+
+
+def unbounded(value):
+    """Numbers as floats: the SDK makes floats of limits."""
+    if isinstance(value, dict):
+        return {key: unbounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [unbounded(item) for item in value]
+    return float(value) if type(value) is int else value
+
+
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_kind_of_result_is_of_the_sdk_s_type(name, result):
+    calls = [ToolCall("call_1", "weather.get", {}), ToolCall("call_2", "other", {})]
+    written = FORMATS[name].results([(calls[0], result), (calls[1], Result.ok("x"))])
+    if name == "gemini":
+        for content in written:
+            known = gemini_types.Content.model_validate(content)
+            assert [part.function_response.name for part in known.parts] == ["weather.get", "other"]
+    elif name.startswith("openai"):
+        for message in written:
+            assert accepted(CHAT_MESSAGES[message["role"]], [message])
+    else:
+        assert accepted(RESULT_TYPES[name], written)
+
+
+def test_annotations_and_output_schemas_reach_mcp():
+    definition = {
+        "name": "t",
+        "description": "T.",
+        "input_schema": {"type": "object", "properties": {}},
+        "output_schema": {"type": "object", "properties": {"n": {"type": "integer"}}},
+        "annotations": {"read_only": True, "destructive": False, "idempotent": True, "open_world": False},
+    }
+    [written] = FORMATS["mcp"].definitions([definition])
+    assert accepted(mcp_types.Tool, [written])
+    tool = mcp_types.Tool.model_validate(written)
+    hints = tool.annotations
+    assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
+        True,
+        False,
+        True,
+        False,
+    )
+    assert tool.output_schema == definition["output_schema"]
+
+
+def test_an_output_schema_that_is_no_object_s_stays_out_of_mcp():
+    definition = {"name": "t", "input_schema": {"type": "object"}, "output_schema": {"type": "string"}}
+    [written] = FORMATS["mcp"].definitions([definition])
+    assert "outputSchema" not in written
