@@ -223,3 +223,38 @@ print(T().tools[0].call())
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "went\nclosed\n"
     )
+
+
+TYPED = """
+from tools_core import Tool, Toolset, tool
+
+
+class Notes(Toolset):
+    @tool(read_only=True)
+    def read(self, limit: int = 10) -> list[str]:
+        return []
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+notes = Notes()
+read: list[str] = notes.read(limit=3)
+doubled: int = tool(double)(4)
+any_tool: Tool = tool(double)
+"""
+MISTYPED = {
+    "notes.read('three')": "arg-type",
+    "tool(double)('four')": "arg-type",
+    "notes.read(most=3)": "call-arg",
+}
+
+
+@pytest.mark.slow
+def test_tools_are_typed_as_the_functions_and_methods_that_they_are(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(TYPED + "\n".join(MISTYPED))
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", module]
+    told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()[:-1]
+    assert [line.rpartition("[")[2] for line in told if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]

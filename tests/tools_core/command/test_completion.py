@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+from tools_core._command._subcommands import BUILT_IN
+from tools_core.formats import FORMATS
+
 GET = """
     from tools_core import tool
 
@@ -34,9 +37,8 @@ def complete(ask_tools):
 
 def test_commands_are_completed_those_of_other_packages_included(complete, site):
     site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
-    everything = ["list", "show", "call", "new", "doctor", "completion", "serve"]
-    assert complete("") == complete() == everything
-    assert complete("s") == ["show", "serve"]
+    assert complete("") == complete() == [*BUILT_IN, "serve"]
+    assert complete("s") == ["show", "schema", "serve"]
     assert complete("help", "d") == ["doctor"]
     assert complete("completion", "") == ["bash", "zsh", "fish"]
     assert site.imported == []
@@ -47,6 +49,21 @@ def test_tool_names_are_completed_without_importing_any(complete, site):
     assert complete("call", "r") == complete("show", "r") == complete("list", "r") == ["radar", "rain"]
     assert complete("call", "--json", "r") == complete("call", "--timeout", "5", "r") == ["radar", "rain"]
     assert complete("call", "tools-weather:ra") == ["tools-weather:radar", "tools-weather:rain"]
+    assert site.imported == []
+
+
+def test_options_with_choices_are_completed_with_them_and_described(ask_tools, complete, site):
+    site.install_weather()
+    site.install("tools-a", {"get": "get"}, GET)
+    assert complete("schema", "rain", "--for", "") == complete("check", "--for", "") == list(FORMATS)
+    assert complete("check", "--for", "resp") == ["responses", "responses-strict"]
+    assert complete("call", "rain", "--progress", "") == ["bar", "plain", "none"]
+    assert complete("list", "--package", "") == ["tools-a", "tools-weather"]
+    assert complete("schema", "--for", "gemini", "ra") == complete("check", "x", "ra") == ["radar", "rain"]
+    assert complete("lock", "--") == complete("verify", "--") == ["--file", "--json"]
+    assert complete("lock", "") == complete("verify", "--file", "") == complete("call", "rain", "--save", "") == []
+    described = ask_tools("__complete", "--", "call", "--dry").out
+    assert described == "--dry-run\tshow what would be passed to the tool, and run nothing\n"
     assert site.imported == []
 
 
@@ -98,7 +115,7 @@ def test_members_items_and_booleans_are_completed(complete, site):
 
 def test_options_are_completed_and_their_values_left_to_the_shell(complete, site):
     site.install_weather()
-    assert complete("list", "--") == ["--json"]
+    assert complete("list", "--") == ["--package", "--read-only", "--tag", "--details", "--json"]
     assert {"--args", "--workspace", "--timeout", "--strict"} <= set(complete("call", "rain", "--"))
     assert complete("call", "rain", "--args", "") == []
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent
+
 import pytest
 
 import tools_core
@@ -66,6 +68,80 @@ def test_a_package_that_hangs_when_it_is_imported_holds_up_nothing_else(ask_tool
     (problem,) = report.json["problems"]
     assert (report.code, problem["distribution"]) == (1, "tools-bad")
     assert ask_tools("call", "get", ASK_TOOLS_LOAD_TIMEOUT="0.2").out == "tools_good\n"
+
+
+DIAGNOSING = '''
+    from tools_core import Tool, ToolError
+
+
+    class Base(Tool, abstract=True):
+        def diagnose(self):
+            return {"isolation": "none", "programs": {"rg": "/usr/bin/rg", "bwrap": None}, "for_all": ["a", 1]}
+
+
+    class One(Base):
+        """One."""
+
+        def execute(self) -> None: ...
+
+
+    class Two(Base):
+        """Two."""
+
+        def execute(self) -> None: ...
+
+        def diagnose(self):
+            return {**super().diagnose(), "isolation": "landlock"}
+
+
+    class Lame(Tool):
+        """Lame."""
+
+        def execute(self) -> None: ...
+
+        def diagnose(self):
+            raise ToolError("nothing to run it with; install something", "unavailable")
+
+
+    class Broken(Tool):
+        """Broken."""
+
+        def execute(self) -> None: ...
+
+        def diagnose(self):
+            return {}["key"]
+'''
+
+
+def test_what_tools_say_of_the_machine_is_shown_once_for_each_package(ask_tools, site):
+    site.install("tools-a", {"one": "One", "two": "Two"}, DIAGNOSING)
+    report = ask_tools("doctor", "--json")
+    (package,) = report.json["distributions"]
+    programs = {"rg": "/usr/bin/rg", "bwrap": None}
+    facts = {"isolation": "none", "programs": programs, "for_all": ["a", 1], "two isolation": "landlock"}
+    assert (report.code, package["facts"]) == (0, facts)
+    lines = ask_tools("doctor").out.splitlines()
+    for line in ("  isolation: none", "  programs: rg /usr/bin/rg, bwrap none", "  for all: a, 1"):
+        assert line in lines
+
+
+def test_what_keeps_a_tool_from_working_is_a_problem_and_its_failure_to_tell_as_well(ask_tools, site):
+    site.install("tools-a", {"lame": "Lame", "broken": "Broken", "one": "One"}, DIAGNOSING)
+    report = ask_tools("doctor", "--json")
+    problems = {problem["name"]: problem["error"] for problem in report.json["problems"]}
+    assert report.code == 1
+    assert problems == {"lame": "nothing to run it with; install something", "broken": "KeyError: 'key'"}
+    assert report.json["distributions"][0]["facts"]["isolation"] == "none"
+
+
+def test_the_time_that_each_package_takes_is_its_own(ask_tools, site):
+    site.install("tools-a", {"get": "get"}, GOOD)
+    site.install("tools-slow", {"slow": "get"}, "import threading; threading.Event().wait(0.5)\n" + dedent(GOOD))
+    report = ask_tools("doctor", "--json").json
+    times = {each["distribution"]: each["milliseconds"] for each in report["distributions"]}
+    assert times["tools-slow"] >= 500
+    assert times["tools-a"] < times["tools-slow"]
+    assert [line for line in ask_tools("doctor").out.splitlines() if line.startswith("  loaded in ")]
 
 
 def test_a_shadowed_name_is_a_problem_that_names_both(ask_tools, site):

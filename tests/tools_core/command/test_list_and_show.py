@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+
+import pytest
 
 GET = """
     from tools_core import tool
@@ -36,7 +39,19 @@ def test_list_loads_neither_the_contract_nor_what_is_slow_to_import(environment,
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert {"tools_core", "tools_core._registry"} <= loaded
-    slow = {"argparse", "asyncio", "dataclasses", "importlib.metadata", "inspect", "json", "pathlib", "shutil"}
+    slow = {
+        "tools_core._lock",
+        "tools_core.formats",
+        "hashlib",
+        "argparse",
+        "asyncio",
+        "dataclasses",
+        "importlib.metadata",
+        "inspect",
+        "json",
+        "pathlib",
+        "shutil",
+    }
     assert not loaded & {*slow, "tools_core._tool", "tools_core._run", "tools_core._schema"}
 
 
@@ -67,6 +82,86 @@ def test_list_takes_patterns_for_names_and_distributions(ask_tools, site):
     nothing = ask_tools("list", "nothing")
     assert (nothing.code, nothing.out) == (0, "")
     assert nothing.err == "none of the 12 tools matches nothing\n"
+
+
+TAGGED = '''
+    from tools_core import Toolset, tool
+
+
+    @tool(read_only=True, tags=["sea"])
+    def tides(city: str, days: int = 1) -> str:
+        """Tell the tides.
+
+        More.
+        """
+        return ""
+
+
+    @tool(destructive=True, requires_approval=True, tags=["sea", "risky"])
+    def drain() -> str:
+        """Drain the sea."""
+        return ""
+
+
+    class Boats(Toolset):
+        """Boats."""
+
+        @tool(read_only=False)
+        def sail(self, to: str) -> str:
+            """Sail somewhere."""
+            return to
+'''
+
+
+@pytest.fixture
+def sea(site):
+    site.install_weather()
+    site.install("tools-sea", {"tides": "tides", "drain": "drain", "boats": "Boats"}, TAGGED)
+
+
+def listed(ask_tools, *words):
+    return [tool["name"] for tool in ask_tools("list", "--json", *words).json]
+
+
+def test_list_of_a_package_needs_no_import(ask_tools, site, sea):
+    assert listed(ask_tools, "--package", "Tools_Sea") == ["boats", "drain", "tides"]
+    assert listed(ask_tools, "--package", "tools-sea", "ti*") == ["tides"]
+    assert site.imported == []
+
+
+def test_list_filters_by_what_only_the_tools_can_say(ask_tools, site, sea):
+    assert listed(ask_tools, "--read-only") == ["tides", "forecast"]
+    assert listed(ask_tools, "--tag", "sea", "--tag", "other") == ["drain", "tides"]
+    assert listed(ask_tools, "--tag", "sea", "--read-only") == ["tides"]
+    nothing = ask_tools("list", "--tag", "none")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert nothing.err.startswith("none of the ")
+
+
+def test_details_show_effect_cost_and_parameters_of_every_tool_of_a_package_and_import_no_other(ask_tools, site, sea):
+    ended = ask_tools("list", "--details", "--package", "tools-sea")
+    rows = [line.split() for line in ended.out.splitlines()]
+    assert rows[0] == ["TOOL", "EFFECT", "~TOKENS", "PARAMETERS", "FROM", "SUMMARY"]
+    shown = {row[0]: " ".join(row[1:]) for row in rows[1:]}
+    assert list(shown) == ["boats_sail", "drain", "tides"]
+    assert shown["drain"].startswith("destructive, asks ")
+    assert shown["tides"].startswith("read-only ")
+    assert shown["tides"].endswith(" city [days] tools-sea 1.0 Tell the tides.")
+    assert shown["boats_sail"].startswith("writes ")
+    assert site.imported == ["tools_sea"]
+    (row,) = ask_tools("list", "--details", "--json", "tides").json
+    definition = ask_tools("show", "tides", "--json").json
+    sent = {key: definition[key] for key in ("name", "description", "input_schema")}
+    assert row["tokens"] == -(-len(json.dumps(sent, separators=(",", ":"))) // 4)
+    assert (row["effect"], row["tags"], row["summary"]) == ("read-only", ["sea"], "Tell the tides.")
+
+
+def test_details_leave_out_what_does_not_load_and_say_so(ask_tools, site, sea):
+    site.install("tools-bad", {"bad": "get"}, "import not_there")
+    ended = ask_tools("list", "--details")
+    assert ended.code == 0
+    assert "bad" not in ended.out
+    assert ended.err == "1 problem found; details: ask-tools doctor\n"
 
 
 def test_list_understands_its_options_wherever_they_stand(ask_tools, site):

@@ -21,6 +21,22 @@ def test_on_a_terminal_what_a_tool_returns_cannot_act(on_terminal, site):
     assert (ended, shown.rstrip("\r\n").expandtabs()) == (0, SHOWN.expandtabs())
 
 
+def test_on_a_terminal_an_error_cannot_act_either(on_terminal, site):
+    source = """
+        from tools_core import ToolError, tool
+
+
+        @tool
+        def refuse() -> str:
+            raise ToolError("\\x1b[2Jno")
+    """
+    site.install("tools-a", {"refuse": "refuse"}, source)
+    ended, shown = on_terminal("call", "refuse")
+    assert ended == 1
+    assert r"error: \x1b[2Jno" in shown
+    assert "\x1b" not in shown
+
+
 def test_into_a_pipe_it_goes_as_it_is(ask_tools, site):
     site.install_weather()
     assert ask_tools("call", "evil").out == EVIL.replace("\r", "\n")  # as this end reads it
@@ -55,9 +71,17 @@ def test_a_foreign_summary_or_description_cannot_act_on_a_terminal_either(on_ter
     site.install("tools-a", {"get": "get"}, source)
     metadata = site.folder / "tools_a-1.0.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text().replace("What", "W\x1b[2Jhat"))
-    for words in (["list"], ["show", "get"], ["doctor"], []):
+    for words in (
+        ["list"], ["list", "--details"], ["show", "get"], ["doctor"], [], ["schema", "get"], ["check"], ["lock"],
+        ["call", "get", "x=1", "--dry-run"],
+    ):  # fmt: skip
         _, shown = on_terminal(*words)
         assert "\x1b" not in shown
+    module = site.folder / "tools_a.py"
+    module.write_text(module.read_text().replace("De\\x1b", "de\\x1b\\x1b"))
+    _, shown = on_terminal("verify")
+    assert r"\u001b" in shown
+    assert "\x1b" not in shown
 
 
 def test_a_table_keeps_to_the_width_of_the_terminal(on_terminal, site, environment):

@@ -389,7 +389,7 @@ def test_a_name_of_two_distributions_is_never_resolved_silently(site, discovered
     assert [each["name"] for each in registry.definitions()] == list(registry)
     climate, weather = problems_of(registry)
     assert "get (tools-climate 2.0): `get` is also the name of tools-weather 1.0 (tools_weather:Get)" in climate
-    assert "use `tools-weather:get`, or block one with ASK_TOOLS_DENY" in weather
+    assert "use `tools-weather:get`, or bar it with ASK_TOOLS_DENY=tools-weather:get, or pip uninstall" in weather
 
 
 @pytest.mark.parametrize("name", ["tools-weather:get", "tools_weather:get", "Tools.Weather:get"])

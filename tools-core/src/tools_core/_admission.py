@@ -1,4 +1,4 @@
-"""Which discovered tools are let in: allow and deny lists, and names that only look like others."""
+"""Which discovered tools are let in: allow and deny lists, the lock, and names that only look like others."""
 
 from __future__ import annotations
 
@@ -11,31 +11,46 @@ from tools_core._plugin import LoadProblem
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tools_core._entry_points import EntryPoint
+    from tools_core._lock import Lock
 
 _legal_name = re.compile(NAME_PATTERN).fullmatch
 _legal_distribution = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?").fullmatch
 
 
 class Admission:
-    """An allow and a deny list; without an allow list everything is allowed, and what is denied stays so.
+    """An allow and a deny list, and a lock; without an allow list everything is allowed, and what is denied stays so.
 
     The environment variables stand in for the arguments: a set but empty `ASK_TOOLS_ALLOW` allows nothing.
     """
 
-    __slots__ = ("_allowed", "_denied")
+    __slots__ = ("_allowed", "_denied", "_lock")
 
-    def __init__(self, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None, lock: Lock | None = None
+    ) -> None:
         self._allowed = _patterns(allow, "ASK_TOOLS_ALLOW")
         self._denied = _patterns(deny, "ASK_TOOLS_DENY") or ()
+        self._lock = lock
 
     def refuses(self, point: EntryPoint) -> bool:
         """Whether the entry point is not to be imported."""
+        if self._lock is not None and not self._lock.hashes(point):
+            return True
         if self._allowed is not None and not _matches(point.distribution, point.name, self._allowed):
             return True
         return self.denies(point.distribution, point.name)
+
+    @property
+    def words(self) -> str:
+        """Who keeps out, in words: `an allow or deny list blocks`."""
+        return "an allow or deny list blocks" if self._lock is None else "an allow or deny list, or the lock, blocks"
+
+    def locked(self, point: EntryPoint) -> Mapping[str, str] | None:
+        """The hashes that its tools must have, by name; None without a lock."""
+        return None if self._lock is None else self._lock.hashes(point)
 
     def denies(self, distribution: str, name: str) -> bool:
         """Whether the deny list has a tool, maybe one that only the loaded toolset showed."""

@@ -37,10 +37,12 @@ class Catalog:
                 self.blocked[name] = None
                 continue
             self.blocked.pop(name, None)
-            if known is not None and not known.is_broken and known.point.is_same(point):
+            locked = admission.locked(point)
+            is_same = known is not None and known.point.is_same(point) and known.locked == locked
+            if known is not None and is_same and not known.is_broken:
                 self.plugins[name] = known
                 continue
-            self.plugins[name] = Plugin(point)
+            self.plugins[name] = Plugin(point, locked)
             if known is None or not known.is_broken:
                 new.append(self.plugins[name])
         self._index()
@@ -80,13 +82,13 @@ class Catalog:
         return [p for p in plugins if not distribution or p.point.distribution == normalize(distribution)]
 
     def hold(self, plugin: Plugin) -> None:
-        """Make the tools of a loaded toolset known by name, except those that are denied."""
+        """Make the tools of a loaded toolset known by name, except those that are denied, or that no lock names."""
         distribution = plugin.point.distribution
         is_current = self.plugins.get(plugin.point.qualified) is plugin
         if plugin.tools is None or not plugin.is_toolset or not is_current:
             return
         denied = {name for name in plugin.tools if self._admission.denies(distribution, name)}
-        self.blocked.update((f"{distribution}:{name}", None) for name in sorted(denied))
+        self.blocked.update((f"{distribution}:{name}", None) for name in sorted({*denied, *plugin.unlocked}))
         plugin.tools = {name: tool for name, tool in plugin.tools.items() if name not in denied}
         plugin.is_indexed = True
         for name in plugin.tools:
@@ -120,8 +122,16 @@ class Catalog:
         if not all_others:
             return []
         error = f"`{name}` is also the name of {' and '.join(all_others)}"
-        fix = f"use `{point.distribution}:{name}`, or block one with ASK_TOOLS_DENY"
+        qualified = f"{point.distribution}:{name}"
+        fix = f"use `{qualified}`, or bar it with ASK_TOOLS_DENY={qualified}, or pip uninstall {point.distribution}"
         return [LoadProblem.of(point, error, fix, name)]
+
+    def refusal(self, name: str) -> LoadProblem | None:
+        """Why a tool that a loaded toolset has is not what was locked."""
+        distribution, _, bare = name.rpartition(":")
+        plugins = self.plugins.values()
+        owners = (p for p in plugins if not distribution or p.point.distribution == normalize(distribution))
+        return next((plugin.refused[bare] for plugin in owners if bare in plugin.refused), None)
 
     def unknown(self, name: str) -> UnknownToolError | None:
         """Why a name has no tool, where that is not simply that nobody has it."""
@@ -131,7 +141,7 @@ class Catalog:
             return UnknownToolError(name, f"`{name}` is a toolset; its tools are {listing(tools)}", tools)
         blocked = [each for each in self.blocked if name in (each, each.partition(":")[2])]
         if blocked:
-            error = f"no tool {show(name)}: an allow or deny list blocks {listing(blocked)}"
+            error = f"no tool {show(name)}: {self._admission.words} {listing(blocked)}"
             return UnknownToolError(name, error)
         for plugin in self.toolsets_for(name):
             if plugin.tools is None:

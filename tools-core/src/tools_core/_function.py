@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._errors import DefinitionError
 from tools_core._frozen import FrozenList
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from tools_core._spec import Spec
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 class Options(TypedDict, total=False):
@@ -75,6 +77,17 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.__wrapped__(*args, **kwargs)
+
+    if TYPE_CHECKING:  # a method of a Toolset is in truth a ToolMethod, which type checkers cannot tell from its `self`
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(
+            self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
+        ) -> Callable[Q, R]: ...
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """On an instance the method, bound as ever."""
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"

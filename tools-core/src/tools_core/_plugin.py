@@ -13,6 +13,7 @@ from tools_core._problem import clip
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from tools_core._entry_points import EntryPoint
@@ -50,11 +51,15 @@ class LoadProblem:
 class Plugin:
     """An entry point and the state of its loading, which is its own: a plugin that hangs holds up no other.
 
-    After `load`, `tools` are its tools by name, or None with the reason in `problems()`.
+    After `load`, `tools` are its tools by name, or None with the reason in `problems()`. With a lock, `locked` are the
+    hashes that they must have: what differs is `refused`, what the lock does not name is left out as `unlocked`.
     """
 
-    def __init__(self, point: EntryPoint) -> None:
+    def __init__(self, point: EntryPoint, locked: Mapping[str, str] | None = None) -> None:
         self.point = point
+        self.locked = locked
+        self.refused: dict[str, LoadProblem] = {}
+        self.unlocked: list[str] = []
         self.tools: dict[str, Tool] | None = None
         self.is_toolset = False
         self.is_indexed = False  # the registry knows the toolset's tools by name
@@ -102,7 +107,7 @@ class Plugin:
         if failure is None and self.tools is None and self._remaining() == 0:
             error = f"did not load within {self._limit:g} s"
             failure = LoadProblem.of(self.point, error, self._update_or_remove())
-        return [failure, *self._notes] if failure else list(self._notes)
+        return [*([failure] if failure else ()), *self.refused.values(), *self._notes]
 
     def unavailable(self) -> ToolError:
         """The error for whoever wanted a tool of a plugin that did not load."""
@@ -141,7 +146,7 @@ class Plugin:
             self._loader = 0
             done.set()
 
-    def _read_tools(self) -> dict[str, Tool]:
+    def _read_tools(self) -> dict[str, Tool] | None:
         from tools_core._as_tools import as_tools  # a name can be listed without the contract being loaded
         from tools_core._toolset import Toolset
 
@@ -153,13 +158,34 @@ class Plugin:
         self.is_toolset = issubclass(value if isinstance(value, type) else type(value), Toolset)
         if self.is_toolset:
             self._check_prefix([tool.name for tool in tools])
-            return {tool.name: tool for tool in tools}
+            return self._as_locked({tool.name: tool for tool in tools})
         (tool,) = tools
-        if tool.name == point.name:
-            return {point.name: tool}
-        error = f"the entry point is named `{point.name}` but its tool `{tool.name}`; the former is used"
-        self._note(error, "give both one name in")
-        return {point.name: tool.renamed(point.name)}
+        if tool.name != point.name:
+            error = f"the entry point is named `{point.name}` but its tool `{tool.name}`; the former is used"
+            self._note(error, "give both one name in")
+            tool = tool.renamed(point.name)
+        kept = self._as_locked({point.name: tool})
+        if kept:
+            return kept
+        self._failure = self.refused.pop(point.name, None) or self._drifted(point.name)
+        return None
+
+    def _as_locked(self, tools: dict[str, Tool]) -> dict[str, Tool]:
+        """Those that are what the lock says they are."""
+        if self.locked is None:
+            return tools
+        from tools_core._lock import hash_of, locked_definition  # only with a lock
+
+        self.unlocked = [name for name in tools if name not in self.locked]
+        for name, digest in self.locked.items():
+            if name in tools and hash_of(locked_definition(tools[name], name)) != digest:
+                self.refused[name] = self._drifted(name)
+        return {name: tool for name, tool in tools.items() if name in self.locked and name not in self.refused}
+
+    def _drifted(self, name: str) -> LoadProblem:
+        error = "its definition is not the one that was locked"
+        fix = "see what has changed: ask-tools verify; if you trust it: ask-tools lock"
+        return LoadProblem.of(self.point, error, fix, name)
 
     def _check_prefix(self, names: list[str]) -> None:
         """A name leads to a toolset that is not loaded by its beginning alone."""

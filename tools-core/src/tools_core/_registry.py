@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tools_core._entry_points import EntryPoint
     from tools_core._errors import UnknownToolError
+    from tools_core._lock import Lock
     from tools_core._plugin import Plugin
     from tools_core._tool import Tool
 
@@ -117,6 +118,7 @@ class Registry(ToolMapping):
         allow: Iterable[str] | None = None,
         deny: Iterable[str] | None = None,
         paths: Iterable[str | os.PathLike[str]] | None = None,
+        lock: str | os.PathLike[str] | None = _FROM_ENVIRONMENT,
     ) -> list[str]:
         """Find installed tools by their entry points and return the new names; no plugin is imported.
 
@@ -128,8 +130,13 @@ class Registry(ToolMapping):
                 blocked. By default `ASK_TOOLS_ALLOW`, comma-separated: set but empty, it allows nothing.
             deny: Patterns of what is blocked in any case; by default `ASK_TOOLS_DENY`.
             paths: The folders whose metadata is read in place of those of `sys.path`.
+            lock: A file that `ask-tools lock` wrote: what it does not name is blocked, and a tool whose definition is
+                another one when it is loaded is a problem and cannot be called. By default `ASK_TOOLS_LOCK`; None for
+                no lock.
+
+        Raises: ValueError for a lock that cannot be read.
         """
-        admission = Admission(allow, deny)
+        admission = Admission(allow, deny, _read_lock(lock))
         with self._lock:
             self._auto = False
             new = self._catalog.update(scan(group, paths), admission)
@@ -174,7 +181,7 @@ class Registry(ToolMapping):
 
     @property
     def blocked(self) -> list[str]:
-        """What the allow and deny lists keep out, as `distribution:name`."""
+        """What the allow and deny lists and the lock keep out, as `distribution:name`."""
         self._discover_once()
         with self._lock:
             return sorted(self._catalog.blocked)
@@ -243,6 +250,12 @@ class Registry(ToolMapping):
     def _find(self, name: str) -> Tool | None:
         found = self._search(name)
         if found is None:
+            with self._lock:
+                refusal = self._catalog.refusal(name)
+            if refusal:
+                from tools_core._errors import ToolError  # loaded already, by the views
+
+                raise ToolError(f"{refusal}", "unavailable")
             return None
         if isinstance(found, Registered):
             return found.tool
@@ -292,6 +305,16 @@ class Registry(ToolMapping):
         with self._lock:
             special = self._catalog.unknown(name) if isinstance(name, str) else None
         return special or super()._unknown(name)
+
+
+def _read_lock(path: str | os.PathLike[str] | None) -> Lock | None:
+    if path is _FROM_ENVIRONMENT:
+        path = os.environ.get("ASK_TOOLS_LOCK")
+    if path is None:
+        return None
+    from tools_core._lock import read  # brings json: 3 ms for who has a lock
+
+    return read(path)
 
 
 def _concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:

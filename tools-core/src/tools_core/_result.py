@@ -14,21 +14,6 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[str, Any] = FrozenDict()
 
-# What a result can fail with; a tool may use a type of its own besides.
-ERROR_TYPES = (
-    "validation_error",  # the arguments do not fit the schema: send better ones
-    "execution_error",  # the tool failed
-    "timeout_error",  # it did not end within its limit
-    "unknown_tool",  # no tool has that name
-    "denied",  # policy, or a person, said no
-    "not_found",  # what the arguments name does not exist
-    "conflict",  # it exists, or has changed, where it should not
-    "limit_exceeded",  # too large, too many, too deep
-    "cancelled",  # the caller gave up
-    "interrupted",  # the run was stopped before the call ended
-    "unavailable",  # the tool, or what it needs, is not there now
-)
-
 
 class Result:
     """The outcome of a call, made by `Result.ok`, `Result.error`, `Result.halt`, `Result.text` or `Result.json`.
@@ -65,7 +50,15 @@ class Result:
         metadata: Mapping[str, Any] | None = None,
         exception: BaseException | None = None,
     ) -> Self:
-        """A failure that the model reads as `message`: what was wrong and what would work."""
+        """A failure that the model reads as `message`: what was wrong and what would work.
+
+        `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
+        `execution_error` (the tool failed), `timeout_error` (it did not end within its limit), `unknown_tool`,
+        `denied` (policy, or a person, said no), `not_found` (what the arguments name does not exist), `conflict` (it
+        exists, or has changed, where it should not), `limit_exceeded` (too large, too many, too deep), `cancelled` (the
+        caller gave up), `interrupted` (the run was stopped before the call ended) and `unavailable` (what it needs is
+        not there now).
+        """
         return cls._make(False, None, _frozen(metadata), None, str(message), type, exception)
 
     @classmethod

@@ -166,6 +166,14 @@ class Tool:
         """
         return self.annotations
 
+    def diagnose(self) -> Mapping[str, object]:
+        """What this tool finds on this machine, for `ask-tools doctor`; nothing, unless a class has something to say.
+
+        Plain JSON by short names, such as `{"isolation": "bubblewrap", "programs": {"rg": "/usr/bin/rg"}}`, with None
+        for a program that is missing. Raise ToolError for what keeps the tool from working, saying what would help.
+        """
+        return {}
+
     @property
     def definition(self) -> dict[str, Any]:
         """`name`, `description` and `input_schema`, with `output_schema` and `annotations` where there are any.

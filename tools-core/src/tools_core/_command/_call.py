@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from contextlib import AbstractContextManager
 
+    from tools_core._command._progress import Report
     from tools_core._context import Context
     from tools_core._result import Result
     from tools_core._tool import Tool
@@ -35,15 +36,20 @@ arguments:
   limits:=[1,2]        any value, as JSON
   '{"city": "Oslo"}'   all of them, as one JSON object; --args FILE reads it from a file, --args - from stdin
 
+A tool that requires approval asks before it runs. Where nobody can be asked, because standard input is
+no terminal, it is refused unless --yes is given: scripts say so once, on the line that runs the tool.
+What a tool prints itself goes to standard error, its result to standard output; on a terminal control characters are
+shown as escapes. --save and --raw take the bytes of pictures, sounds and files, and texts as they are.
+A first Ctrl-C asks a tool that can be cancelled to end and shows what it has come to; a second one does not wait.
+Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
+
 examples:
   ask-tools call get_weather city=Oslo days=3
   echo '{"city": "Oslo"}' | ask-tools call get_weather --args - --json
-
-A tool that requires approval asks before it runs. Where nobody can be asked, because standard input is
-no terminal, it is refused unless --yes is given: scripts say so once, on the line that runs the tool.
-What a tool prints itself goes to standard error, its result to standard output.
-A first Ctrl-C asks a tool that can be cancelled to end and shows what it has come to; a second one does not wait.
-Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
+  ask-tools call get_weather city=Oslo days=3 --dry-run
+  ask-tools call get_weather city=Oslo --raw | cat
+  ask-tools call get_map city=Oslo --save map.png
+  ask-tools call get_map city=Oslo --save map.png --force
 """
 
 
@@ -54,6 +60,13 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("words", metavar="key=value", nargs="*", help="its arguments, see below")
     parser.add_argument("--args", metavar="FILE", help="read the arguments as JSON from FILE, or - for stdin")
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    shapes = parser.add_mutually_exclusive_group()
+    shapes.add_argument("--dry-run", action="store_true", help="show what would be passed to the tool, and run nothing")
+    shapes.add_argument("--raw", action="store_true", help="print the result as it is, bytes of a picture included")
+    shapes.add_argument("--save", metavar="FILE", help="write the result to FILE, several blocks to numbered files")
+    parser.add_argument("--force", action="store_true", help="let --save overwrite what is there")
+    text = "how to show progress on standard error: bar (on a terminal, the default there), plain lines, or none"
+    parser.add_argument("--progress", metavar="STYLE", choices=("bar", "plain", "none"), help=text)
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools stay inside")
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="give up after this long")
     parser.add_argument("--strict", action="store_true", help='repair nothing: "2" is no integer')
@@ -75,27 +88,58 @@ def run(options: Namespace) -> int:
 
 
 def _call(options: Namespace) -> int:
-    tool, _ = installed_tool(options.name)
+    if options.raw and options.json:
+        raise CommandError("--raw prints the result as it is, and --json as JSON; say one of them")
+    tool, origin = installed_tool(options.name)
     arguments = _arguments(options, tool)
-    context = _context(options)
     if options.strict:
         from copy import copy  # only here
 
         tool = copy(tool)
         tool.strict = True
+    if options.dry_run:
+        from tools_core._command._dry_run import dry_run  # only here
+
+        refused = dry_run(tool, arguments, origin, as_json=options.json)
+        return 0 if refused is None else _report(refused, options)
+    if options.save is not None:
+        from tools_core._command._save import check_free  # only here
+
+        check_free(options.save, force=options.force)
+    return _run(tool, arguments, options)
+
+
+def _run(tool: Tool, arguments: dict[str, Any] | str, options: Namespace) -> int:
+    """Ask, run and report."""
+    folder = _workspace(options)
     if tool.requires_approval and not options.yes:
         refused = _refused(tool, arguments)
         if refused is not None:  # nobody need approve what cannot be called
             return _report(refused, options)
         _ask(tool, arguments)
+    from tools_core._context import Context  # loaded already, with the tool
+
     try:
-        with prints_aside(), _interruptible(tool, context):
-            result = tool.call(arguments, context)
+        with _progress(tool, options) as progress, prints_aside():
+            context = Context(workspace=folder, timeout=options.timeout, on_progress=progress)
+            with _interruptible(tool, context):
+                result = tool.call(arguments, context)
     except SystemExit as ending:  # a tool may end a program of its own, not this command
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
     status = _report(result, options)
     return INTERRUPTED if context.cancelled else status
+
+
+def _progress(tool: Tool, options: Namespace) -> AbstractContextManager[Report | None]:
+    is_shown = options.progress is not None or is_terminal(sys.stderr)
+    if tool._spec.context is None or not is_shown:  # it has nowhere to report to, or nobody looks
+        from contextlib import nullcontext
+
+        return nullcontext()
+    from tools_core._command._progress import shown_progress  # for tools that take a while
+
+    return shown_progress(options.progress)
 
 
 def _refused(tool: Tool, arguments: dict[str, Any] | str) -> Result | None:
@@ -142,21 +186,14 @@ def _read(source: str) -> str:
         raise CommandError(f"--args: {source} is not UTF-8 (byte {failure.start})") from failure
 
 
-def _context(options: Namespace) -> Context:
-    from tools_core._context import Context  # loaded already, with the tool
+def _workspace(options: Namespace) -> str | None:
+    folder: str | None = options.workspace
+    if folder is not None:
+        import os  # loaded already, by the interpreter
 
-    if options.workspace is not None:
-        import os
-
-        if not os.path.isdir(options.workspace):
-            raise CommandError(f"--workspace: {options.workspace} is no folder")
-    progress = _show_progress if is_terminal(sys.stderr) else None
-    return Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
-
-
-def _show_progress(done: float, total: float | None, message: str) -> None:
-    of_total = "" if total is None else f"/{total:g}"
-    note(f"{done:g}{of_total} {one_line(message)}".rstrip())
+        if not os.path.isdir(folder):
+            raise CommandError(f"--workspace: {folder} is no folder")
+    return folder
 
 
 def _ask(tool: Tool, arguments: dict[str, Any] | str) -> None:
@@ -173,9 +210,17 @@ def _ask(tool: Tool, arguments: dict[str, Any] | str) -> None:
 
 
 def _report(result: Result, options: Namespace) -> int:
+    if result.is_ok and options.save is not None:
+        from tools_core._command._save import save  # only here
+
+        save(result, options.save, force=options.force)
     if options.json:
         write_json(result.to_dict())
-    elif result.is_ok:
+    elif result.is_ok and options.raw:
+        from tools_core._command._save import write_raw  # only here
+
+        write_raw(result)
+    elif result.is_ok and options.save is None:
         _write_content(result)
     if result.is_halted:
         note("halted: the tool ends the conversation here")

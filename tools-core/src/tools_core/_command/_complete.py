@@ -5,7 +5,6 @@ One candidate per line, with a description after a tab.
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,8 @@ from tools_core._command._subcommands import BUILT_IN, external, make_parser
 from tools_core._command._terminal import CommandError, json_text, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-_TAKES_VALUE = ("--args", "--workspace", "--timeout", "--dir", "--description", "--author")
+    from argparse import Action
+    from collections.abc import Iterable, Iterator, Mapping
 
 Candidate = tuple[str, str]
 
@@ -38,18 +36,46 @@ def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
     if not before:
         return _commands()
     command, *given = before
-    if given and given[-1] in _TAKES_VALUE:
-        return ()
+    options: Mapping[str, Action] = {}
+    if any(word.startswith("-") for word in [*given, current]):
+        options = make_parser(command)._option_string_actions  # brings argparse: 3 ms that names alone need not pay
+    if given and _takes_value(given[-1], options):
+        return _values(given[-1], options[given[-1]])
     if current.startswith("-"):
-        return _options(command)
-    given = [word for i, word in enumerate(given) if not (word.startswith("-") or (i and given[i - 1] in _TAKES_VALUE))]
+        return _options(options)
+    given = [
+        word
+        for number, word in enumerate(given)
+        if not word.startswith("-") and not (number and _takes_value(given[number - 1], options))
+    ]
+    return _words(command, given, current)
+
+
+def _words(command: str, given: list[str], current: str) -> Iterable[Candidate]:
+    """What may stand where no option is begun."""
     if command == "completion":
         return [(shell, "") for shell in ("bash", "zsh", "fish")]
     if command == "call" and given:
         return _parameters(given[0], given[1:], current)
-    if command == "list" or (command in ("call", "show") and not given):
+    if command in _MANY or (command in ("call", "show") and not given):
         return _tools(qualified=":" in current)
     return _commands() if command == "help" and not given else ()
+
+
+_MANY = ("check", "list", "schema")  # these take any number of tools
+
+
+def _takes_value(word: str, options: Mapping[str, Action]) -> bool:
+    return word in options and options[word].nargs != 0
+
+
+def _values(option: str, action: Action) -> Iterable[Candidate]:
+    """The choices of an option; where it has none, a shell proposes the names of files."""
+    if option == "--package":
+        from tools_core._entry_points import scan  # 7 ms
+
+        return [(name, "") for name in dict.fromkeys(point.distribution for point in scan("ask_tools.tools"))]
+    return [(str(choice), "") for choice in action.choices or ()]
 
 
 def _commands() -> Iterator[Candidate]:
@@ -59,9 +85,10 @@ def _commands() -> Iterator[Candidate]:
         yield entry.name, f"from {entry.distribution}"
 
 
-def _options(command: str) -> Iterator[Candidate]:
-    for option in dict.fromkeys(re.findall(r"--[a-z][a-z-]*", make_parser(command).format_usage())):
-        yield option, ""
+def _options(options: Mapping[str, Action]) -> Iterator[Candidate]:
+    for option, action in options.items():
+        if option.startswith("--") and option != "--help":
+            yield option, action.help or ""
 
 
 def _tools(*, qualified: bool) -> Iterator[Candidate]:

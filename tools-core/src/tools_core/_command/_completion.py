@@ -76,8 +76,19 @@ complete --command ask-tools --no-files --arguments '(__ask_tools_complete)'
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
+_EPILOG = """\
+Commands, options and their choices, tools, and the parameters of a tool with their choices are completed.
+
+examples:
+  eval "$(ask-tools completion bash)"
+  ask-tools completion zsh > _ask-tools
+  ask-tools completion fish > ask-tools.fish
+"""
+
+
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `completion`."""
+    parser.epilog = _EPILOG
     parser.add_argument("shell", metavar="SHELL", choices=SCRIPTS, help="bash, zsh or fish")
     parser.set_defaults(run=run)
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tools_core._admission import Admission
+from tools_core._command._diagnosis import packages
 from tools_core._command._installed import discovered, prints_aside
 from tools_core._command._subcommands import BUILT_IN, GROUP
-from tools_core._command._terminal import one_line, write, write_json
+from tools_core._command._terminal import counted, json_text, one_line, write, write_json
 from tools_core._entry_points import scan
+from tools_core._lock import read
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
@@ -20,9 +25,21 @@ if TYPE_CHECKING:
 
 _Facts = dict[str, Any]
 
+_EPILOG = """\
+For each package: its tools, how long it takes to be imported (whoever comes first also pays for what several need), and
+what its tools say of this machine, such as the isolation they get or the programs they use. A tool says so by a method
+`diagnose(self) -> Mapping[str, object]`, which may raise ToolError for what keeps it from working.
+Exit codes: 0 no problem, 1 a problem.
+
+examples:
+  ask-tools doctor
+  ask-tools doctor --json
+"""
+
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
+    parser.epilog = _EPILOG
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.set_defaults(run=run)
 
@@ -30,15 +47,19 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
     registry = discovered()
+    commands = scan(GROUP)
+    barred = _barred(commands)
     with prints_aside():
-        registry.all()
-        problems = [*_tool_problems(registry), *_command_problems()]
+        distributions, complaints = packages(registry)
+        problems = [*_tool_problems(registry), *complaints, *_command_problems(commands, barred)]
     report = {
         "tools_core": __version__,
-        "python": ".".join(map(str, sys.version_info[:3])),
+        "python": platform.python_version(),
         "executable": sys.executable,
-        "distributions": list(_distributions(registry)),
-        "blocked": registry.blocked,
+        "system": platform.platform(),
+        "lock": os.environ.get("ASK_TOOLS_LOCK"),
+        "distributions": distributions,
+        "blocked": [*registry.blocked, *(f"{entry.distribution}: command {entry.name}" for entry in barred)],
         "problems": problems,
     }
     if options.json:
@@ -48,26 +69,28 @@ def run(options: Namespace) -> int:
     return 1 if problems else 0
 
 
-def _distributions(registry: Registry) -> Iterator[_Facts]:
-    """Each distribution with the tools that it turned out to have."""
-    found: dict[str, _Facts] = {}
-    for name in registry:
-        point = registry.origin(name)
-        if point is not None:
-            facts: _Facts = {"distribution": point.distribution, "version": point.version, "tools": []}
-            found.setdefault(point.distribution, facts)["tools"].append(name)
-    yield from found.values()
-
-
 def _tool_problems(registry: Registry) -> Iterator[_Facts]:
     for problem in registry.problems:
         yield {key: getattr(problem, key) for key in ("name", "distribution", "version", "error", "fix")}
 
 
-def _command_problems() -> Iterator[_Facts]:
+def _barred(entries: list[EntryPoint]) -> list[EntryPoint]:
+    """The sub-commands of packages that are not let in, and so not to be imported unasked."""
+    path = os.environ.get("ASK_TOOLS_LOCK")
+    locked = None if path is None else read(path).distributions
+    lists = Admission()
+
+    def is_barred(entry: EntryPoint) -> bool:
+        return (locked is not None and entry.distribution not in locked) or lists.refuses(entry)
+
+    return list(filter(is_barred, entries))
+
+
+def _command_problems(entries: list[EntryPoint], barred: list[EntryPoint]) -> Iterator[_Facts]:
     """Sub-commands of other packages that are shadowed, or do not load."""
-    entries = scan(GROUP)
     for entry in entries:
+        if entry in barred:
+            continue
         others = [other for other in entries if other.name == entry.name and other is not entry]
         if entry.name in BUILT_IN:
             yield _command_problem(
@@ -94,16 +117,33 @@ def _command_problem(entry: EntryPoint, error: str, fix: str) -> _Facts:
 
 
 def _write(report: _Facts) -> None:
-    lines = [f"tools-core {report['tools_core']}, Python {report['python']} ({report['executable']})", ""]
-    lines += [
-        f"{each['distribution']} {each['version']}: {', '.join(each['tools'])}" for each in report["distributions"]
+    lines = [
+        f"tools-core {report['tools_core']}, Python {report['python']} ({report['executable']}), {report['system']}"
     ]
+    if report["lock"]:
+        lines.append(f"only what {report['lock']} names is let in (ASK_TOOLS_LOCK)")
+    lines.append("")
+    for each in report["distributions"]:
+        lines.append(f"{each['distribution']} {each['version']}: {', '.join(each['tools'])}")
+        lines.append(f"  loaded in {each['milliseconds']:.0f} ms")
+        lines += [f"  {key.replace('_', ' ')}: {_shown(value)}" for key, value in each["facts"].items()]
     if not report["distributions"]:
         lines.append("no tools are installed; make your own: ask-tools new NAME")
-    lines += [f"barred by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY: {name}" for name in report["blocked"]]
+    lines += [f"barred by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"]]
     for problem in report["problems"]:
         origin = f" ({problem['distribution']} {problem['version']})" if problem["distribution"] else ""
         lines += ["", f"! {problem['name']}{origin}", f"  {problem['error']}", f"  fix: {problem['fix']}"]
     count = len(report["problems"])
-    lines += ["", "no problems" if not count else f"{count} problem{'s' * (count > 1)}"]
+    lines += ["", "no problems" if not count else counted(count, "problem")]
     write("\n".join(map(one_line, lines)))
+
+
+def _shown(value: Any) -> str:
+    """A fact as a person reads it: `rg /usr/bin/rg, bwrap none`."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(each)}" for key, each in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(_shown, value)) or "none"
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json_text(value, pretty=False)

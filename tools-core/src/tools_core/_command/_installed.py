@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-from tools_core._command._terminal import CommandError
+from tools_core._command._terminal import CommandError, counted, note
 from tools_core._errors import ToolError, UnknownToolError
 from tools_core._registry import Registry
 
@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from typing import Any
 
+    from tools_core._entry_points import EntryPoint
     from tools_core._tool import Tool
 
 
 def discovered() -> Registry:
-    """A registry of what is installed; none of it is imported."""
+    """A registry of what is installed, and let in; none of it is imported. CommandError for an unreadable lock."""
     registry = Registry()
-    registry.discover()
+    try:
+        registry.discover()
+    except ValueError as broken:
+        hint = "without a reliable lock nothing is let in; write one: ask-tools lock"
+        raise CommandError(str(broken), hint) from broken
     return registry
 
 
@@ -35,26 +40,46 @@ def listing(registry: Registry) -> Iterator[dict[str, str]]:
             continue
         if point.folder not in summaries:
             summaries[point.folder] = summary(point)
-        yield {
-            "name": name,
-            "distribution": point.distribution,
-            "version": point.version,
-            "entry_point": point.value,
-            "summary": summaries[point.folder],
-        }
+        yield {"name": name, **place(point), "summary": summaries[point.folder]}
+
+
+def place(point: EntryPoint) -> dict[str, str]:
+    """Where an entry point is."""
+    return {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
 
 
 def installed_tool(name: str) -> tuple[Tool, dict[str, Any]]:
     """Load one tool and say where it comes from; CommandError for an unknown or broken one."""
     registry = discovered()
+    tool = loaded(registry, name)
+    return tool, _origin(tool, name, registry)
+
+
+def loaded(registry: Registry, name: str) -> Tool:
+    """Load one tool; CommandError for an unknown or broken one."""
     try:
         with prints_aside():
-            tool = registry[name]
+            return registry[name]
     except UnknownToolError as unknown:
-        raise CommandError(str(unknown), "ask-tools list", type="unknown_tool") from unknown
+        from tools_core._command._siblings import where_to_get  # only for a mistake
+
+        raise CommandError(str(unknown), where_to_get(name), "ask-tools list", type="unknown_tool") from unknown
     except ToolError as broken:
         raise CommandError(broken.message, "details: ask-tools doctor", status=1, type=broken.type) from broken
-    return tool, _origin(tool, name, registry)
+
+
+def loaded_all(registry: Registry) -> dict[str, Tool]:
+    """Every tool that loads; the others are among the registry's problems."""
+    with prints_aside():
+        return dict(registry.items())
+
+
+def tell_problems(registry: Registry) -> None:
+    """Say in one line each what else there is to be known."""
+    if problems := len(registry.problems):
+        note(f"{counted(problems, 'problem')} found; details: ask-tools doctor")
+    if blocked := len(registry.blocked):
+        note(f"{blocked} barred by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK; details: ask-tools doctor")
 
 
 @contextmanager
@@ -83,7 +108,7 @@ def _origin(tool: Tool, name: str, registry: Registry) -> dict[str, Any]:
     origin: dict[str, Any] = {}
     point = registry.origin(name)
     if point is not None:
-        origin = {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
+        origin = {**place(point)}
     function = getattr(tool, "__wrapped__", None) or type(tool).execute
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tools_core._command._subcommands import BUILT_IN, external
-from tools_core._command._terminal import write
+from tools_core._command._terminal import counted, write
 from tools_core._version import __version__
 
 _STEPS = """\
@@ -24,6 +24,7 @@ Write a tool once; any model, any agent framework, any shell can call it.
 
 exit codes: 0 ok, 1 a tool failed or a problem was found, 2 wrong usage
 ASK_TOOLS_ALLOW, ASK_TOOLS_DENY: tools or distributions, comma-separated; what they bar is never imported
+ASK_TOOLS_LOCK: the file of `ask-tools lock`; what it does not name is never imported
 No telemetry, no account.
 """
 
@@ -34,9 +35,9 @@ def write_overview() -> int:
 
     entries = scan("ask_tools.tools")
     packages = len({entry.distribution for entry in entries})
-    installed = f"{_count(len(entries), 'tool')} installed"
+    installed = f"{counted(len(entries), 'tool')} installed"
     if entries:
-        installed += f" from {_count(packages, 'package')}"
+        installed += f" from {counted(packages, 'package')}"
     write(f"ask-tools {__version__} · {installed} · no telemetry, no account\n")
     write(f"\n{_STEPS}\nMore: ask-tools --help\n")
     return 0
@@ -48,7 +49,3 @@ def write_help() -> int:
     lines += [f"  {entry.name:<12}from {entry.distribution} {entry.version}" for entry in external()]
     write(_HELP.format(commands="\n".join(lines)))
     return 0
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

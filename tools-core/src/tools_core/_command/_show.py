@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from tools_core._tool import Tool
 
 
+_EPILOG = """\
+examples:
+  ask-tools show get_weather
+  ask-tools show tools-weather:get_weather --json
+"""
+
+
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `show`."""
+    parser.epilog = _EPILOG
     parser.add_argument("name", metavar="NAME", help="the tool, or DISTRIBUTION:NAME")
     parser.add_argument("--json", action="store_true", help="print the definition and the origin as JSON")
     parser.set_defaults(run=run)

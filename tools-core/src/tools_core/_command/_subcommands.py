@@ -21,7 +21,13 @@ BUILT_IN = {
     "list": ("tools_core._command._list", "show what is installed; runs no code of it"),
     "show": ("tools_core._command._show", "show what a tool takes and where it comes from"),
     "call": ("tools_core._command._call", "run a tool; no model needed"),
+    "schema": ("tools_core._command._schema", "print definitions as JSON, in the shape of a provider"),
+    "check": ("tools_core._command._check", "find what is wrong with definitions, and who would refuse them"),
+    "lock": ("tools_core._command._lock", "write down which tools are trusted, and as what"),
+    "verify": ("tools_core._command._verify", "compare what is installed with the lock"),
     "new": ("tools_scaffold", "make a tool package"),
+    "add": ("tools_scaffold._add_command", "add a tool to a package"),
+    "update": ("tools_scaffold._update_command", "bring a package to the newest template"),
     "doctor": ("tools_core._command._doctor", "find what is broken, with the fix"),
     "completion": ("tools_core._command._completion", "print a completion script for bash, zsh or fish"),
 }
@@ -40,7 +46,7 @@ def make_parser(name: str) -> ArgumentParser:
                 raise
             hint = "it comes with tools-core: pip install --force-reinstall tools-core"
             raise CommandError(f"ask-tools {name} needs {module}, which is not here", hint, status=1) from missing
-        if name == "new":
+        if name in ("new", "add"):
             configure = _with_installed_names(configure)
         return _configured(configure, name, summary)
     entry = find(name)
@@ -64,7 +70,17 @@ def find(name: str) -> EntryPoint:
     if found:
         raise CommandError(f"two packages have a command {name}", *(f"ask-tools {each.qualified}" for each in found))
     known = [*BUILT_IN, *(entry.name for entry in entries)]
-    raise CommandError(f"unknown command {name}", did_you_mean(name, known), "ask-tools --help lists the commands")
+    raise CommandError(
+        f"unknown command {name}", did_you_mean(name, known), _as_tool(name), "ask-tools --help lists the commands"
+    )
+
+
+def _as_tool(name: str) -> str:
+    """Who types the name of a tool wants to call it."""
+    from tools_core._entry_points import scan  # loaded already, to look for the command
+
+    is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
+    return f"it is a tool: ask-tools call {name}" if is_tool else ""
 
 
 def external() -> list[EntryPoint]:

@@ -92,6 +92,11 @@ def error(message: str, hints: Iterable[str] = ()) -> None:
     note("\n  ".join([f"error: {message}", *hints]))
 
 
+def counted(number: int, what: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean list?` for a near miss, else nothing."""
     import difflib  # only for a mistake: 4 ms

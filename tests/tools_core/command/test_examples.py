@@ -1,0 +1,90 @@
+"""What the help texts show is true: every example runs, and the page of commands is the parsers' own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_core._command._siblings import PACKAGES
+from tools_core._command._subcommands import BUILT_IN, make_parser
+
+ROOT = Path(__file__).resolve().parents[3]
+PYTHON = sys._base_executable
+OURS = [name for name, (module, _) in BUILT_IN.items() if module.startswith("tools_core.")]
+SOURCE = '''
+    from typing import Annotated
+
+    from tools_core import Context, Image, tool
+
+
+    @tool(read_only=True, tags=["weather"])
+    def get_weather(city: Annotated[str, "City name"], days: Annotated[int, "How many days"] = 3) -> dict:
+        """Forecast the weather."""
+        return {"city": city, "days": days}
+
+
+    @tool(read_only=True)
+    def get_map(city: Annotated[str, "City name"], context: Context) -> Image:
+        """Draw a map."""
+        context.progress(1, 1)
+        return Image(b"\\x89PNG\\r\\n\\x1a\\n" + city.encode())
+
+
+    @tool(destructive=True, requires_approval=True)
+    def flood(city: Annotated[str, "City name"]) -> str:
+        """Let it rain."""
+        return city
+'''
+
+
+def examples(name):
+    text = make_parser(name).epilog or ""
+    return re.findall(r"^  (.*ask-tools .*)$", text.partition("examples:\n")[2], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_command_ends_its_help_with_examples(name):
+    assert examples(name)
+    assert all(f"ask-tools {name}" in example for example in examples(name))
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="this system has no bash")
+def test_every_example_of_the_help_runs(environment, site, tmp_path):
+    site.install("tools-weather", {name: name for name in ("get_weather", "get_map", "flood")}, SOURCE)
+    script = tmp_path / "bin" / "ask-tools"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec "{PYTHON}" -m tools_core "$@"\n')
+    script.chmod(0o755)
+    variables = {**environment, "PATH": f"{script.parent}{os.pathsep}{environment['PATH']}"}
+    for name in OURS:  # in the order of the help: what `lock` writes `verify` reads
+        for example in examples(name):
+            command = ["bash", "-e", "-o", "pipefail", "-c", example]
+            done = subprocess.run(
+                command, env=variables, cwd=tmp_path, capture_output=True, stdin=subprocess.DEVNULL, check=False
+            )
+            assert done.returncode == 0, f"{example}\n{done.stdout.decode()}{done.stderr.decode()}"
+    assert (tmp_path / "map.png").read_bytes().endswith(b"Oslo")
+
+
+def test_the_page_of_commands_is_what_the_parsers_say():
+    script = ROOT / ".ci" / "commands.py"
+    spec = importlib.util.spec_from_file_location("commands", script)
+    commands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(commands)
+    page = (ROOT / "tools-core" / "COMMANDS.md").read_text(encoding="utf-8")
+    assert page == commands.page(), "the page is out of date; write it anew: python .ci/commands.py"
+
+
+@pytest.mark.parametrize("distribution", PACKAGES)
+def test_the_tools_of_sibling_packages_are_known_by_name(distribution):
+    import tomllib
+
+    project = tomllib.loads((ROOT / distribution / "pyproject.toml").read_text(encoding="utf-8"))
+    assert sorted(project["project"]["entry-points"]["ask_tools.tools"]) == list(PACKAGES[distribution])
