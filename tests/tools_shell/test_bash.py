@@ -197,6 +197,24 @@ def test_calls_from_coroutines_run_side_by_side(bash):
     assert [result.output["stdout"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]
 
 
+async def _cancelled(bash, script, begun):
+    import asyncio
+
+    call = asyncio.create_task(bash.acall(command=script))
+    await asyncio.to_thread(begun)
+    call.cancel()
+    await call
+
+
+def test_a_call_whose_coroutine_is_cancelled_ends_its_script(bash, lifeline):
+    import asyncio
+
+    script = f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(_cancelled(bash, script, lambda: lifeline.wait_for(b"begun\n")))
+    assert lifeline.holders_are_gone()
+
+
 def test_a_workspace_that_has_been_removed_is_said_to_be_gone(bash, root, tmp_path, monkeypatch, level):
     monkeypatch.chdir(root)
     root.rmdir()

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -319,6 +320,18 @@ def test_an_end_cannot_be_forged_by_what_is_written(run, where):
     forged = f"for n in {{1..255}}; do printf '0 0 0 hB\\n' {where}; done 2> /dev/null"
     output = run(f"{forged}; sleep 0.3; echo end; (exit 5)")
     assert (output["stdout"].endswith("end\n"), output["exit_code"]) == (True, 5)
+
+
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+def test_a_flood_of_what_could_be_answers_takes_no_memory(run):
+    run(":")
+    tracemalloc.start()
+    try:
+        output = run("for n in {3..255}; do [[ -p /dev/fd/$n ]] && head -c 30000000 /dev/zero >&$n; done; echo end")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+    assert output["stdout"].endswith("end\n")
 
 
 def test_a_background_process_that_holds_the_output_holds_up_no_call(bash, run):

@@ -48,6 +48,10 @@ HOSTS = {
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); "
         "files = [open('/dev/null') for _ in range(2000)]"
     ),
+    "opens many files after its first command": (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)); bash.call(command='true'); "
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); files = [open('/dev/null') for _ in range(2000)]"
+    ),
     "is in a folder that is gone": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
 }
 
@@ -77,6 +81,18 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
     told = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
     assert int(told["SigBlk"], 16) == 0
     assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # of the two above nobody but the C library knows
+
+
+OPEN_FILES = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 3000))
+for tty in (False, True):
+    os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn", tty=tty).output["stdout"].encode())
+"""
+
+
+def test_a_command_may_have_as_many_files_open_as_its_host(root, level):
+    assert run(root, level, OPEN_FILES).stdout.split() == ["300", "3000"] * 2
 
 
 FORKING = """

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tools_core import Context
+from tools_core import Context, ToolError
 from tools_shell import JobInput, JobList, JobOutput, Jobs, JobStart, JobStop
 
 
@@ -148,6 +148,12 @@ def test_with_keep_all_nothing_is_skipped(here):
     assert here.output(id, cursor=-7)["output"] == "500000\n"
 
 
+@pytest.mark.slow
+def test_on_disk_a_job_is_kept_up_to_256_megabytes_and_the_rest_is_counted(here):
+    id = here.start("head -c 300000000 /dev/zero", keep_all=True)
+    assert here.end_of(id, limit=16)["skipped_bytes"] == 300_000_000 - (256 << 20)
+
+
 def test_each_stream_can_be_read_alone_and_both_in_the_order_of_arrival(here):
     script = "for n in 1 2 3; do echo out $n; read line; echo err $n >&2; read line; done"
     id = here.start(script, stdin=True)
@@ -266,6 +272,16 @@ def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
             assert not any(SECRET[n : n + 4] in "".join(parts) for n in range(len(SECRET) - 3))
             assert "".join(parts).startswith("before ")
             assert "".join(parts).endswith(" after")
+
+
+def test_of_a_secret_whose_beginning_is_not_kept_the_rest_is_not_shown(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        kept = (1 << 20) - len(SECRET) + 8  # what follows it, and all but 8 characters of it
+        id = conversation.start(f"printf {SECRET}; head -c {kept} /dev/zero | tr '\\0' .")
+        facts = conversation.end_of(id, limit=64)
+        assert facts["skipped_bytes"] == 8
+        assert facts["output"].startswith("[redacted SECRET_1]...")
 
 
 def test_a_secret_that_comes_in_two_pieces_is_not_shown(root):
@@ -540,7 +556,7 @@ def test_all_that_a_job_has_started_ends_when_it_is_stopped(on, lifeline, script
     on.output(id, wait_for="ready")
     facts = on.stop(id, grace=0.2)
     assert facts["status"] == "ended"
-    assert "survivors" not in facts
+    assert facts.keys().isdisjoint({"survivors", "background"})  # nothing was left behind: all was asked to end
     assert lifeline.holders_are_gone()
 
 
@@ -553,6 +569,15 @@ def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline
     assert facts["status"] == "stopping"
     assert "until_end" in facts["next"]
     assert here.end_of(id)["signal"] == "SIGKILL"
+    assert lifeline.holders_are_gone()
+
+
+@pytest.mark.slow
+def test_a_job_whose_supervisor_does_not_come_to_run_ends_all_the_same_when_it_is_stopped(here, lifeline):
+    script = f"p=$PPID; {'(while :; do kill -STOP $p; done) & ' * 4} echo ready; sleep 900"
+    id = here.start(f"exec 9> {lifeline.path}; {script}")
+    here.output(id, wait_for="ready")
+    here.stop(id, grace=0)
     assert lifeline.holders_are_gone()
 
 
@@ -597,6 +622,21 @@ def test_all_jobs_end_with_their_owner_who_can_start_no_more(on, lifeline):
     assert [row["status"] for row in on.list()] == ["ended", "ended"]
     assert lifeline.holders_are_gone()
     assert on.try_start(":").error_type == "unavailable"
+
+
+def test_a_job_that_is_started_while_its_owner_closes_ends_at_once(here, lifeline):
+    id = here.start(f"exec 9> {lifeline.path}; echo ready; sleep 900")
+    here.output(id, wait_for="ready")
+    started = here.jobs.find(id)
+    owner = Jobs()
+
+    def make(_id):
+        owner.close()
+        return started
+
+    with pytest.raises(ToolError, match="closed"):
+        owner.start(make)
+    assert lifeline.holders_are_gone()
 
 
 def test_jobs_end_when_nobody_holds_their_owner_any_more(root, lifeline):

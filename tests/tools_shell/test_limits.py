@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import Context
+from tools_shell import Bash
 from tools_shell._process import _survivors
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
@@ -153,6 +154,25 @@ def test_the_search_for_survivors_touches_nobody_else():
         assert bystander.poll() is None
         _survivors.end_marked("MARK=other")
         assert bystander.wait(20) == -signal.SIGKILL
+
+
+@needs_proc
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
+def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended(root):
+    from tools_shell._output import Kept
+    from tools_shell._process._launch import start
+    from tools_shell._process._pump import Pump
+    from tools_shell._process._run import settle
+    from tools_shell._supervisor._descendants import is_zombie, stat
+
+    stdout = Kept()
+    with Bash(str(root), sandbox="none").prepared(Context(), ".", ["/bin/sh", "-c", "echo $$"]) as command:
+        process = start(command)
+    settle(process, Pump(process, stdout, Kept()), 20)
+    pid = int(stdout.text().text)
+    assert (process.exit, is_zombie(pid)) == (0, True)
+    process.close()
+    assert stat(pid) == []
 
 
 @pytest.mark.parametrize("seconds", [1, 2])

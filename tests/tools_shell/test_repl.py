@@ -234,6 +234,24 @@ def test_re_08_nothing_that_is_written_can_pass_for_a_reply_and_standard_input_i
     assert every.call(code="import os\nos.system('cat')").output["stdout"] == ""
 
 
+FLOOD = """
+import os, stat
+for descriptor in range(3, 256):
+    try:
+        while stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+            os.write(descriptor, bytes(1 << 16))
+    except OSError:
+        continue
+"""
+
+
+def test_code_that_floods_the_channel_does_not_fill_the_memory_of_the_host(repl, monkeypatch):
+    monkeypatch.setattr("tools_shell._code._host._REPLY", 1 << 20)
+    result = repl.call(code=FLOOD, timeout=60)
+    assert (result.error_type, result.metadata["timed_out"]) == ("execution_error", False)
+    assert value_of(repl, "1") == "1"
+
+
 @pytest.mark.parametrize("stream", [1, 2])
 def test_re_09_a_flood_on_either_stream_neither_blocks_nor_is_lost_uncounted(repl, stream):
     output = repl.call(code=f"import os\nfor _ in range(1000): os.write({stream}, b'x' * 9999 + b'\\n')\n'done'").output

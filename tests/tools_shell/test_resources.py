@@ -32,6 +32,13 @@ def limited(root, level):
             id="one large process",
         ),
         pytest.param(
+            {"memory": 256 << 20},
+            f"{sys.executable} -c 'import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); "
+            'x = b"x" * (1 << 30); time.sleep(900)\'',
+            "memory limit 256 MB",
+            id="one that nobody may look into",  # PR_SET_DUMPABLE, which keeps out all but root
+        ),
+        pytest.param(
             {"memory": 300_000_000},
             f"for n in 1 2 3 4 5; do {sys.executable} -c 'x = b\"x\" * 100_000_000; input()' <> pipe & done; wait",
             "memory limit 300 MB",
@@ -51,7 +58,21 @@ def limited(root, level):
             id="busy ones that have ended",
         ),
         pytest.param(
+            {"cpu": 0.5},
+            "for n in $(seq 40); do "
+            f"(({sys.executable} -c 'sum(range(2_000_000))'; echo > pipe) &); read line < pipe; done",
+            "CPU limit 0.5 s",
+            id="busy ones that nobody waits for",
+        ),
+        pytest.param(
             {"processes": 30}, "for n in $(seq 100); do sleep 900 & done; wait", "process limit 30", id="processes"
+        ),
+        pytest.param(
+            {"processes": 30},
+            f"{sys.executable} -c 'import threading, time\nfor _ in range(60):\n"
+            "  threading.Thread(target=time.sleep, args=(900,)).start()'",
+            "process limit 30",
+            id="threads",
         ),
         pytest.param({"processes": 100}, "bomb() { bomb | bomb & }; bomb; sleep 900", "process limit 100", id="bomb"),
     ],
@@ -89,6 +110,24 @@ def test_what_the_limits_allow_is_left_alone(limited):
     assert tool.call(command=script).output["stdout"] == "100000\ndone\n"
 
 
+SHARED = """
+import os, time
+memory = b"x" * (100 << 20)
+for _ in range(5):
+    if os.fork() == 0:
+        time.sleep(0.3)
+        os._exit(0)
+for _ in range(5):
+    os.wait()
+"""
+
+
+def test_memory_that_several_processes_share_counts_once(limited, root):
+    (root / "shared.py").write_text(SHARED)
+    tool = limited(memory=400 << 20)
+    assert tool.call(command=f"{sys.executable} shared.py; echo done").output["stdout"] == "done\n"
+
+
 @pytest.mark.parametrize("value", [0, -1, True, "1"])
 def test_a_limit_that_is_none_is_refused_when_it_is_set(value):
     with pytest.raises(ValueError, match="memory must be a number above 0"):
@@ -124,3 +163,19 @@ def test_a_limit_beyond_the_kernel_s_numbers_is_refused_when_it_is_set(value):
 def test_the_limits_of_each_process_hold_on_a_terminal_too(limited, tty):
     tool = limited(open_files=60, file_size=1 << 20)
     assert tool.call(command="echo $(ulimit -n) $(ulimit -f)", tty=tty).output["stdout"].split() == ["60", "1024"]
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limited, tty):
+    tool = limited(open_files=60, file_size=1 << 20)
+    output = tool.call(command="echo $(ulimit -Hn) $(ulimit -Hf) $(ulimit -Hc)", tty=tty).output
+    assert output["stdout"].split() == ["60", "1024", "0"]
+
+
+@pytest.mark.skipif(
+    os.getuid() != 0, reason="the kernel limits the processes of a user, and lets nobody but root first"
+)
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
+    fields = limited().call(command="cat /proc/$PPID/stat").output["stdout"].rpartition(")")[2].split()
+    assert int(fields[38]) == os.SCHED_RR  # proc_pid_stat(5), field 41

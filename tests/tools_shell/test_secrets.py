@@ -155,11 +155,25 @@ def test_where_head_and_tail_are_cut_no_half_of_a_secret_is_shown(redactor, arou
         data = bytearray(b"." * 4 * KEEP)
         data[place + around - 20 : place + around] = VALUE.encode()
         kept = Kept()
-        for at in range(0, len(data), 1000):
-            kept.add(bytes(data[at : at + 1000]))
+        for at in range(0, len(data), 1024):
+            kept.add(bytes(data[at : at + 1024]))
         shown, left_out, is_utf8 = kept.text(redactor)
         assert (left_out, is_utf8) == (2 * KEEP, True)
         assert all(VALUE[n : n + 4] not in shown for n in range(len(VALUE) - 3))
+        tail = shown.partition("bytes left out ...]\n")[2]
+        assert set(tail.replace("[redacted API_KEY]", "")) == {"."}  # what is before it is known
+
+
+def test_what_looks_like_the_end_of_a_secret_where_the_tail_begins_is_shown(redactor):
+    kept = Kept()
+    kept.add(b"." * 3 * KEEP + VALUE[-6:].encode() + b"." * (KEEP - 6))
+    assert f"left out ...]\n{VALUE[-6:]}." in kept.text(redactor).text
+
+
+def test_a_character_that_is_cut_at_the_end_of_the_head_counts_as_a_part_of_a_secret():
+    kept = Kept()
+    kept.add(b"." * (KEEP - 4) + "abc€fghijk".encode() + b"." * 4 * KEEP)
+    assert "abc" not in kept.text(Redactor({"X": "abc€fghijk"})).text
 
 
 def test_output_that_fits_is_cleaned_whole_and_its_edges_are_no_cuts(redactor):

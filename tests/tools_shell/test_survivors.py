@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tools_core import Context
-from tools_shell import Bash
+from tools_core import Context, ToolError
+from tools_shell import Bash, Sandbox
+from tools_shell._sandbox._isolation import isolation_for
 
 RUNGS = ["contained", "landlock", "bubblewrap"]
 
@@ -121,16 +125,23 @@ def children_of(pid):
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
+def supervisor_of_the_job():
+    """That of the only one there is; those of earlier ones may be just leaving."""
+    (server,) = children_of(os.getpid())
+    while len(found := children_of(server)) != 1:
+        pass
+    return found[0]
+
+
 def test_when_its_supervisor_is_killed_all_of_it_ends_and_the_call_returns(root, level, lifeline):
     results = []
     tool = Bash(str(root), sandbox=level)
-    script = f"exec 9> {lifeline.path}; echo begun >&9; (setsid sleep 900 &) ; sleep 900"
+    unmarked = "(setsid env -i /bin/sh -c 'echo begun >&9; sleep 900' &)"
+    script = f"exec 9> {lifeline.path}; (setsid sleep 900 &) ; {unmarked}; sleep 900"
     caller = threading.Thread(target=lambda: results.append(tool.call(command=script)))
     caller.start()
     lifeline.wait_for(b"begun\n")
-    (server,) = children_of(os.getpid())
-    (supervisor,) = children_of(server)
-    os.kill(supervisor, signal.SIGKILL)
+    os.kill(supervisor_of_the_job(), signal.SIGKILL)
     caller.join(20)
     assert results[0].output["signal"] == "SIGKILL"
     assert lifeline.holders_are_gone()
@@ -144,6 +155,24 @@ STOPS = {
 }
 
 
+KILLS = {
+    "the server, then the supervisor": "kill -KILL $(cut -d ' ' -f 4 /proc/$PPID/stat); kill -KILL $PPID",
+    "both at once": "kill -KILL $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat)",
+}
+
+
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+@pytest.mark.parametrize("script", KILLS.values(), ids=KILLS)
+def test_a_job_that_kills_all_who_watch_over_it_ends_at_once_and_the_next_call_is_served(bash, lifeline, script):
+    hopper = "hop() { sleep 0.01; (hop &) ; }; (hop &)"
+    result = bash.call(
+        command=f"exec 9> {lifeline.path}; (setsid nohup sleep 900 &) ; {hopper}; {script}; sleep 900", timeout=60
+    )
+    assert result.output["signal"] == "SIGKILL"
+    assert lifeline.holders_are_gone()
+    assert bash.call(command="echo next").output["stdout"] == "next\n"
+
+
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("script", STOPS.values(), ids=STOPS)
 def test_a_job_that_stops_its_supervisor_ends_at_its_limit_and_the_next_call_is_served(bash, lifeline, script):
@@ -154,7 +183,12 @@ def test_a_job_that_stops_its_supervisor_ends_at_its_limit_and_the_next_call_is_
     assert bash.call(command="echo next").output["stdout"] == "next\n"
 
 
-def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, lifeline):
+# As Python does it, and as a library does it: then Python is not told. The lock of the interpreter stays held.
+FORKS = {"Python's": os.fork, "a library's": ctypes.PyDLL(None).fork}
+
+
+@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
+def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, lifeline, fork):
     from tools_shell._process._launch import start
 
     tool = Bash(str(root), sandbox=level)
@@ -163,7 +197,7 @@ def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, l
         process = start(command)
     lifeline.wait_for(b"begun\n")
     held, holds = os.pipe()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         os.close(holds)
         os.read(held, 1)
@@ -200,15 +234,83 @@ def test_the_folder_for_temporary_files_is_removed_in_every_ending(root, level, 
     caller.start()
     if "begun" in script:
         assert (root / "begun").read_text() == "supervised\n"
-        (server,) = children_of(os.getpid())
-        (supervisor,) = children_of(server)
-        os.kill(supervisor, signal.SIGKILL)
+        os.kill(supervisor_of_the_job(), signal.SIGKILL)
     caller.join(20)
+    wait_until_empty(folder)
+
+
+def wait_until_empty(folder):
     watched = subprocess.run(
-        ["/bin/sh", "-c", 'for n in $(seq 500); do test -z "$(ls -A "$0")" && exit; sleep 0.02; done; exit 1', folder],
+        ["/bin/sh", "-c", 'for n in $(seq 2500); do test -z "$(ls -A "$0")" && exit; sleep 0.02; done; exit 1', folder],
         check=False,
     )
     assert watched.returncode == 0, list(folder.iterdir())
+
+
+def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root, lifeline, tmp_path, monkeypatch):
+    try:
+        isolation_for(Sandbox(level="landlock"), str(root))
+    except ToolError as error:
+        pytest.skip(f"this system does not have it: {error.message}")
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    with host(root, "landlock", f"exec 9> {lifeline.path}; touch $TMPDIR/a; echo begun >&9; sleep 900") as process:
+        lifeline.wait_for(b"begun\n")
+        assert len(list(folder.iterdir())) == 1
+        process.kill()
+    assert lifeline.holders_are_gone()
+    wait_until_empty(folder)
+
+
+REQUESTS = {
+    "nothing": b"",
+    "half of a length": b"\0\0",
+    "half of a request": b"\0\0\0\x0a{",
+    "no JSON": b"\0\0\0\x04nope",
+    "no request": b"\0\0\0\x02{}",
+}
+
+
+@pytest.mark.parametrize("said", REQUESTS.values(), ids=REQUESTS)
+def test_a_host_that_ends_before_it_has_said_what_to_run_leaves_no_supervisor_behind(root, said):
+    from tools_shell._process._server import server
+
+    ours, theirs = socket.socketpair()
+    with ours:
+        ours.settimeout(20)
+        with theirs:
+            server.send([theirs.fileno()], "")
+        ours.sendall(said)
+        ours.shutdown(socket.SHUT_WR)
+        with ours.makefile("rb") as news:
+            assert json.loads(news.readline()).keys() == {"taken"}
+            assert news.read() == b""  # nobody is there any more
+    assert Bash(str(root), sandbox="contained").call(command="echo next").output["stdout"] == "next\n"
+
+
+def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root):
+    # A terminal sends it to a process group, and no group is part of two sessions.
+    told = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["stdout"]
+    supervisor, (_, server, _, session, *_) = int(told.split()[0]), told.rpartition(")")[2].split()
+    assert int(session) == supervisor
+    assert os.getsid(int(server)) == int(server)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="nobody but root may see the folder of the server")
+def test_the_server_keeps_no_folder_busy(root):
+    Bash(str(root), sandbox="contained").call(command="true")
+    (server,) = children_of(os.getpid())
+    assert os.readlink(f"/proc/{server}/cwd") == "/"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may look into every process")
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+@pytest.mark.parametrize("secret", ["environ", "mem", "fd/0", "cwd/."])
+def test_a_job_cannot_look_into_who_watches_over_it(bash, secret):
+    for who in ("$PPID", "$(cut -d ' ' -f 4 /proc/$PPID/stat)"):
+        output = bash.call(command=f"head -c 1 /proc/{who}/{secret}").output
+        assert "Permission denied" in output["stderr"]
 
 
 def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_new_one(root, level):

@@ -11,8 +11,9 @@ from tools_shell._facts import circumstances, conclude, ending, stopped, streams
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
 from tools_shell._shell._hints import hints_of
-from tools_shell._shell._program import check_script, encoded, script_arguments, shell_program
+from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell._session import ShellSession
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

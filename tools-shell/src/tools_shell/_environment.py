@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,4 +83,4 @@ def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _length(item: tuple[str, str]) -> int:
-    return len(item[0]) + len(item[1].encode(errors="surrogatepass"))
+    return len(item[0]) + len(encoded(item[1]))

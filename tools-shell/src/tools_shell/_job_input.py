@@ -11,14 +11,14 @@ from tools_core import Context, Limits, Result, Tool, ToolError
 from tools_shell._background._facts import status_of, time_to_wait
 from tools_shell._background._jobs import jobs_of
 from tools_shell._background._terminal import check_lines, typed
-from tools_shell._process._pump import _end_of_file
+from tools_shell._process._pump import end_of_file
+from tools_shell._process._run import SLICE
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from tools_shell._background._job import Job
-
-_SLICE = 0.1  # seconds between two looks at `cancelled`
 
 
 class JobInput(Tool):
@@ -69,14 +69,14 @@ def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
     if job.stdin is None:
         state = "has ended" if job.ended is not None else "does not read its input any more"
         raise ToolError(f"{job.about.id} {state}", "unavailable")
-    data = text.encode("utf-8", "surrogatepass") + b"".join(typed(key) for key in keys)
-    return data + _end_of_file(data) if end and job.about.terminal else data
+    data = encoded(text) + b"".join(typed(key) for key in keys)
+    return data + end_of_file(data) if end and job.about.terminal else data
 
 
 @contextmanager
 def _input(job: Job, until: float, cancelled: Callable[[], bool]) -> Generator[None]:
     """Be the only one who writes, so that two texts never mix."""
-    while not job.input.acquire(timeout=_SLICE):
+    while not job.input.acquire(timeout=SLICE):
         if cancelled() or time.monotonic() >= until:
             message = f"another call is still writing to {job.about.id}, and nothing was written: try again"
             raise ToolError(message, "conflict")
@@ -114,7 +114,7 @@ def _has_room(job: Job, until: float, cancelled: Callable[[], bool]) -> bool:
         return False
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)  # should it be closed meanwhile, `write` will say so
-    poll.poll(min(left, _SLICE) * 1000)
+    poll.poll(min(left, SLICE) * 1000)
     return True
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_shell._text import decoded, split_at_end, split_at_start
+
 if TYPE_CHECKING:
     from tools_shell._secrets import Redactor
 
@@ -66,46 +68,19 @@ class Kept:
         head, tail = bytes(self._head), b"".join(self._tail)
         if self.size <= 2 * KEEP:
             whole = head + tail
-            text, is_utf8 = _decode(redactor.clean(whole, begins=True, ends=True) if redactor else whole)
+            text, is_utf8 = decoded(redactor.clean(whole, begins=True, ends=True) if redactor else whole)
             return Text(text, 0, is_utf8)
-        head, after = _cut(head, len(head) - _split_at_end(head))
+        head, after = _cut(head, len(head) - split_at_end(head))
         start = len(tail) - KEEP
-        before, tail = _cut(tail, start + _split_at_start(tail[start : start + 4]))
+        before, tail = _cut(tail, start + split_at_start(tail[start : start + 4]))
         left_out = self.size - len(head) - len(tail)
         if redactor:
             head = redactor.clean(head, after=after, begins=True)
             tail = redactor.clean(tail, before, ends=True)
-        first, first_ok = _decode(head)
-        last, last_ok = _decode(tail)
+        first, first_ok = decoded(head)
+        last, last_ok = decoded(tail)
         return Text(f"{first}\n[... {left_out} bytes left out ...]\n{last}", left_out, first_ok and last_ok)
 
 
 def _cut(data: bytes, at: int) -> tuple[bytes, bytes]:
     return data[:at], data[at:]
-
-
-def _decode(data: bytes) -> tuple[str, bool]:
-    try:
-        return data.decode(), True
-    except UnicodeDecodeError:
-        return data.replace(b"\\x", b"\\x5cx").decode(errors="backslashreplace"), False
-
-
-def _split_at_end(data: bytes) -> int:
-    """How many bytes at the end are the beginning of a character that was cut off."""
-    for back in range(1, min(4, len(data) + 1)):
-        byte = data[-back]
-        if byte >= 0xC0:
-            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return back if back < length else 0
-        if byte < 0x80:
-            return 0
-    return 0
-
-
-def _split_at_start(data: bytes) -> int:
-    """How many bytes at the start are the end of a character that was cut off."""
-    count = 0
-    while count < min(3, len(data)) and data[count] & 0xC0 == 0x80:
-        count += 1
-    return count

@@ -11,6 +11,7 @@ from tools_shell._code._result import facts_of
 from tools_shell._facts import circumstances, conclude, ending, stopped
 from tools_shell._process._run import LONGEST, limit_of
 from tools_shell._shell_tool import ShellTool
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     import os
@@ -58,7 +59,7 @@ class Python(ShellTool):
             ended, reply = run_once(
                 command,
                 code,
-                stdin=stdin.encode("utf-8", "surrogatepass"),
+                stdin=encoded(stdin),
                 limit=limit_of(timeout, context.remaining),
                 cancelled=lambda: context.cancelled,
             )

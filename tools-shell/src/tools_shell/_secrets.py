@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -57,6 +57,8 @@ def _is_about_secrets(word: str) -> bool:
 
 
 def _password(address: str) -> str:
+    from urllib.parse import unquote, urlsplit  # 5 ms, and few environments have an address
+
     try:
         return unquote(urlsplit(address).password or "")
     except ValueError:  # no address after all
@@ -118,9 +120,7 @@ class Redactor:
         """Return a whole text without secrets."""
         if not self._needles:
             return text
-        return self.clean(text.encode("utf-8", "surrogatepass"), begins=True, ends=True).decode(
-            "utf-8", "surrogatepass"
-        )
+        return self.clean(encoded(text), begins=True, ends=True).decode("utf-8", "surrogatepass")
 
     def _spans(self, whole: bytes) -> Iterator[_Span]:
         """Where secrets stand."""
@@ -165,6 +165,9 @@ def _forms(secret: bytes) -> Iterator[bytes]:
     """How a secret is written; one that is too short to be told apart has no form."""
     if len(secret) < _PART:
         return
+    import base64  # with the other 6 ms, and without a secret not needed
+    from urllib.parse import quote, quote_plus
+
     yield secret
     text = secret.decode("latin-1")
     yield from {quote(text, safe="", encoding="latin-1").encode(), quote(text, encoding="latin-1").encode()}

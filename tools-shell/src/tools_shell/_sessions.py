@@ -9,6 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
 
 from tools_core import ToolError
+from tools_shell._process._run import SLICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tools_core import Context
 
 T = TypeVar("T")
-_SLICE = 0.1  # seconds between two looks at `cancelled`
 _BETWEEN = 1.0  # seconds between two looks for sessions that are idle
 _REMEMBERED = 100  # names of sessions that were closed without being asked for
 
@@ -210,7 +210,7 @@ def _acquire(lock: threading.Lock, name: str, until: float, cancelled: Callable[
     while (left := until - time.monotonic()) > 0:
         if cancelled():
             raise ToolError(f"the call was cancelled while session {name!r} was busy; nothing was run", "cancelled")
-        if lock.acquire(timeout=min(left, _SLICE)):
+        if lock.acquire(timeout=min(left, SLICE)):
             return
     raise _busy(name)
 

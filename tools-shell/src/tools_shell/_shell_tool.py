@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class _Host(NamedTuple):
     """The environment of this process at some moment, what of it a command gets, and its secrets."""
 
-    variables: Mapping[str, str]
+    variables: Mapping[Any, Any]
     clean: Mapping[str, str]
     redactor: Redactor
 
@@ -57,15 +57,23 @@ class ShellTool(Tool, abstract=True):
         self._secrets = tuple(secrets)
         self._host = _Host({}, {}, Redactor())
 
+    def diagnose(self) -> Mapping[str, object]:
+        """The isolation that commands get here, what it leaves open, and the programs that are there for it."""
+        from tools_shell._diagnosis import diagnosis  # for `ask-tools doctor` alone
+
+        _check_system()
+        return diagnosis(self._sandbox, self._root)
+
     def redactor(self) -> Redactor:
         """What takes secrets out of output: named ones, and those of the environment of the last start."""
         return self._host.redactor
 
     def _current_host(self) -> _Host:
-        variables = os.environ.copy()
+        # What lies behind os.environ: that itself decodes each variable anew, at a third of what a call may cost.
+        variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
         if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
-            redactor = Redactor.of_host(self._secrets, variables)
-            self._host = _Host(variables, clean_environment(variables), redactor)
+            now = os.environ.copy()
+            self._host = _Host(dict(variables), clean_environment(now), Redactor.of_host(self._secrets, now))
         return self._host
 
     @contextmanager
@@ -84,9 +92,7 @@ class ShellTool(Tool, abstract=True):
         `env` is what the model adds, `readable` what this command must be able to read besides; `options` are those
         of `Command`. An OSError from the block that starts it is told as a ToolError.
         """
-        if os.name != "posix":
-            message = "this needs Linux or macOS: this system has no process groups to end a command by"
-            raise ToolError(message, "unavailable")
+        _check_system()
         if "\0" in workdir:
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
@@ -106,6 +112,13 @@ class ShellTool(Tool, abstract=True):
                 yield command
             except OSError as error:
                 raise _unstartable(error, arguments[0]) from error
+
+
+def _check_system() -> None:
+    """Raise ToolError where nothing can be run at all."""
+    if os.name != "posix":
+        message = "this needs Linux or macOS: this system has no process groups to end a command by"
+        raise ToolError(message, "unavailable")
 
 
 def _settings(given: Sandbox | Level | None) -> Sandbox:

@@ -27,22 +27,30 @@ class Place(NamedTuple):
     root: str
 
 
+def workspace_path(chosen: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+    """The workspace that was chosen, or else that of the environment, or the current folder."""
+    return os.path.expanduser(chosen or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
+
+
 @contextmanager
 def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[Place]:
     """Open the folder `workdir`; ToolError when it is none, or outside the workspace.
 
     It is opened first and judged by what was opened, so a link that is swapped in between gains nothing.
     """
-    chosen = setting or context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or "."
-    root = _open(os.path.expanduser(chosen), "workspace")
+    root = _open(workspace_path(setting or context.workspace), "workspace")
     taken = []
     while root <= _LAST_STREAM:  # this program has closed one, and a command's own streams come to that number
         taken.append(root)
         root = os.dup(root)
     try:
+        path = _real_path(root, "workspace")
+        if workdir == ".":
+            yield Place(root, path, path)
+            return
         folder = _open(workdir, "workdir", root)
         try:
-            place = Place(folder, _real_path(folder, "workdir"), _real_path(root, "workspace"))
+            place = Place(folder, _real_path(folder, "workdir"), path)
             if not _is_inside(place.path, place.root):
                 message = f"workdir {workdir!r} is outside the workspace; give a folder inside it, like '.'"
                 raise ToolError(message, "denied")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_shell._process._pump import Pump
-from tools_shell._process._run import GRACE
+from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE
 
 if TYPE_CHECKING:
     import select
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from tools_shell._background._merged import Merged
     from tools_shell._process._command import Process
 
-_DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
-_KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not be waited for
-_SLICE = 0.1  # seconds between two looks at `cancelled`
 _NEVER = float("inf")
 
 
@@ -81,7 +78,7 @@ class Job:
                 left = until - time.monotonic()
                 if self.ended is not None or left <= 0 or cancelled():
                     return False
-                self.changed.wait(min(left, _SLICE))
+                self.changed.wait(min(left, SLICE))
         return True
 
     def write(self, data: bytes) -> int | None:
@@ -156,9 +153,9 @@ class Job:
         if self._process.is_gone and is_dry:
             self._finish_at = now
         elif not self._has_killed:
-            self._kill_at = min(self._kill_at, now + _DRAIN)
+            self._kill_at = min(self._kill_at, now + DRAIN)
         elif self._process.is_gone:  # who holds the output now is no part of the job
-            self._finish_at = min(self._finish_at, now + _DRAIN)
+            self._finish_at = min(self._finish_at, now + DRAIN)
 
     def _kill(self, now: float) -> None:
         if self._has_killed:
@@ -166,7 +163,7 @@ class Job:
         self._has_killed = True
         self.left_behind = self._process.exit is not None and not self.is_stopping and self.limit is None
         self._process.kill()
-        self._finish_at = now + _KILL
+        self._finish_at = now + KILL
 
     def fail(self, error: OSError) -> None:
         """See Followed."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tools_shell._background._order import Order
 from tools_shell._background._ring import Ring
-from tools_shell._output import _split_at_end
+from tools_shell._text import split_at_end
 
 if TYPE_CHECKING:
     from tools_shell._secrets import Redactor
@@ -29,7 +29,7 @@ class Merged:
     def add(self, name: str, chunk: bytes) -> None:
         """Take what one stream brings; a character is never torn apart by the other stream."""
         data = self._begun[name] + chunk
-        whole = len(data) - _split_at_end(data)
+        whole = len(data) - split_at_end(data)
         self._begun[name] = data[whole:]
         self._write(name, data[:whole])
 

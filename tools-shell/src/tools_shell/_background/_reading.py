@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._output import _decode, _split_at_end, _split_at_start
+from tools_shell._text import decoded, split_at_end, split_at_start
 
 if TYPE_CHECKING:
     from tools_shell._background._job import Job
@@ -41,18 +41,18 @@ def read(job: Job, cursor: int, limit: int, stream: Stream) -> Part:
         before, begins = output.before(start, stream)
         data, stop = output.take(start, limit, stream)
         if output.end(stream) > stop:
-            data, stop = output.take(start, len(data) - _split_at_end(data), stream)
+            data, stop = output.take(start, len(data) - split_at_end(data), stream)
         after = output.take(stop, output.redactor.longest, stream)[0]
         if not ended and (held := output.redactor.begun(data + after) - len(after)) > 0:
             data, stop = output.take(start, len(data) - held, stream)
         has_more = output.end(stream) > stop
-    text, is_utf8 = _decode(output.redactor.clean(data, before, after, begins=begins, ends=ended))
+    text, is_utf8 = decoded(output.redactor.clean(data, before, after, begins=begins, ends=ended))
     return Part(text, start, stop, max(start - cursor, 0), is_utf8, has_more)
 
 
 def _begin(output: Merged, cursor: int, stream: Stream) -> int:
     """The first position that can be read, and not inside a character."""
     start = max(cursor, output.start(stream))
-    if start == cursor and not _split_at_end(output.before(start, stream)[0]):
+    if start == cursor and not split_at_end(output.before(start, stream)[0]):
         return start
-    return output.take(start, _split_at_start(output.take(start, 3, stream)[0]), stream)[1]
+    return output.take(start, split_at_start(output.take(start, 3, stream)[0]), stream)[1]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
 from tools_shell._background._reading import read
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ class Search:
         self._stream: Stream = stream
         self._seen = -1  # where the output ended when it was last looked at
         self._rest = b""  # of what was looked through: where what is yet to come may complete a match
-        text = pattern.encode("utf-8", "surrogatepass")
+        text = encoded(pattern)
         self._find = _regex(text) if regex else lambda data: _literal(data, text)
         self._overlap = 0 if regex else len(text) - 1
 

@@ -16,7 +16,7 @@ from tools_shell._nameless import nameless_file
 from tools_shell._output import Kept
 from tools_shell._process._launch import start
 from tools_shell._process._pump import Pump
-from tools_shell._process._run import GRACE, Ended, run, settle
+from tools_shell._process._run import GRACE, KILL, SLICE, Ended, run, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _REPLY = 64 << 20  # bytes; what the kernel bounds is far below
-_SLICE = 0.1  # seconds between two looks at `cancelled`
 _INTERRUPTS = 2
-_KILL = 5.0  # seconds to wait for what was killed
 _LAST_WORDS = 0.3  # seconds for the news of an end whose channel has closed
 _GOODBYE = 0.5  # seconds for what the code has registered with `atexit`
 _CHUNK = 1 << 13  # bytes: replies are short, and more memory than that is not at hand
@@ -48,6 +46,7 @@ class Kernel:
         self._interrupts = 0  # that were sent to the last piece of code
         self._outputs = (Kept(), Kept())
         self._heard = bytearray()
+        self._searched = 0  # so much of that has been looked through
         self._channel, theirs = socket.socketpair()
         try:
             with theirs:
@@ -77,6 +76,7 @@ class Kernel:
         """
         started = time.monotonic()
         self._heard.clear()
+        self._searched = 0
         self._number += 1
         nonce = os.urandom(NONCE)
         self._send(request(nonce, code, f"<cell {self._number}>", interrupts=self._interrupts))
@@ -129,9 +129,11 @@ class Kernel:
             left = until - time.monotonic()
             if left <= 0 or cancelled():
                 return None
-            if self._step(min(left, _SLICE)):
+            if self._step(min(left, SLICE)):
+                at = self._heard.find(nonce, self._searched)  # what a flood has brought is looked through once
+                self._searched = at if at >= 0 else max(0, len(self._heard) - NONCE + 1)
                 try:
-                    reply = find_reply(self._heard, nonce)
+                    reply = find_reply(self._heard, nonce, self._searched)
                 except ValueError:  # the code has got at the channel: nothing of it can be believed
                     self._is_silent = True
                     return None
@@ -194,7 +196,7 @@ class Kernel:
                 self._pump.step(left)
             self.lost = why or self._told()
             self.process.kill()
-            settle(self.process, self._pump, _KILL)
+            settle(self.process, self._pump, KILL)
         finally:
             self.process.close()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Image
 from tools_shell._kernel import _frames
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Reply(NamedTuple):
 
 def request(nonce: bytes, code: str, name: str, *, once: bool = False, interrupts: int = 0) -> bytes:
     """The frame that has `code` run; so many `interrupts` were sent earlier and may still be on their way."""
-    fields = [(b"c", code.encode("utf-8", "surrogatepass")), (b"n", name.encode())]
+    fields = [(b"c", encoded(code)), (b"n", name.encode())]
     if once:
         fields.append((b"o", b""))
     if interrupts:
@@ -37,14 +38,17 @@ def request(nonce: bytes, code: str, name: str, *, once: bool = False, interrupt
     return nonce + _frames.pack(fields)
 
 
-def find_reply(data: bytes | bytearray, nonce: bytes) -> Reply | None:
-    """The reply that begins with `nonce`, whatever the code has written around it; None if it is not all there."""
-    at = data.find(nonce)
-    start = at + _frames.NONCE + 4
-    if at < 0 or len(data) < start:
+def find_reply(data: bytes | bytearray, nonce: bytes, start: int = 0) -> Reply | None:
+    """The reply that begins with `nonce`, whatever the code has written around it; None if it is not all there.
+
+    Nothing before `start` is looked at.
+    """
+    at = data.find(nonce, start)
+    content = at + _frames.NONCE + 4
+    if at < 0 or len(data) < content:
         return None
-    end = start + int.from_bytes(data[start - 4 : start], "big")
-    return None if len(data) < end else _reply(_frames.unpack(bytes(data[start:end])))
+    end = content + int.from_bytes(data[content - 4 : content], "big")
+    return None if len(data) < end else _reply(_frames.unpack(bytes(data[content:end])))
 
 
 def _reply(fields: Sequence[tuple[bytes, bytes]]) -> Reply:

@@ -11,13 +11,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_shell._process._streams import Streams, starting
-from tools_shell._process._survivors import end_marked, signal_marked
+from tools_shell._process._survivors import end_marked, marked, signal_marked
 
 if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _PATIENCE = 1.0  # seconds for what was killed to be gone
-_MARK = "ASK_TOOLS_JOB"
 _ON_TERMINAL = (
     *(sys.executable, "-I", "-S", "-c"),
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
@@ -38,9 +37,8 @@ class Direct(Streams):
         self.hit: str | None = None
         self._is_lost = False  # it has ended, and somebody else has been told how
         self._was_told = False  # to end, and is to be looked for
-        self._mark = f"{_MARK}={os.urandom(8).hex()}"
+        self._mark, environment = marked(command.environment)
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
-        name, _, value = self._mark.partition("=")
         try:
             with starting:
                 self._process = subprocess.Popen(
@@ -49,7 +47,7 @@ class Direct(Streams):
                     stdout=self.theirs[1],
                     stderr=self.theirs[2],
                     cwd=f"/proc/self/fd/{command.directory}" if hasattr(os, "O_PATH") else command.workdir,
-                    env={**command.environment, name: value},
+                    env=environment,
                     start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
                     pass_fds=command.extra,
                 )
@@ -118,9 +116,10 @@ class Direct(Streams):
         if self.exit is None:
             self.kill()
         self._signal(signal.SIGKILL)
-        # Not even SIGKILL ends a process that hangs inside the kernel: it must not hang us too.
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE)
+        if self._process.poll() is None:
+            # Not even SIGKILL ends a process that hangs inside the kernel: it must not hang us too.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE)
         self._end.close()
         super().close()
 

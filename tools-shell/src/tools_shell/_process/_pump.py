@@ -39,7 +39,7 @@ class Pump:
         is_terminal = process.stdin == process.stdout
         self._source = None if stdin is None else process.stdin
         stdin = stdin or b""
-        self._feed = memoryview(stdin + _end_of_file(stdin) if is_terminal else stdin)
+        self._feed = memoryview(stdin + end_of_file(stdin) if is_terminal else stdin)
         for descriptor in (*self._sinks, process.news):
             self._poll.register(descriptor, select.POLLIN)
         if self._source is not None:
@@ -105,6 +105,6 @@ class Pump:
             self._process.close_stdin()
 
 
-def _end_of_file(text: bytes) -> bytes:
+def end_of_file(text: bytes) -> bytes:
     """What says so on a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
     return b"\x04" if text.endswith(b"\n") or not text else b"\x04\x04"

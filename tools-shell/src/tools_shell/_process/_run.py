@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 LONGEST = 600  # seconds that a model may ask for
 GRACE = 1.0  # seconds between the request to end and the order, or half of the limit where that is shorter
-_DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
+DRAIN = 0.15  # seconds for what is on its way when the command has ended but something holds its output
 _LAST_DRAIN = 0.05  # the same when all of the job is gone that is known
 _UNHEARD = 0.7  # seconds for an order to kill to be carried out
-_KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not hang us too
-_SLICE = 0.1  # seconds between two looks at `cancelled`
+KILL = 5.0  # seconds to wait for what was killed: what hangs inside the kernel must not hang us too
+SLICE = 0.1  # seconds between two looks at `cancelled`
 
 
 class Ended(NamedTuple):
@@ -44,20 +44,19 @@ def run(command: Command, *, stdin: bytes = b"", limit: float, cancelled: Callab
         pump = Pump(process, stdout, stderr, stdin)
         reason = _wait(process, pump, started + limit, min(GRACE, limit / 2), cancelled)
         duration = time.monotonic() - started
-        left_behind = not process.is_gone or not pump.is_dry
-        was_gone = process.is_gone
-        if left_behind:
+        was_gone, was_dry = process.is_gone, pump.is_dry
+        if not (was_gone and was_dry):
             process.kill()
             settle(process, pump, _LAST_DRAIN if was_gone else _UNHEARD)
         if not process.is_gone:
             process.kill()  # in another way, if there is one
-            settle(process, pump, _KILL)
-        left_behind = left_behind and not (was_gone and not pump.is_dry)  # that is held by no part of the job
+            settle(process, pump, KILL)
+        # Output that is held by what was not ended with the job is held by no part of it.
+        left_behind = not was_gone or (pump.is_dry and not was_dry)
     finally:
         process.close()
     reason = process.hit or reason
-    left_behind = left_behind and reason is None
-    return Ended(process.exit, reason, left_behind, process.is_gone, duration, stdout, stderr)
+    return Ended(process.exit, reason, left_behind and reason is None, process.is_gone, duration, stdout, stderr)
 
 
 def limit_of(timeout: float, remaining: float | None) -> float:
@@ -75,8 +74,8 @@ def _wait(process: Process, pump: Pump, until: float, grace: float, cancelled: C
             process.terminate()
             settle(process, pump, grace)
             return "limit" if left <= 0 else "cancelled"
-        pump.step(min(left, _SLICE))
-    settle(process, pump, _DRAIN)
+        pump.step(min(left, SLICE))
+    settle(process, pump, DRAIN)
     return None
 
 
@@ -90,4 +89,4 @@ def settle(process: Process, pump: Pump, patience: float) -> None:
             return
         pump.step(left)
         if process.is_gone and not was_gone:  # who holds the output now is no part of the job
-            until = min(until, time.monotonic() + _DRAIN)
+            until = min(until, time.monotonic() + DRAIN)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._server import server
 from tools_shell._process._streams import Streams
-from tools_shell._supervisor._descendants import descendants, is_zombie, kill
+from tools_shell._process._survivors import end_marked, marked
+from tools_shell._supervisor._descendants import descendants, is_zombie, kill, send_if
 
 if TYPE_CHECKING:
     from tools_shell._process._command import Command
@@ -77,10 +78,11 @@ class Supervised(Streams):
 
     def _request(self, command: Command) -> bytes:
         wrapped = command.isolation.wrap(command, self._temporary)
+        self._mark, environment = marked(wrapped.environment)
         request = {
             "host": os.getpid(),
             "arguments": wrapped.arguments,
-            "environment": wrapped.environment,
+            "environment": environment,
             "numbers": [0, 1, 2, *command.extra],
             "terminal": command.terminal and wrapped.takes_terminal,
             "resources": asdict(command.resources),
@@ -106,8 +108,9 @@ class Supervised(Streams):
         if not chunk and not self._is_started:
             raise OSError(errno.EIO, "the supervisor ended before it could start the command")
         if not chunk and not self.is_gone:
-            # Somebody killed the supervisor; the server ends what it left behind.
+            # Somebody killed the supervisor; the server ends what it left behind, unless it was killed, too.
             server.wake()
+            end_marked(self._mark)
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -156,15 +159,7 @@ class Supervised(Streams):
 
     def _wake(self) -> bool:
         """Let a supervisor that was stopped go on; False when it has ended, so that its number may be another's."""
-        with suppress(OSError):
-            process = os.pidfd_open(self._supervisor)
-            try:
-                if not self._is_left():
-                    signal.pidfd_send_signal(process, signal.SIGCONT)
-                    return True
-            finally:
-                os.close(process)
-        return False
+        return send_if(lambda _: not self._is_left(), self._supervisor, signal.SIGCONT)
 
     def _is_left(self) -> bool:
         """Whether nobody holds the other end any more, which only the supervisor has."""

@@ -10,18 +10,16 @@ from tools_core import ToolError
 from tools_shell._facts import ending
 from tools_shell._nameless import nameless_file
 from tools_shell._process._launch import start
-from tools_shell._process._run import GRACE, Ended, settle
+from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Ended, settle
 from tools_shell._shell import _driver as driver
 from tools_shell._shell._wire import Wire
+from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_shell._process._command import Command, Process
 
-_SLICE = 0.1  # seconds between two looks at `cancelled`
-_DRAIN = 0.15  # seconds for what is on its way when the shell has ended
-_KILL = 5.0  # seconds to wait for what was killed
 _GOODBYE = 0.5  # seconds for its trap on EXIT
 _ROUNDS = 4  # of interrupts within the grace; a program may have handled the first
 _NONCE = 16
@@ -119,7 +117,7 @@ class BashSession:
         if stdin:
             self._lay_out(stdin)
         nonce = self._nonce()
-        code = script.encode("utf-8", "surrogatepass")
+        code = encoded(script)
         lines = driver.run(code, self._known, self._before, has_stdin=bool(stdin))
         self._wire.send(lines + driver.ask(nonce, self._known))
         answer, reason = self._wait(nonce, until, cancelled), None
@@ -148,14 +146,14 @@ class BashSession:
 
     def _wait(self, nonce: bytes, until: float, cancelled: Callable[[], bool]) -> driver.Answer | None:
         """Read until the answer has come, the shell has ended or gone astray, or the time is up."""
-        look = time.monotonic() + _SLICE
+        look = time.monotonic() + SLICE
         has_probed = False
         while (answer := self._heard(nonce)) is None and self.process.exit is None:
             now = time.monotonic()
             if now >= until or cancelled():
                 return None
             if now >= look:
-                look = now + _SLICE
+                look = now + SLICE
                 if self._wire.has_all_been_read():
                     if has_probed:  # it came to the end of the script long ago
                         self._wire.listen()
@@ -191,7 +189,7 @@ class BashSession:
         nonce = self._nonce()
         while not self.process.is_busy and self.process.exit is None and time.monotonic() < until:
             self._wire.send(b"\n" + driver.ask(nonce, self._known))
-            if self._look_for(nonce, _SLICE) is not None:
+            if self._look_for(nonce, SLICE) is not None:
                 return True
         return False
 
@@ -210,7 +208,7 @@ class BashSession:
         self._wire.listen()
         self._nonce()
         why = "it could not be interrupted" if reason is not None else self._ending()
-        self._end(why, _DRAIN if self.process.exit is not None else 0)
+        self._end(why, DRAIN if self.process.exit is not None else 0)
         if not self._has_begun:
             raise ToolError(f"{self._program} cannot be started: it does not behave like bash", "unavailable")
 
@@ -233,7 +231,7 @@ class BashSession:
         try:
             settle(self.process, self._wire.pump, patience)
             self.process.kill()
-            settle(self.process, self._wire.pump, _KILL)
+            settle(self.process, self._wire.pump, KILL)
         finally:
             self.process.close()
 

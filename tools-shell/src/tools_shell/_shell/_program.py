@@ -6,6 +6,7 @@ import functools
 import os
 
 from tools_core import ToolError
+from tools_shell._text import encoded
 
 _LONGEST_ARGUMENT = 128 * 1024  # bytes (MAX_ARG_STRLEN in Linux)
 
@@ -38,8 +39,3 @@ def script_arguments(shell: str, command: str) -> list[str]:
         message = f"command is longer than the {_LONGEST_ARGUMENT // 1024} KiB that the system takes"
         raise ToolError(f"{message}; write it to a file and run that, or run it in a session", "limit_exceeded")
     return [shell, "-c", "--", command]
-
-
-def encoded(text: str) -> bytes:
-    """What a model wrote as bytes, whatever it is."""
-    return text.encode("utf-8", "surrogatepass")

@@ -45,13 +45,23 @@ def groups_of(pids: Iterable[int]) -> set[int]:
 def send(number: int, pids: Iterable[int], parents: Container[int | None]) -> None:
     """Send a signal to each that is still there and has one of these parents: its number may have passed on."""
     for pid in pids:
-        with suppress(OSError):
-            process = os.pidfd_open(pid)
-            try:
-                if _parent(pid) in parents:
-                    signal.pidfd_send_signal(process, number)
-            finally:
-                os.close(process)
+        send_if(lambda pid: _parent(pid) in parents, pid, number)
+
+
+def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
+    """Send a signal to a process if it is the one that is meant; returns whether it was sent.
+
+    Asked only when the process is held, so that its number cannot pass to another in between.
+    """
+    with suppress(AttributeError, OSError):  # it may have ended; and only Linux has these calls
+        process = os.pidfd_open(pid)
+        try:
+            if is_meant(pid):
+                signal.pidfd_send_signal(process, number)
+                return True
+        finally:
+            os.close(process)
+    return False
 
 
 def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:

@@ -36,7 +36,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
     """The quick way: nothing of our memory is copied, so nothing can be done in between."""
     numbers = request["numbers"]
     high = _above(numbers, descriptors)
-    as_before(max(numbers))
+    as_before(max(high))
     placed = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in zip(numbers, high, strict=True)]
     try:
         return os.posix_spawn(
@@ -46,7 +46,6 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
             file_actions=placed,
             setsid=True,  # out of reach of every terminal
             setsigdef=_SIGNALS,
-            scheduler=(os.SCHED_OTHER, os.sched_param(0)),
         )
     finally:
         for descriptor in high:

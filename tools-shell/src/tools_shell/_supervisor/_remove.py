@@ -21,30 +21,27 @@ def remove(path: str) -> None:
 
 
 def _empty(top: int) -> None:
-    number = 0
-    waiting = _clear(top, top, number)
-    number += len(waiting)
+    waiting = _clear(top, top)
     while waiting:
         name = waiting.pop()
         with suppress(OSError):
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
             try:
-                found = _clear(inner, top, number)
+                found = _clear(inner, top)
             finally:
                 os.close(inner)
-            number += len(found)
             waiting += found
             os.rmdir(name, dir_fd=top)
 
 
-def _clear(folder: int, top: int, number: int) -> list[str]:
+def _clear(folder: int, top: int) -> list[str]:
     """Remove the files of a folder and move its folders to the top; returns their names there."""
     moved: list[str] = []
     for name in os.listdir(folder):
         try:
             os.unlink(name, dir_fd=folder)
         except OSError:  # a folder, it seems
-            new = f".ask-tools-{number + len(moved)}"
+            new = f".ask-tools-{os.urandom(8).hex()}"  # or its owner could have one of that name
             with suppress(OSError):
                 os.chmod(name, 0o700, dir_fd=folder)  # or its owner could neither empty nor move it
                 os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)

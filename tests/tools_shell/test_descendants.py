@@ -1,0 +1,115 @@
+"""Which processes belong to a job, and who is hit when some of them are to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_shell._supervisor import _descendants
+from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, send, stat
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
+
+LINE = "sh -c 'sh -c \"sleep 900 & echo ready; wait\"; :'; :"  # each is the only child of the one before
+ODD_NAMES = [") Z 1 1 1", "a b", "(", "))", "\n"]
+
+
+@pytest.fixture
+def start(lifeline):
+    """Start a script in a session of its own, whose processes hold the lifeline; returns when it says `ready`."""
+    started = []
+
+    def run(*arguments):
+        process = subprocess.Popen(
+            [*arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, text=True
+        )
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield run
+    for process in started:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+def test_who_is_killed_takes_along_those_of_its_group_that_nobody_has_seen(start, lifeline):
+    leader = start("/bin/sh", "-c", f"exec 9> '{lifeline.path}'; sleep 900 & echo ready; wait").pid
+    kill({leader}, {leader}, os.getpid())
+    assert lifeline.holders_are_gone()
+
+
+def test_of_a_group_with_one_that_is_spared_only_the_others_are_killed(start, lifeline):
+    process = start(
+        "/bin/sh", "-c", f"(exec 9> '{lifeline.path}'; echo ready; exec sleep 900) & wait; read line; exit 7"
+    )
+    found = descendants(process.pid)
+    kill(found, {process.pid, *found}, os.getpid())
+    assert lifeline.holders_are_gone()
+    process.communicate("\n")
+    assert process.returncode == 7
+
+
+def test_a_number_that_has_passed_to_a_process_of_another_parent_is_spared(start):
+    process = start("/bin/sh", "-c", "echo ready; read line; exit 7")
+    send(signal.SIGKILL, [process.pid], {1 << 30})
+    process.communicate("\n")
+    assert process.returncode == 7
+
+
+def test_a_process_that_is_in_no_group_that_can_be_named_adds_none():
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    if not any(stat(pid)[2:3] == [b"0"] for pid in pids):
+        pytest.skip("every process here is in a group")
+    assert all(group > 1 for group in groups_of(pids))
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_whatever_a_process_calls_itself_its_parent_and_its_state_are_known(start, name):
+    code = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print('ready', flush=True); input()"
+    pid = start(sys.executable, "-c", code, name).pid
+    assert Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
+    assert int(stat(pid)[1]) == os.getpid()
+    assert not is_zombie(pid)
+
+
+THREAD = """
+import subprocess, threading
+def run():
+    subprocess.Popen(["sleep", "900"])
+    print("ready", flush=True)
+    input()
+threading.Thread(target=run).start()
+"""
+
+
+def test_the_children_of_all_threads_are_found_with_a_list_of_children_and_without(start):
+    process = start(sys.executable, "-c", THREAD)
+    (child,) = descendants(process.pid)
+    assert _descendants._table()(process.pid) == [child]
+    assert process.pid in _descendants._table()(os.getpid())
+
+
+def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
+    first = start("/bin/sh", "-c", LINE).pid
+    found = {first: os.getpid(), **descendants(first)}
+    line = list(found)
+    assert len(line) == 4
+    assert [found[pid] for pid in line[1:]] == line[:-1]
+    for length in range(5):
+        assert line_of(first, length, found) == set(line[:length])
+    assert line_of(first, 9, found) == set(line)
+    assert line_of(1 << 30, 2, found) == set()
+
+
+def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):
+    process = start("/bin/sh", "-c", "echo ready; read line")
+    process.communicate("\n")
+    assert (stat(process.pid), is_zombie(process.pid), groups_of([process.pid])) == ([], False, set())
+    send(signal.SIGKILL, [process.pid], {os.getpid()})

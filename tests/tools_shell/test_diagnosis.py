@@ -1,0 +1,41 @@
+"""What `ask-tools doctor` is told of a machine is what commands get there."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tools_core import Context, ToolError
+from tools_shell import Bash, JobStart, Python, Repl
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="these tools need a POSIX system")
+
+
+@pytest.mark.parametrize("level", ["none", "contained", "sandboxed"])
+def test_the_isolation_that_is_told_is_the_one_that_a_command_gets(tmp_path, level):
+    told = Bash(sandbox=level, root=tmp_path).diagnose()
+    called = Bash(sandbox=level, root=tmp_path).call({"command": "true"}, Context())
+    assert (told["isolation"], told["not_isolated"]) == (called.metadata["isolation"], called.metadata["not_isolated"])
+    assert told["isolation_level"] == level
+
+
+def test_every_tool_that_runs_something_tells_the_same(tmp_path):
+    first, *others = [cls(root=tmp_path).diagnose() for cls in (Bash, JobStart, Python, Repl)]
+    assert all(other == first for other in others)
+    assert first["programs"].keys() == {"bash", "bwrap"}
+
+
+def test_why_there_is_no_sandbox_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = Bash(root=tmp_path, sandbox="sandboxed").diagnose()
+    assert told["programs"] == {"bash": None, "bwrap": None}
+    assert ("no_sandbox" in told) == (told["isolation"] in ("contained", "none"))
+    if "no_sandbox" in told:
+        assert "a sandbox is required" in told["no_sandbox"]
+
+
+def test_a_sandbox_that_is_required_and_cannot_be_had_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="bubblewrap"):
+        Bash(root=tmp_path, sandbox="bubblewrap").diagnose()

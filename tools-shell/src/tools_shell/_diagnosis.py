@@ -1,0 +1,32 @@
+"""What `ask-tools doctor` is told: the isolation that commands get on this machine, and why it is not more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._workspace import workspace_path
+
+if TYPE_CHECKING:
+    from tools_shell._settings import Sandbox
+
+
+def diagnosis(sandbox: Sandbox, root: str | None) -> dict[str, object]:
+    """The rung that these settings lead to, what it leaves open, and the programs that are there for it."""
+    place = os.fspath(workspace_path(root))
+    isolation = isolation_for(sandbox, place)
+    facts: dict[str, object] = {
+        "isolation": isolation.rung,
+        "isolation_level": sandbox.level,
+        "not_isolated": list(isolation.missing),
+    }
+    if sandbox.level == "sandboxed" and isolation.rung in {"contained", "none"}:
+        try:
+            isolation_for(replace(sandbox, level="required"), place)
+        except ToolError as reason:
+            facts["no_sandbox"] = str(reason)
+    return {**facts, "programs": {name: shutil.which(name) for name in ("bash", "bwrap")}}
