@@ -537,44 +537,25 @@ def test_while_another_writer_has_the_folder_nothing_in_it_is_changed(change, ro
     assert listing(root) == before
 
 
-SWAP = """
-import ctypes, os, sys
-root, outside = sys.argv[1:]
-os.chdir(root)
-os.symlink(outside, "lure")
-swap = ctypes.CDLL(None).renameat2
-assert swap(-100, b"place", -100, b"lure", 2) == 0  # RENAME_EXCHANGE: there is always something at `place`
-print("ready", flush=True)
-while True:
-    swap(-100, b"place", -100, b"lure", 2)
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names at once")
-def test_a_folder_that_is_swapped_for_a_link_never_lets_a_change_out(change, root, resolver):
+def test_a_folder_that_is_swapped_for_a_link_never_lets_a_change_out(change, root, resolver, swapping):
     outside = root.parent / "outside"
     (outside / "deep").mkdir()
     (outside / "deep" / "kept").write_text("kept")
     before = listing(outside)
     (root / "place").mkdir()
     done = {"deleted": 0, "moved": 0, "copied": 0, "made": 0}
-    with subprocess.Popen([sys.executable, "-c", SWAP, root, outside], stdout=subprocess.PIPE) as swapper:
-        swapper.stdout.readline()
-        try:
-            for number in range(1500):
-                (root / "x").write_text("x")
-                done["made"] += change.make.call(path=f"place/deep/{number % 9}").is_ok
-                done["moved"] += change.move.call(source="x", destination="place/secret.txt", overwrite=True).is_ok
-                change.copy.call(source="place/secret.txt", destination="y", overwrite=True)
-                done["copied"] += change.copy.call(source="x", destination="place/new").is_ok
-                done["deleted"] += change.delete.call(path="place/deep", recursive=True).is_ok
-                change.delete.call(path="place/new")
-                if (root / "y").exists():
-                    assert (root / "y").read_text() == "x"
-            assert swapper.poll() is None
-        finally:
-            swapper.kill()
+    with swapping():
+        for number in range(1500):
+            (root / "x").write_text("x")
+            done["made"] += change.make.call(path=f"place/deep/{number % 9}").is_ok
+            done["moved"] += change.move.call(source="x", destination="place/secret.txt", overwrite=True).is_ok
+            change.copy.call(source="place/secret.txt", destination="y", overwrite=True)
+            done["copied"] += change.copy.call(source="x", destination="place/new").is_ok
+            done["deleted"] += change.delete.call(path="place/deep", recursive=True).is_ok
+            change.delete.call(path="place/new")
+            if (root / "y").exists():
+                assert (root / "y").read_text() == "x"
     assert listing(outside) == before
     assert all(done.values()), done
 

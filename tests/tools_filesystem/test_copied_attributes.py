@@ -136,9 +136,6 @@ print(result.is_ok or result.error_type)
 
 
 def as_nobody(root, limit=1 << 30):
-    root.chmod(0o777)
-    for folder in (root.parent, root.parent.parent, root.parent.parent.parent):
-        folder.chmod(0o755)
     (root / "warm").write_text("")
     command = [sys.executable, "-c", AS_NOBODY, root, str(limit)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -148,7 +145,8 @@ def as_nobody(root, limit=1 << 30):
 
 
 @needs_root
-def test_a_copy_that_fails_leaves_nothing_even_of_folders_that_nobody_may_write_to(root):
+def test_a_copy_that_fails_leaves_nothing_even_of_folders_that_nobody_may_write_to(open_root):
+    root = open_root
     for name in ("1", "2"):
         (root / "old" / name).mkdir(parents=True)
     first, last = os.listdir(root / "old")  # the order in which they are copied
@@ -160,7 +158,8 @@ def test_a_copy_that_fails_leaves_nothing_even_of_folders_that_nobody_may_write_
 
 
 @needs_root
-def test_what_a_crash_has_left_of_a_copy_is_in_nobodys_way(root, monkeypatch):
+def test_what_a_crash_has_left_of_a_copy_is_in_nobodys_way(open_root, monkeypatch):
+    root = open_root
     with monkeypatch.context() as other:
         other.setattr(os, "geteuid", lambda: 65534)
         aside = root / _relocate._name_aside()
@@ -176,7 +175,8 @@ def test_what_a_crash_has_left_of_a_copy_is_in_nobodys_way(root, monkeypatch):
 
 
 @needs_root
-def test_another_group_than_that_of_the_original_gets_no_more_than_anybody(root):
+def test_another_group_than_that_of_the_original_gets_no_more_than_anybody(open_root):
+    root = open_root
     (root / "old").write_text("content")
     os.chown(root / "old", 1234, 5678)
     (root / "old").chmod(0o674)

@@ -222,36 +222,17 @@ def test_a_special_file_is_never_opened_for_data(files, root, resolver, special)
     assert files.list.call(path=".").output == f"special ({special})"
 
 
-SWAP = """
-import ctypes, os, sys
-root, outside = sys.argv[1:]
-os.chdir(root)
-os.symlink(outside, "lure")
-swap = ctypes.CDLL(None).renameat2
-assert swap(-100, b"place", -100, b"lure", 2) == 0  # RENAME_EXCHANGE: there is always something at `place`
-print("ready", flush=True)
-while True:
-    swap(-100, b"place", -100, b"lure", 2)
-"""
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux exchanges two names at once")
-def test_a_folder_that_is_swapped_for_a_link_never_lets_a_read_or_a_write_out(files, root, resolver):
+def test_a_folder_that_is_swapped_for_a_link_never_lets_a_read_or_a_write_out(files, root, resolver, swapping):
     outside = root.parent / "outside"
     (root / "place").mkdir()
     (root / "place" / "secret.txt").write_text("inside")
-    with subprocess.Popen([sys.executable, "-c", SWAP, root, outside], stdout=subprocess.PIPE) as swapper:
-        swapper.stdout.readline()
-        try:
-            read = {files.read.call(path="place/secret.txt").output for _ in range(20_000)}
-            written = {
-                files.write.call(path=f"place/new{number % 9}.txt", content="x", overwrite=True).is_ok
-                for number in range(2_000)
-            }
-            assert swapper.poll() is None
-        finally:
-            swapper.kill()
+    with swapping():
+        read = {files.read.call(path="place/secret.txt").output for _ in range(20_000)}
+        written = {
+            files.write.call(path=f"place/new{number % 9}.txt", content="x", overwrite=True).is_ok
+            for number in range(2_000)
+        }
     assert read == {"inside", None}
     assert written == {True, False}
     assert [entry.name for entry in outside.iterdir()] == ["secret.txt"]

@@ -15,12 +15,14 @@ from tools_filesystem._search._budget import Budget
 from tools_filesystem._search._engines import OwnEngine, engine_for
 from tools_filesystem._search._file_types import patterns_of
 from tools_filesystem._search._regex import query
-from tools_filesystem._search._ripgrep import EngineError
+from tools_filesystem._search._ripgrep import EngineError, find_rg
 from tools_filesystem._search._run import Search, Shape
-from tools_filesystem._search._start import left_unseen, why_nothing
+from tools_filesystem._search._start import left_unseen, tell, why_nothing
 from tools_filesystem._search._wanted import wanted_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools_filesystem._search._engines import Choice, Engine
     from tools_filesystem._workspace import Workspace
 
@@ -39,6 +41,17 @@ class Grep(FileTool):
     def __init__(self, workspace: Workspace | str | os.PathLike[str] | None = None, *, engine: Choice = "auto") -> None:
         super().__init__(workspace)
         self.engine: Choice = engine
+
+    def diagnose(self) -> Mapping[str, object]:
+        """The engine that looks for a regular expression here, and where `rg` is."""
+        call = Context()
+        workspace = self.workspace_in(call)
+        facts: dict[str, object] = {"programs": {"rg": find_rg(workspace)}}
+        try:
+            asked = query("a+b", is_fixed=False, ignore_case=False)
+            return {"grep_engine": engine_for(self.engine, asked, Budget(call), workspace).name, **facts}
+        except ToolError as error:  # plain text can be searched all the same
+            return {"grep_engine": f"plain text alone: {error}", **facts}
 
     def execute(  # noqa: PLR0913, PLR0917  (its parameters are the model's words)
         self,
@@ -116,15 +129,10 @@ def _facts(search: Search, budget: Budget, again: dict[str, Any]) -> tuple[dict[
         notes.append(f"{first} to {last} of {least}{total} {unit}{where}; go on with offset={last}")
     if search.is_binary:
         facts["binary"] = 1
-    if search.binary:
-        facts["binary"] = search.binary
-        notes.append(f"{search.binary} binary files were not searched")
-    if search.clamped:
-        facts["clamped"] = search.clamped
-        notes.append(f"{search.clamped} lines are longer than {search.shape.width} characters and shown in part")
-    if search.changed:
-        facts["changed"] = search.changed
-        notes.append(f"{search.changed} files changed while they were searched: their lines are not shown")
+    tell(facts, notes, "binary", search.binary, "binary files were not searched")
+    long = f"lines are longer than {search.shape.width} characters and shown in part"
+    tell(facts, notes, "clamped", search.clamped, long)
+    tell(facts, notes, "changed", search.changed, "files changed while they were searched: their lines are not shown")
     return facts, notes + left_unseen(search.skipped, budget, facts)
 
 

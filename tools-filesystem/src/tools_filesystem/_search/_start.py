@@ -51,25 +51,26 @@ def all_visible(paths: list[str]) -> list[str]:
     return paths if "".join(paths).isprintable() else [visible(path) for path in paths]
 
 
+def tell(facts: dict[str, Any], notes: list[str], name: str, count: int, text: str) -> None:
+    """Say how many there were of something, if there were any: to a program in `facts`, to a reader in `notes`."""
+    if count:
+        facts[name] = count
+        notes.append(f"{count} {text}")
+
+
 def left_unseen(skipped: Skipped, budget: Budget, facts: dict[str, Any]) -> list[str]:
     """What to say of what was not looked at; `facts` get the same."""
     notes: list[str] = []
     if budget.stopped is not None:
         facts["stopped"] = budget.stopped
         notes.append(f"stopped early ({budget.stopped}): there may be more; search a smaller folder")
-    if skipped.unreadable:
-        facts["unreadable"] = skipped.unreadable
-        names = ", ".join(visible(name) if name else "the folder itself" for name in skipped.names)
-        notes.append(f"{skipped.unreadable} could not be read{': ' if names else ''}{names}")
-    if skipped.mounts:
-        facts["mounts"] = skipped.mounts
-        notes.append(f"{skipped.mounts} other file systems were not entered; pass one as path to search it")
-    if skipped.too_deep:
-        facts["too_deep"] = skipped.too_deep
-        notes.append(f"{skipped.too_deep} folders lie too deep; pass one as path to search it")
-    if skipped.rules:
-        facts["ignore_rules_dropped"] = skipped.rules
-        notes.append(f"{skipped.rules} ignore rules are too long or too many, and were not heeded")
+    names = ", ".join(visible(name) if name else "the folder itself" for name in skipped.names)
+    tell(facts, notes, "unreadable", skipped.unreadable, f"could not be read{': ' if names else ''}{names}")
+    elsewhere = "pass one as path to search it"
+    tell(facts, notes, "mounts", skipped.mounts, f"other file systems were not entered; {elsewhere}")
+    tell(facts, notes, "too_deep", skipped.too_deep, f"folders lie too deep; {elsewhere}")
+    unheeded = "ignore rules are too long or too many, and were not heeded"
+    tell(facts, notes, "ignore_rules_dropped", skipped.rules, unheeded)
     if skipped.ignored:
         facts["ignored"] = skipped.ignored
     return notes
