@@ -1,0 +1,306 @@
+"""The pytest plugin, in runs of pytest as its users start them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tools_testing
+from tools_core import Context, Halt, Registry, Result, ToolError, registry, tool
+from tools_testing import CONTRACT, RecordingContext, assert_error, assert_halted, assert_ok
+
+HEAD = """
+from typing import Annotated
+import pytest
+from tools_core import Context, Halt, Tool, ToolError, tool
+
+@tool(read_only=True)
+def repeat(text: Annotated[str, "A text"], context: Context, times: Annotated[int, "How often"] = 1) -> str:
+    \"\"\"Repeat a text.\"\"\"
+    context.progress(1, 2, "half")
+    if times < 0:
+        raise ToolError("times must be at least 0", "limit_exceeded")
+    if times == 0:
+        raise Halt("nothing to do")
+    return text * times
+"""
+
+
+def test_loading_the_plugin_loads_neither_hypothesis_nor_the_core():
+    program = """
+    import sys
+    import pytest
+    before = set(sys.modules)
+    import tools_testing._plugin
+    new = {name.partition(".")[0] for name in set(sys.modules) - before}
+    assert new <= {"tools_testing"}, new
+    """
+    subprocess.run([sys.executable, "-c", "\n".join(map(str.strip, program.splitlines()))], check=True)
+
+
+def test_the_package_lists_its_names_and_has_no_others():
+    assert dir(tools_testing) == tools_testing.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = tools_testing.nonsense
+
+
+# Fixtures, in this very run
+
+
+def test_the_registry_of_a_test_is_empty_and_its_own(tool_registry):
+    assert isinstance(tool_registry, Registry)
+    assert list(tool_registry) == []
+    assert tool_registry is not registry
+
+
+def test_the_workspace_is_an_empty_folder_and_that_of_the_context(workspace, tool_context):
+    assert list(workspace.iterdir()) == []
+    assert tool_context.workspace == workspace
+
+
+def test_a_tool_is_called_by_itself_or_by_its_name_with_the_context_of_the_test(call_tool, tool_registry, workspace):
+    @tool
+    def look(context: Context, extra: str = "") -> list[str]:
+        """Look around."""
+        context.progress(1)
+        return [str(context.workspace), extra]
+
+    assert call_tool(look).output == [str(workspace), ""]
+    assert call_tool(look, {"extra": "x"}).output == [str(workspace), "x"]
+    assert call_tool(look, extra="x", context=Context(workspace="elsewhere")).output == ["elsewhere", "x"]
+    tool_registry.register(look.renamed("mine"))
+    assert call_tool("mine").output == [str(workspace), ""]
+
+
+def test_an_installed_tool_is_called_by_its_name(call_tool, workspace):
+    (workspace / "a.txt").write_text("hello", encoding="utf-8")
+    assert "hello" in str(call_tool("read_file", path="a.txt"))
+
+
+def test_what_a_tool_reports_is_recorded(call_tool, tool_context):
+    @tool
+    async def work(context: Context) -> None:
+        """Work."""
+        context.progress(1, 2, "half")
+        context.progress(2, 2)
+
+    call_tool(work)
+    assert tool_context.reports == [(1, 2, "half"), (2, 2, "")]
+    assert tool_context.reports[0].message == "half"
+
+
+def test_a_recording_context_is_a_context_like_any_other():
+    context = RecordingContext(workspace="here", state={"user": "ada"}, timeout=5, call_id="1")
+    assert (str(context.workspace), context.state["user"], context.call_id) == ("here", "ada", "1")
+    assert context.remaining is not None and context.remaining <= 5
+
+
+# Assertions
+
+
+def test_assertions_give_what_a_test_goes_on_with():
+    assert assert_ok(Result.ok({"a": 1})) == {"a": 1}
+    assert assert_ok(Result.ok([1]), [1]) == [1]
+    assert assert_error(Result.error("no city", type="not_found"), type="not_found", match="city") == "no city"
+    assert assert_halted(Result.halt("done"), "done") == "done"
+
+
+def test_the_fixtures_of_that_name_are_the_same_assertions(request):
+    for function in (assert_ok, assert_error, assert_halted):
+        assert request.getfixturevalue(function.__name__) is function
+
+
+@pytest.mark.parametrize(
+    ("check", "shown"),
+    [
+        (lambda: assert_ok(Result.error("no city", type="not_found")), ["expected a success", "no city", "not_found"]),
+        (
+            lambda: assert_ok(Result.ok({"a": 1, "b": [1, 2]}), {"a": 1, "b": [1, 3]}),
+            ["expected another output", "-     3", "+     2", '    "a": 1'],
+        ),
+        (lambda: assert_ok(Result.ok((1,)), [1]), ["- [1]", "+ (1,)"]),
+        (lambda: assert_error(Result.ok("fine"), type="denied"), ["expected an error of type denied", "fine"]),
+        (lambda: assert_error(Result.error("x"), type="denied"), ["type denied, got execution_error"]),
+        (lambda: assert_error(Result.error("abc"), match="^b"), ["message that matches '^b'", "abc"]),
+        (lambda: assert_halted(Result.ok("x")), ["expected a halt"]),
+        (lambda: assert_halted(Result.halt("x"), "y"), ["expected another output of the halt", '- "y"', '+ "x"']),
+    ],
+    ids=["error", "output", "type", "ok", "other type", "message", "no halt", "other halt"],
+)
+def test_what_failed_is_shown_with_the_difference(check, shown):
+    with pytest.raises(AssertionError) as caught:
+        check()
+    assert [text for text in shown if text not in str(caught.value)] == []
+
+
+def test_an_unexpected_error_is_shown_with_the_line_that_raised_it():
+    @tool
+    def crash() -> None:
+        """Crash."""
+        raise LookupError("nowhere")
+
+    with pytest.raises(AssertionError, match='raise LookupError\\("nowhere"\\)'):
+        assert_ok(crash.call())
+
+
+def test_what_is_no_result_is_a_mistake_of_the_test():
+    with pytest.raises(TypeError, match="expected a Result, got str"):
+        assert_ok("fine")
+
+
+def test_the_names_that_tools_raise_are_at_hand(call_tool):
+    @tool
+    def choose(how: str) -> str:
+        """Choose."""
+        raise Halt("end") if how == "halt" else ToolError("no", "denied")
+
+    assert_halted(call_tool(choose, how="halt"), "end")
+    assert_error(call_tool(choose, how="x"), type="denied")
+
+
+# Runs of their own
+
+
+def test_fixtures_work_where_nothing_but_the_package_is_installed(run_pytest):
+    text = (
+        HEAD
+        + """
+def test_one(call_tool, assert_ok, assert_error, assert_halted, tool_context):
+    assert_ok(call_tool(repeat, text="a", times=3), "aaa")
+    assert_error(call_tool(repeat, text="a", times=-1), type="limit_exceeded", match="at least")
+    assert_halted(call_tool(repeat, text="a", times=0), "nothing to do")
+    assert [report.message for report in tool_context.reports] == ["half"] * 3
+"""
+    )
+    ended = run_pytest("-W", "error", test_it=text)
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_contract_of_one_tool_is_checked_without_a_test_file(run_pytest):
+    ended = run_pytest("--tool-contract=list_roots", "-v", "-rs")
+    assert ended.returncode == 0, ended.stdout
+    assert f"collected {len(CONTRACT)} items" in ended.stdout
+    assert all(f"list_roots::{name}" in ended.stdout for name in CONTRACT)
+    assert "it requires none" in ended.stdout
+
+
+def test_tools_are_chosen_by_patterns_and_checks_like_any_test(run_pytest):
+    ended = run_pytest("--tool-contract=tools-shell:job_*,file_info", "--collect-only", "-q", "-k", "name_is_legal")
+    listed = [line for line in ended.stdout.splitlines() if "::" in line]
+    tools = ["file_info", "job_input", "job_list", "job_output", "job_start", "job_stop"]
+    assert sorted(listed) == [f"{name}::name_is_legal" for name in tools]
+    ended = run_pytest("--tool-contract=glob", "-q", "--deselect", "glob::name_is_legal", "-m", "tool_contract")
+    assert "1 deselected" in ended.stdout and ended.returncode == 0
+
+
+def test_they_run_beside_the_tests_of_a_suite_and_can_be_left_out(run_pytest):
+    ended = run_pytest("--tool-contract=list_roots", test_it="def test_one(): pass")
+    assert f"collected {len(CONTRACT) + 1} items" in ended.stdout
+    ended = run_pytest("--tool-contract=list_roots", "-m", "not tool_contract")
+    assert "1 passed" in ended.stdout
+
+
+def test_a_name_that_is_not_installed_is_an_error_of_usage(run_pytest):
+    ended = run_pytest("--tool-contract=reed_file")
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "no installed tool is called 'reed_file'" in ended.stdout and "read_file" in ended.stdout
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder with a distribution whose tools break their contract, or do not load."""
+    folder = tmp_path / "installed"
+    information = folder / "tools_bad-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Name: tools-bad\nVersion: 1.0\n", encoding="utf-8")
+    (information / "entry_points.txt").write_text(
+        "[ask_tools.tools]\nbad = tools_bad:bad\nmissing = tools_bad:missing\nrisky = tools_bad:risky\n"
+        "pair = tools_bad:Pair\n", encoding="utf-8"
+    )  # fmt: skip
+    (folder / "tools_bad.py").write_text(
+        'from typing import Annotated\nfrom tools_core import Toolset, tool\n\nprint("hello")\n\n'
+        "@tool(read_only=True)\ndef bad(x: str) -> str:\n    return x[0]\n\n"
+        "@tool(destructive=True)\ndef risky(path: Annotated[str, 'A path']) -> None:\n"
+        "    '''Write.'''\n    open('ran', 'w').close()\n\n"
+        "class Pair(Toolset):\n    '''Two.'''\n    def one(self) -> int:\n        '''One.'''\n        return 1\n"
+        "    def two(self) -> int:\n        '''Two.'''\n        return 2\n", encoding="utf-8"
+    )  # fmt: skip
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])}
+
+
+def test_all_that_a_tool_breaks_is_told_each_with_its_fix(run_pytest, installed):
+    ended = run_pytest("--tool-contract=bad", env=installed)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    for name in ("description_is_there", "parameters_are_described", "calls_give_results", "import_does_nothing"):
+        assert f"{name}: {CONTRACT[name].demand}" in ended.stdout
+        assert f"fix: {CONTRACT[name].fix}" in ended.stdout
+    assert "Traceback" not in ended.stdout
+    assert "4 failed" in ended.stdout
+
+
+def test_a_destructive_tool_is_checked_and_never_run(run_pytest, installed, tmp_path):
+    ended = run_pytest("--tool-contract=risky", env=installed)
+    assert "1 failed" in ended.stdout, ended.stdout  # the module prints when it is imported
+    assert "risky" in ended.stdout
+    assert not (tmp_path / "suite" / "ran").exists()
+
+
+def test_an_installed_tool_that_does_not_load_fails_with_the_reason(run_pytest, installed):
+    ended = run_pytest("--tool-contract=missing", env=installed)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "missing" in ended.stdout and "has no attribute" in ended.stdout and "fix:" in ended.stdout
+
+
+def test_each_tool_of_a_toolset_is_checked(run_pytest, installed):
+    ended = run_pytest("--tool-contract=pair_*", "-k", "name_is_legal or deterministic", "-v", env=installed)
+    assert ended.returncode == 0, ended.stdout
+    assert "pair_one::name_is_legal PASSED" in ended.stdout
+    assert "pair_two::definition_is_deterministic PASSED" in ended.stdout
+
+
+# Snapshots
+
+SNAPSHOT = (
+    HEAD
+    + """
+def test_definition(tool_snapshot):
+    tool_snapshot(repeat{option})
+"""
+)
+
+
+def test_a_definition_is_put_on_record_and_then_compared(run_pytest, tmp_path):
+    text = SNAPSHOT.replace("{option}", "")
+    record = tmp_path / "suite" / "__tool_snapshots__" / "repeat.json"
+    ended = run_pytest(test_it=text)
+    assert "no definition of `repeat` is on record: run pytest --tool-snapshot-update" in ended.stdout
+    assert not record.exists()
+    ended = run_pytest("--tool-snapshot-update")
+    assert ended.returncode == 0 and f"written: {record}" in ended.stdout
+    assert json.loads(record.read_text(encoding="utf-8"))["name"] == "repeat"
+    assert run_pytest().returncode == 0
+    assert [path.name for path in record.parent.iterdir()] == ["repeat.json"]
+
+
+def test_a_breaking_change_fails_and_says_what_breaks(run_pytest):
+    text = SNAPSHOT.replace("{option}", ", allow_compatible=True")
+    run_pytest("--tool-snapshot-update", test_it=text)
+    ended = run_pytest(test_it=text.replace("times: Annotated[int,", "count: Annotated[int,").replace("times", "count"))
+    assert "the change is breaking" in ended.stdout
+    assert "breaking: arguments.times was removed" in ended.stdout
+    assert "compatible: arguments.count was added, and is optional" in ended.stdout
+    ended = run_pytest("--tool-snapshot-update")
+    assert "updated: " in ended.stdout and "breaking: arguments.times was removed" in ended.stdout
+    assert run_pytest().returncode == 0
+
+
+def test_a_compatible_change_fails_unless_it_is_allowed(run_pytest):
+    strict, lenient = SNAPSHOT.replace("{option}", ""), SNAPSHOT.replace("{option}", ", allow_compatible=True")
+    run_pytest("--tool-snapshot-update", test_it=strict)
+    ended = run_pytest(test_it=strict.replace("Repeat a text.", "Say it again."))
+    assert "the change is compatible" in ended.stdout and ended.returncode == 1
+    assert run_pytest(test_it=lenient.replace("Repeat a text.", "Say it again.")).returncode == 0
