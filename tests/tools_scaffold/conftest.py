@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,3 +34,52 @@ def tree(folder: Path) -> dict[str, Any]:
         name = path.relative_to(folder).as_posix()
         found[name] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
     return found
+
+
+PROGRAM = """
+import argparse, importlib, sys
+
+def no_network(event, arguments):
+    if event.startswith("socket."):
+        raise SystemExit(f"it opened a socket: {event}")
+
+sys.addaudithook(no_network)
+configure = importlib.import_module(sys.argv.pop(1)).configure
+parser = argparse.ArgumentParser("ask-tools")
+configure(parser)
+arguments = parser.parse_args()
+sys.exit(arguments.run(arguments))
+"""
+
+
+@pytest.fixture
+def program() -> str:
+    """A program that runs a sub-command: its module, then its words."""
+    return PROGRAM
+
+
+@pytest.fixture(name="converse")
+def _converse() -> Callable[..., tuple[int, str]]:
+    return converse
+
+
+def converse(folder: Path, answers: str, *words: str, site: Path = Path()) -> tuple[int, str]:
+    """Run a sub-command on a terminal of its own and type the answers; its exit code, and what was to be seen."""
+    import pty  # POSIX only
+
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}", *words]
+    with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        os.write(ours, answers.encode())
+        seen = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            seen += part
+    os.close(ours)
+    return process.returncode, seen.decode().replace("\r\n", "\n")

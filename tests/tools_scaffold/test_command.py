@@ -37,9 +37,9 @@ def test_it_shows_the_files_and_the_next_three_commands(tmp_path: Path) -> None:
     ended = ask_tools_new(tmp_path, "weather")
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
-    assert lines[0] == "made tools-weather (10 files)"
-    assert all((tmp_path / "tools-weather" / line.strip()).is_file() for line in lines[1:11])
-    assert lines[11:] == [
+    assert lines[0] == "made tools-weather (15 files)"
+    assert all((tmp_path / "tools-weather" / line.strip()).is_file() for line in lines[1:16])
+    assert lines[16:] == [
         "next:",
         "  cd tools-weather && python -m pip install --editable . pytest",
         "  ask-tools call weather city=Oslo",
@@ -79,7 +79,7 @@ def test_json_says_it_for_programs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "NAME"),
+        ([], "error: a package needs a NAME"),
         (["class"], "error: 'class' is a word of the Python language; try my-class"),
         (["../evil"], "error: '../evil' is a path, not a name"),
         (["weather", "--dir", "missing"], "error: there is no folder 'missing'"),

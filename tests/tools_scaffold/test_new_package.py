@@ -31,15 +31,20 @@ def test_what_is_written_is_what_was_planned(tmp_path: Path, tree: Tree) -> None
     written = {path: data.decode("utf-8") for path, data in tree(made.folder).items() if data is not None}
     assert written == made.files
     assert sorted(written) == [
+        ".github/dependabot.yml",
         ".github/workflows/ci.yml",
+        ".github/workflows/publish.yml",
         ".gitignore",
+        ".pre-commit-config.yaml",
         "CHANGELOG.md",
         "LICENSE",
         "README.md",
+        "docs/publish.md",
         "pyproject.toml",
         "src/tools_weather/__init__.py",
         "src/tools_weather/_weather.py",
         "src/tools_weather/py.typed",
+        "tests/test_contract.py",
         "tests/test_weather.py",
     ]
 

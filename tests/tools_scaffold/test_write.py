@@ -111,7 +111,7 @@ except ScaffoldError as error:
 
 @POSIX_ONLY
 def test_a_disk_that_is_full_half_way_leaves_nothing(tmp_path: Path, tree: Tree) -> None:
-    assert len(plan(tmp_path).files["pyproject.toml"]) < 2500 < len(plan(tmp_path).files["tests/test_weather.py"])
+    assert len(plan(tmp_path).files["pyproject.toml"]) < 2500 < len(plan(tmp_path).files["tests/test_contract.py"])
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ended.stdout.startswith("nothing was made:")

@@ -27,10 +27,7 @@ _suffix = re.compile("(?<=.)(?:_tool)+$")
 OURS = frozenset({"agent", "core", "filesystem", "mcp", "runtime", "scaffold", "shell", "testing"})
 DEVICES = frozenset({"aux", "con", "nul", "prn"} | {port + n for port in ("com", "lpt") for n in "123456789"})
 # What the made package's own code calls something else; a tool of the same name would hide it.
-TAKEN_BY_TEMPLATE = frozenset(
-    {"anything", "arguments", "chance", "contract", "found", "input_schema", "outcomes"}
-    | {"pytest", "result", "tool", "tools"}
-)
+TAKEN_BY_TEMPLATE = frozenset({"answer", "name", "pytest", "result", "tool"})
 # `type` is on the list since Python 3.12; what is refused should not hang on who refuses.
 _KEYWORDS = frozenset(word.lower() for word in (*keyword.kwlist, *keyword.softkwlist, "type"))
 
@@ -103,6 +100,8 @@ def _reserved(name: str) -> str | None:
         return f"{shown(name, 40)} is a name of Python's own, which the tool's function would hide"
     if name.startswith("test_"):
         return f"{shown(name, 40)} would be taken for a test"
+    if name == "tools":
+        return f"{shown(name, 40)} says nothing of what the tool does"
     if name in TAKEN_BY_TEMPLATE:
         return f"{shown(name, 40)} is a name that the code of a tool package needs for itself"
     return None

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tools_scaffold._aside import aside_of
 from tools_scaffold._errors import ScaffoldError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tools_scaffold._names import PackageName
+    from tools_scaffold._answers import Answers
 
 
 class Plan:
     """What a new package will be: its `folder`, and the text of its `files` by their path in it.
 
-    `tool`, `distribution` and `package` are its three names.
+    `tool`, `distribution` and `package` are its three names, `answers` is what it is made from.
     """
 
-    __slots__ = ("distribution", "files", "folder", "package", "tool")
+    __slots__ = ("answers", "distribution", "files", "folder", "package", "tool")
 
-    def __init__(self, name: PackageName, folder: Path, files: dict[str, str]) -> None:
-        self.tool = name.tool
-        self.distribution = name.distribution
-        self.package = name.package
+    def __init__(self, answers: Answers, folder: Path, files: dict[str, str]) -> None:
+        self.answers = answers
+        self.tool = answers.name.tool
+        self.distribution = answers.name.distribution
+        self.package = answers.name.package
         self.folder = folder
         self.files = files
 
@@ -54,9 +55,7 @@ class Plan:
 
 def _write_aside(files: Mapping[str, str], folder: Path) -> None:
     """Write everything under a temporary name beside `folder`, then rename: nobody sees half a package."""
-    aside = folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.part")
-    aside.mkdir()
-    try:
+    with aside_of(folder) as aside:
         for path, text in files.items():
             target = aside / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,8 +64,3 @@ def _write_aside(files: Mapping[str, str], folder: Path) -> None:
         with suppress(FileNotFoundError):
             folder.rmdir()  # fails on all but an empty folder, so on whatever came since the plan was made
         aside.rename(folder)
-    except BaseException:  # also when interrupted
-        import shutil  # 10 ms, and needed only here
-
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
