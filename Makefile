@@ -9,6 +9,9 @@ PYTHON ?=
 # More arguments for pytest: make test PYTEST_ARGS="-x -k registry"
 PYTEST_ARGS ?=
 
+# How many tests run beside each other: one for each processor. make test WORKERS= PYTEST_ARGS=--pdb
+WORKERS ?= --numprocesses=auto --dist=loadfile
+
 BIN := .venv/bin
 SOURCES := tools-core/src scaffold/src tools-shell/src tools-filesystem/src $(wildcard packages/*/src)
 PROJECTS := . tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
@@ -23,13 +26,15 @@ environment:
 
 suite: environment
 	@$(BIN)/python .ci/json_schema_suite.py
+	@.ci/judges $(PYTHON)
+	@$(BIN)/python .ci/function_definitions.py
 
 demo: ## see tools found, called and newly made
 	@.ci/environment .cache/environments/demo demo $(PYTHON)
 	@bash tests/ecosystem/demo.sh .cache/environments/demo
 
 test: suite ## run all tests but the huge ones
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
 test-all: ## run all tests on every installed Python of 3.11 to 3.14
 	.ci/test-all $(PYTEST_ARGS)
@@ -54,7 +59,7 @@ coverage: suite ## run all tests and report what they leave out
 bench: environment ## compare speeds with their baselines, alone on the machine
 	$(BIN)/python tests/benchmarks/bench.py $(WORDS)
 
-ecosystem: environment ## build, install and run whole packages
+ecosystem: suite ## build, install and run whole packages
 	$(BIN)/python -m pytest tests/ecosystem $(PYTEST_ARGS)
 
 format: environment ## format, and mend what can be mended

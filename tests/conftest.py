@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,11 @@ HERE = Path(__file__).parent
 CI = os.environ.get("CI") == "true"
 # A test may skip for what a machine is. What it merely has not got can be had in CI; such reasons say so.
 MISSING = re.compile(r"not installed|could not import|not downloaded|JSON-Schema-Test-Suite")
+
+# Who starts the tests in the background of a shell ignores these, and so would every program that a test starts.
+for number in (signal.SIGINT, getattr(signal, "SIGQUIT", signal.SIGINT)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 # Machines differ in speed, so examples have no deadline; CI runs the same ones each time.
 settings.register_profile("house", deadline=None, derandomize=CI, print_blob=True)

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
 from tools_core import Result, tool
+from tools_core.formats import FORMATS
 from tools_shell import Bash, Repl
 
 ROUNDS = 9
@@ -211,6 +212,35 @@ def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     ]
 
 
+def definitions() -> list[dict[str, Any]]:
+    """A thousand ordinary definitions: five parameters, two of them optional, one a list, one a choice."""
+    properties = {
+        "city": {"type": "string", "description": "The city to look up."},
+        "days": {"type": "integer", "description": "How many days ahead.", "default": 3},
+        "units": {"type": "string", "enum": ["celsius", "fahrenheit"], "description": "The unit of temperatures."},
+        "fields": {"type": "array", "items": {"type": "string"}, "description": "What to report."},
+        "verbose": {"type": "boolean"},
+    }
+    schema = {"type": "object", "properties": properties, "required": ["city", "units", "fields"]}
+    schema["additionalProperties"] = False
+    text = json.dumps({"description": "Look up the weather of a city, some days ahead.", "input_schema": schema})
+    return [{"name": f"weather_{n}", **json.loads(text)} for n in range(1_000)]
+
+
+def formats() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of a thousand definitions in every provider's format."""
+    given = definitions()
+    return [
+        (
+            f"1,000 definitions for {name} / json.dumps",
+            target,
+            partial(made.definitions, given),
+            partial(json.dumps, given),
+        )
+        for (name, made), target in zip(FORMATS.items(), ("1.5", "2", "1.5", "2", "1.5", "2", "1.5"), strict=True)
+    ]
+
+
 EVALUATE = """
 import os
 while data := os.read(0, 1000):
@@ -338,7 +368,7 @@ def show(what: str, target: str, ours: float, baseline: float, unit: str, scale:
 def main(words: list[str]) -> None:
     print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
     is_wanted = not words or any(word in ("repl", "bash") for word in words)
-    for what, target, ours, baseline in [*calls(), *(commands() if is_wanted else [])]:
+    for what, target, ours, baseline in [*calls(), *formats(), *(commands() if is_wanted else [])]:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:

@@ -25,7 +25,10 @@ SOURCES += sorted(ROOT.glob("packages/*/src"))
 # The template becomes a package of somebody else, with needs of its own.
 MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py") if "template" not in path.parts)
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
-PUBLIC_MODULES = {"tools_core.strict"}  # what users import by module; every other module is underscored
+PUBLIC_MODULES = {
+    "tools_core.formats",
+    "tools_core.strict",
+}  # what users import by module; every other module is underscored
 STDLIB = sys.stdlib_module_names | {"annotationlib", "compression"}  # the two came with Python 3.14
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 LONGEST_MODULE = 400
