@@ -19,10 +19,11 @@ class Context:
 
     `state` is the caller's own mapping, `workspace` the folder that file tools stay inside, `timeout` the seconds
     from now until its calls must have ended, `call_id` the provider's id of the call, `on_progress` receives what the
-    tool reports.
+    tool reports. `worker_thread=False` keeps a synchronous tool in the calling thread in spite of a limit, which then is
+    the caller's to watch: a thread is all that `Tool.call` has to leave a body behind that does not end.
     """
 
-    __slots__ = ("_cancelled", "_on_progress", "_outer", "_workspace", "call_id", "deadline", "state")
+    __slots__ = ("_cancelled", "_on_progress", "_outer", "_workspace", "call_id", "deadline", "state", "worker_thread")
 
     def __init__(
         self,
@@ -32,16 +33,16 @@ class Context:
         timeout: float | None = None,
         call_id: str | None = None,
         on_progress: Progress | None = None,
+        worker_thread: bool = True,
     ) -> None:
-        if timeout is not None and not 0 < timeout < 1e9:
-            raise ValueError(f"timeout is in seconds and above 0, got {timeout!r}; leave it out for no limit")
         self._workspace = workspace
         self._on_progress = on_progress
         self._outer: Context | None = None
         self._cancelled = False
         self.state: Mapping[str, Any] = {} if state is None else state
         self.call_id = call_id
-        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self.deadline = None if timeout is None else _after(timeout)
+        self.worker_thread = worker_thread
 
     @property
     def workspace(self) -> Path | None:
@@ -73,11 +74,23 @@ class Context:
 
     def for_call(self, timeout: float | None = None, call_id: str | None = None) -> Context:
         """The context of one call: cancelled with this one, its deadline the nearer of the two."""
-        inner = Context(
-            workspace=self._workspace, state=self.state, timeout=timeout,
-            call_id=call_id or self.call_id, on_progress=self._on_progress,
-        )  # fmt: skip
+        inner = object.__new__(Context)  # once for each call: half the time of going through __init__
+        inner._workspace = self._workspace
+        inner._on_progress = self._on_progress
         inner._outer = self
-        if self.deadline is not None and (inner.deadline is None or self.deadline < inner.deadline):
-            inner.deadline = self.deadline
+        inner._cancelled = False
+        inner.state = self.state
+        inner.call_id = call_id or self.call_id
+        inner.worker_thread = self.worker_thread
+        deadline = self.deadline
+        if timeout is not None:
+            own = _after(timeout)
+            deadline = own if deadline is None or own < deadline else deadline
+        inner.deadline = deadline
         return inner
+
+
+def _after(timeout: float) -> float:
+    if not 0 < timeout < 1e9:
+        raise ValueError(f"timeout is in seconds and above 0, got {timeout!r}; leave it out for no limit")
+    return time.monotonic() + timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._errors import DefinitionError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from tools_core._parameter import Parameter
     from tools_core._spec import Spec
+    from tools_core._toolset import Toolset
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -41,6 +43,8 @@ class Options(TypedDict, total=False):
 
 class FunctionTool(Tool, Generic[P, R], abstract=True):
     """A tool made of a function; calling it calls the function, with its own types and no validation."""
+
+    _method: tuple[Toolset, str] | None = None  # where it is the tool of a method
 
     def __init__(
         self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]
@@ -89,6 +93,21 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """On an instance the method, bound as ever."""
 
+    def __reduce__(self) -> Any:
+        """By reference: the tool, or its function, is found again by module and name; so it can go to other processes.
+
+        PicklingError for what is defined inside a function, as for any function.
+        """
+        if self._method is not None:
+            return (type(self._method[0]).tool, self._method)
+        found: Any = sys.modules.get(self.__module__)
+        for part in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return str(vars(self)["__qualname__"])
+        known = isinstance(found, FunctionTool) and found.__wrapped__ is self.__wrapped__
+        return (_again, (found if known else self.__wrapped__, _options_of(self)))
+
     def __repr__(self) -> str:
         return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"
 
@@ -125,6 +144,12 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         kept = None if options.keys() & {"input_schema", "parameters"} else (function._spec, function.description)
         return FunctionTool(function.__wrapped__, spec=kept, **{**_options_of(function), **options})
     return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
+
+
+def _again(function: Callable[..., Any], options: Options) -> FunctionTool[..., Any]:
+    """A tool that was made of a function, made of it once more."""
+    made: FunctionTool[..., Any] = tool(function, **options)
+    return made
 
 
 def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:

@@ -186,12 +186,12 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
     """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
     limit = None if context is None else context.remaining
     if tool._spec.is_async:
-        from tools_core._threads import run_coroutine  # only for coroutines
+        from tools_core.threads import run_coroutine  # only for coroutines
 
         return run_coroutine(_limited(tool.execute(**arguments), limit))
-    if context is None or limit is None:
+    if context is None or limit is None or not context.worker_thread:
         return finish(tool.execute(**arguments))
-    from tools_core._threads import in_thread, unwrap  # only for limits
+    from tools_core.threads import in_thread, unwrap  # only for limits
 
     future = in_thread(lambda: finish(tool.execute(**arguments)))
     try:
@@ -209,7 +209,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
     """Run the body from a coroutine: an `async def` here, anything else in a worker thread."""
     import asyncio  # loaded already: somebody awaits us
 
-    from tools_core._threads import in_thread, unwrap  # threads only where a tool is synchronous
+    from tools_core.threads import in_thread, unwrap  # threads only where a tool is synchronous
 
     limit = None if context is None else context.remaining
     if tool._spec.is_async:
@@ -239,7 +239,7 @@ def finish(value: Any) -> Any:
     A body may hand out a coroutine without being an `async def`: a lambda or a wrapper around one.
     """
     if type(value) in _AWAITED:
-        from tools_core._threads import run_coroutine  # only for coroutines
+        from tools_core.threads import run_coroutine  # only for coroutines
 
         return run_coroutine(_limited(value, None))
     return _listed(value)

@@ -194,6 +194,16 @@ class Tool:
         schema = self._spec.copy_of_schemas()[0]
         return schema if schema.get("properties") or schema.get("additionalProperties") is not False else None
 
+    @property
+    def is_async(self) -> bool:
+        """Whether `execute` is a coroutine function."""
+        return self._spec.is_async
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether `execute` asks for the Context."""
+        return self._spec.context is not None
+
     def renamed(self, name: str) -> Self:
         """The same tool under another name."""
         import copy  # rare

@@ -78,7 +78,11 @@ class Toolset:
         spec, found, given = self._methods[method]
         options = given.copy()
         options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
-        return FunctionTool(self._prepared(getattr(self, method)), spec=(spec, found), **options)
+        made: FunctionTool[..., Any] = FunctionTool(
+            self._prepared(getattr(self, method)), spec=(spec, found), **options
+        )
+        made._method = (self, method)
+        return made
 
     def setup(self) -> Any:
         """Open what the tools share; runs once, before the first call."""
@@ -249,7 +253,7 @@ def _finish(value: Any) -> Any:
 async def _in_thread(body: Callable[[], Any]) -> Any:
     import asyncio  # loaded already: somebody awaits us
 
-    from tools_core._threads import in_thread, unwrap  # with it
+    from tools_core.threads import in_thread, unwrap  # with it
 
     return unwrap(await asyncio.wrap_future(in_thread(body)))
 

@@ -1,0 +1,82 @@
+"""Tools go to other processes as functions do: by reference."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tools_core import Tool, Toolset, tool
+
+
+@tool(read_only=True, timeout=3)
+def double(number: int) -> int:
+    """Double a number."""
+    return 2 * number
+
+
+def halve(number: int) -> float:
+    """Halve a number."""
+    return number / 2
+
+
+renamed = tool(double, name="twice", tags=["sums"])
+wrapped = tool(halve, name="half")
+
+
+class Shift(Tool):
+    """Add to a number."""
+
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    def execute(self, number: int) -> int:
+        return number + self.by
+
+
+class Notes(Toolset):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, text: str) -> str:
+        """Add a note."""
+        return f"{self.path}: {text}"
+
+
+class Prepared(Notes):
+    def setup(self) -> None:
+        self.path = self.path / "prepared"
+
+
+def again(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def test_a_tool_of_a_module_is_the_same_tool():
+    assert again(double) is double
+
+
+@pytest.mark.parametrize("made", [renamed, wrapped], ids=["of a tool", "of a function"])
+def test_a_tool_made_of_another_keeps_what_it_was_given(made):
+    other = again(made)
+    assert other.definition == made.definition
+    assert (other.tags, other.timeout) == (made.tags, made.timeout)
+    assert other.call(number=4) == made.call(number=4)
+
+
+def test_an_instance_keeps_its_state():
+    assert again(Shift(by=3)).call(number=4).output == 7
+
+
+@pytest.mark.parametrize("toolset", [Notes, Prepared])
+def test_the_tool_of_a_toolset_comes_with_its_toolset(toolset):
+    (add,) = toolset(Path("notes")).tools
+    assert again(add).call(text="x") == add.call(text="x")
+
+
+def test_a_tool_of_a_function_inside_a_function_is_refused_as_the_function_would_be():
+    @tool
+    def local() -> None:
+        """Nobody else can find it."""
+
+    with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+        pickle.dumps(local)
