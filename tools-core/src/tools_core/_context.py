@@ -23,7 +23,7 @@ class Context:
     the caller's to watch: a thread is all that `Tool.call` has to leave a body behind that does not end.
     """
 
-    __slots__ = ("_cancelled", "_on_progress", "_outer", "_workspace", "call_id", "deadline", "state", "worker_thread")
+    __slots__ = ("_cancelled", "on_progress", "_outer", "_workspace", "call_id", "deadline", "state", "worker_thread")
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Context:
         worker_thread: bool = True,
     ) -> None:
         self._workspace = workspace
-        self._on_progress = on_progress
+        self.on_progress = on_progress
         self._outer: Context | None = None
         self._cancelled = False
         self.state: Mapping[str, Any] = {} if state is None else state
@@ -69,14 +69,14 @@ class Context:
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report how far the work has come, in units of the tool's own."""
-        if self._on_progress is not None:
-            self._on_progress(done, total, message)
+        if self.on_progress is not None:
+            self.on_progress(done, total, message)
 
     def for_call(self, timeout: float | None = None, call_id: str | None = None) -> Context:
         """The context of one call: cancelled with this one, its deadline the nearer of the two."""
         inner = object.__new__(Context)  # once for each call: half the time of going through __init__
         inner._workspace = self._workspace
-        inner._on_progress = self._on_progress
+        inner.on_progress = self.on_progress
         inner._outer = self
         inner._cancelled = False
         inner.state = self.state

@@ -38,7 +38,8 @@ def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
     context = copy_context()
 
     def job() -> None:
-        future.set_result(_outcome(context.run, body))
+        if future.set_running_or_notify_cancel():  # from here on nobody can cancel it
+            future.set_result(_outcome(context.run, body))
 
     with _lock:
         inbox = _idle.pop() if _idle else None

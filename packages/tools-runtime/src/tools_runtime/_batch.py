@@ -1,0 +1,134 @@
+"""Calls beside each other for synchronous code: results in the order of the calls, each as soon as that order allows."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from tools_core import Result
+from tools_core.threads import in_thread
+from tools_runtime._job import LeftBehind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tools_runtime._job import Attempt, Job
+    from tools_runtime._runtimes import Runtime
+
+
+class Batch:
+    """Jobs that have been started, but for those of runtimes that make one call at a time: these wait for their turn."""
+
+    def __init__(self, jobs: Sequence[Job], is_concurrent: Callable[[Job], bool], most: int | None) -> None:
+        self._jobs = jobs
+        self._news: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._attempts: dict[Job, Attempt] = {}
+        self._wake = float("inf")  # when the limit of some attempt is over
+        self._is_given_up = False
+        self._waiting: dict[Runtime, deque[Job]] = {}
+        self._started: set[Job] = set()
+        for job in jobs:
+            if is_concurrent(job):
+                self._waiting.setdefault(job.runtime, deque()).append(job)
+                self._started.add(job)
+        for runtime, waiting in self._waiting.items():
+            self._start(runtime, waiting, most)
+
+    def results(self) -> Iterator[Job]:
+        """The jobs in their order, each with its result."""
+        try:
+            for job in self._jobs:
+                if job not in self._started and job.result is None:
+                    job.run()
+                while job.result is None:
+                    self._wait()
+                yield job
+        finally:
+            self._give_up()
+
+    def _start(self, runtime: Runtime, waiting: deque[Job], most: int | None) -> None:
+        if runtime.runs_in_loop:
+            in_thread(partial(self._in_loop, waiting, most))
+            return
+        for job in waiting:
+            job.on_attempt = self._watch
+        limits = [limit for limit in (runtime.max_concurrency, most, len(waiting)) if limit is not None]
+        for _ in range(min(limits)):
+            in_thread(partial(self._work, waiting))
+
+    def _work(self, waiting: deque[Job]) -> None:
+        """Make one call after the other, until there are no more."""
+        while True:
+            try:
+                job = waiting.popleft()
+            except IndexError:
+                return
+            try:
+                job.run()
+            except LeftBehind:
+                job.runtime.left_behind(-1)  # another thread took this one's place
+                return
+            except BaseException as error:  # noqa: BLE001  (what ends the process is raised where the caller waits)
+                self._news.put(error)
+                return
+            self._attempts.pop(job, None)
+            self._news.put(None)
+
+    def _resume(self, job: Job, value: Result, waiting: deque[Job]) -> None:
+        try:
+            job.resume(value)
+        except BaseException as error:  # noqa: BLE001  (see _work)
+            self._news.put(error)
+            return
+        self._news.put(None)
+        self._work(waiting)
+
+    def _in_loop(self, waiting: deque[Job], most: int | None) -> None:
+        from tools_core.threads import run_coroutine  # brings asyncio
+        from tools_runtime._tasks import run_all  # as above
+
+        try:
+            run_coroutine(run_all(waiting, most, lambda: self._news.put(None), lambda: self._is_given_up))
+        except BaseException as error:  # noqa: BLE001  (see _work)
+            self._news.put(error)
+
+    def _watch(self, job: Job) -> None:
+        attempt = job.attempt
+        if attempt is not None:
+            self._attempts[job] = attempt
+            if attempt.deadline < self._wake:
+                self._news.put(None)  # whoever waits has a nearer limit to wait for
+
+    def _wait(self) -> None:
+        """Wait until something has happened: a result, or a limit that is over."""
+        now = monotonic()
+        self._wake = min((attempt.deadline for attempt in list(self._attempts.values())), default=float("inf"))
+        try:
+            error = self._news.get(timeout=None if self._wake == float("inf") else max(0.0, self._wake - now))
+        except Empty:
+            self._leave_overdue_behind()
+        else:
+            if error is not None:
+                raise error
+
+    def _leave_overdue_behind(self) -> None:
+        now = monotonic()
+        for job, attempt in list(self._attempts.items()):
+            if attempt.deadline <= now:
+                self._attempts.pop(job, None)
+                timed_out = attempt.time_out()
+                if timed_out is not None:
+                    job.runtime.left_behind(1)
+                    in_thread(partial(self._resume, job, timed_out, self._waiting[job.runtime]))
+
+    def _give_up(self) -> None:
+        """Nobody asks for more: what has not begun never begins, and what runs is told."""
+        self._is_given_up = True
+        for waiting in self._waiting.values():
+            waiting.clear()
+        for job in self._jobs:
+            if job.result is None:
+                job.context.cancel()

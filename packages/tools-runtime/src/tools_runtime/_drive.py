@@ -1,0 +1,93 @@
+"""Drive a call through its hooks: from a thread, or in an event loop. The steps are the same; only the waiting differs."""
+
+from __future__ import annotations
+
+import time
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from tools_core import ToolCall
+from tools_runtime._effects import Blocking, Pause
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tools_core import Result
+    from tools_runtime._chain import Steps
+
+
+def drive(steps: Steps, make: Callable[[ToolCall], Result], value: Any = None) -> Result:
+    """Go on with `steps`, which were given `value` last, until there is a result; `make` makes the call."""
+    try:
+        step = steps.send(value)
+        while True:
+            if isinstance(step, ToolCall):
+                step = steps.send(make(step))
+                continue
+            try:
+                value = _wait(step)
+            except Exception as error:  # noqa: BLE001  (of what a hook waited for: handed to the hook)
+                step = steps.throw(error)
+            else:
+                step = steps.send(value)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+async def adrive(steps: Steps, make: Callable[[ToolCall], Awaitable[Result]], value: Any = None) -> Result:
+    """`drive` for coroutines."""
+    try:
+        step = steps.send(value)
+        while True:
+            if isinstance(step, ToolCall):
+                step = steps.send(await make(step))
+                continue
+            try:
+                value = await _await(step)
+            except Exception as error:  # noqa: BLE001  (see drive)
+                step = steps.throw(error)
+            else:
+                step = steps.send(value)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _wait(step: Any) -> Any:
+    if type(step) is Pause:
+        return time.sleep(max(0.0, step.seconds))
+    if type(step) is Blocking:
+        return step.function()
+    if isawaitable(step):
+        from tools_core.threads import run_coroutine  # brings asyncio, only for who waits so
+
+        return run_coroutine(_awaited(step))
+    raise _unknown(step)
+
+
+async def _await(step: Any) -> Any:
+    if type(step) is Pause:
+        import asyncio  # loaded already: somebody awaits us
+
+        return await asyncio.sleep(max(0.0, step.seconds))
+    if type(step) is Blocking:
+        import asyncio  # as above
+
+        from tools_core.threads import in_thread, unwrap  # only for who blocks
+
+        return unwrap(await asyncio.wrap_future(in_thread(step.function)))
+    if isawaitable(step):
+        return await step
+    raise _unknown(step)
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
+
+
+def _unknown(step: object) -> TypeError:
+    return TypeError(
+        f"a hook yielded {type(step).__name__}; it may yield nothing or a ToolCall to make the call, "
+        "a Pause, a Blocking, an Event, or an awaitable"
+    )

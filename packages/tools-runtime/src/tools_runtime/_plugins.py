@@ -1,0 +1,106 @@
+"""Plugins: those that are installed, each loaded by itself, and those that an executor is given.
+
+pluggy's own loader stops at the first plugin that fails, and takes only the first of two with one name. Here each is
+known by its distribution and name, and one that fails is a problem which keeps nothing from the others.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from tools_core import Registry
+from tools_core.threads import in_thread, unwrap
+from tools_runtime import hookspecs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tools_runtime._runtimes import Runtime
+
+GROUP = "ask_tools.plugins"
+_LOAD_TIMEOUT = 10.0
+
+logger = logging.getLogger("tools_runtime")
+
+
+class Plugins:
+    """The plugins of an executor; `problems` says which installed ones do not work, by distribution and name."""
+
+    def __init__(self, given: Sequence[Any], *, installed: bool, policy: Any = None) -> None:
+        self.manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self.manager.add_hookspecs(hookspecs)
+        self.problems: dict[str, str] = {}
+        self.origins: dict[str, str] = {}  # of each plugin by name: its distribution and version, or "given"
+        if policy is not None:  # the first one: the nearest to the call, but for what makes it again
+            self._register(policy, "policy", "given")
+        if installed:
+            self._load_installed()
+        for number, plugin in reversed(list(enumerate(given))):  # the last one to be registered is the outermost
+            made = plugin() if isinstance(plugin, type) else plugin
+            self._register(made, _name_of(made, number), "given")
+
+    def runtimes(self) -> dict[str, type[Runtime]]:
+        """The runtimes that plugins register, by name."""
+        return {name: kind for made in self.manager.hook.register_runtimes() for name, kind in made.items()}
+
+    def _load_installed(self) -> None:
+        names = Registry()
+        for name in names.discover(GROUP):
+            point = names.origin(name)
+            if point is None:  # its distribution was removed this very moment
+                continue
+            try:
+                found = unwrap(in_thread(point.load).result(_LOAD_TIMEOUT))
+                plugin = found() if isinstance(found, type) else found
+                self._register(plugin, point.qualified, f"{point.distribution} {point.version}")
+            except KeyboardInterrupt:
+                raise
+            # A plugin may raise anything, SystemExit included, and must not take its host or the others along.
+            except BaseException as error:  # noqa: BLE001
+                reason = f"did not load within {_LOAD_TIMEOUT:g} s" if isinstance(error, TimeoutError) else _said(error)
+                self.problems[point.qualified] = reason
+                logger.warning("the plugin %s of %s %s is left out: %s", point.qualified, point.distribution, point.version, reason)
+        for blocked in names.blocked:
+            self.origins.setdefault(blocked, "blocked")
+
+    def _register(self, plugin: Any, name: str, origin: str) -> None:
+        try:
+            self.manager.register(plugin, name)
+            self._check(name)
+        except pluggy.PluginValidationError:
+            if self.manager.get_plugin(name) is not None:
+                self.manager.unregister(name=name)
+            raise
+        self.origins[name] = origin
+
+    def _check(self, name: str) -> None:
+        """Refuse hooks that do not exist: a misspelt one would never be called."""
+        plugin = self.manager.get_plugin(name)
+        known = {hook for hook in vars(hookspecs) if hasattr(getattr(hookspecs, hook), f"{hookspecs.PROJECT}_spec")}
+        hooks = {caller.name for caller in self.manager.get_hookcallers(plugin) or ()}
+        unknown = sorted(hooks - known)
+        if unknown:
+            raise pluggy.PluginValidationError(
+                plugin, f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            )
+        if not hooks:
+            raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
+
+
+def hook_lines(plugins: Plugins) -> Iterable[tuple[str, str, str]]:
+    """Each hook with its plugin and origin, in the order in which they are called."""
+    for hook in ("around_tool_call", "before_tool_call", "after_tool_call", "on_event", "register_runtimes"):
+        for impl in reversed(getattr(plugins.manager.hook, hook).get_hookimpls()):
+            yield hook, impl.plugin_name, plugins.origins.get(impl.plugin_name, "")
+
+
+def _name_of(plugin: Any, number: int) -> str:
+    name = getattr(plugin, "__name__", None) or type(plugin).__name__
+    return f"{name}#{number + 1}"
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,64 @@
+"""The hooks. A plugin is a module, or an object, with any of these, marked by `@hookimpl`.
+
+A package ships one by an entry point in the group `ask_tools.plugins`; `Executor(hooks=[plugin])` takes one as well.
+The first one of `hooks` is the outermost, then come those that are installed; `@hookimpl(tryfirst=True)` moves one out,
+`trylast=True` in. A hook takes those of the arguments that it names.
+
+An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and told
+to `on_event` as `hook_failed`: a hook that breaks never loses a result, and never makes a call run twice. `ToolError` is
+no accident but an answer, `Halt` as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from typing import Any
+
+    from tools_core import Context, Result, Tool, ToolCall
+    from tools_runtime._event import Event
+    from tools_runtime._runtimes import Runtime
+
+PROJECT = "ask_tools"
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def register_runtimes() -> Mapping[str, type[Runtime]]:
+    """Runtimes by the names under which `Executor(runtime=...)` and tools may ask for them."""
+    raise NotImplementedError
+
+
+@hookspec
+def around_tool_call(
+    call: ToolCall, tool: Tool | None, context: Context
+) -> Generator[Any, Any, Result | None]:
+    """Wrap a call, as a generator: `result = yield` makes the call, and the return value is the result from there on.
+
+    To return before that answers the call without making it; `yield ToolCall(...)` makes another call instead; a
+    second `yield` makes it again, which is the hook's own decision. `yield Pause(seconds)`, `yield Blocking(function)`
+    and `yield` of an awaitable wait for these; `yield Event(...)` tells the listeners. `tool` is None where no tool has
+    the name.
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def before_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Result | ToolCall | None:
+    """Answer a call with a result, or change it; None lets it pass. For what needs no waiting."""
+
+
+@hookspec
+def after_tool_call(call: ToolCall, tool: Tool | None, context: Context, result: Result) -> Result | None:
+    """See a result, or replace it."""
+
+
+@hookspec
+def on_event(event: Event) -> None:
+    """Hear what happens to calls; must return at once, and may be called from any thread."""
