@@ -705,6 +705,14 @@ def test_many_threads_that_want_one_unloaded_toolset_import_it_once(site, discov
     assert site.times_imported("tools_fs") == 1
 
 
+def test_a_toolset_that_another_thread_has_just_loaded_has_its_tools(site, discovered):
+    site.install("tools-fs", ["fs = {}:Fs"], TOOLSET)
+    registry = discovered()
+    (plugin,) = registry._catalog.plugins.values()
+    plugin.load(None)  # as the other thread did, which has not come to tell the registry
+    assert registry["fs_read"].call().output == "read"
+
+
 def test_toolset_objects_are_accepted_like_their_classes():
     class Notes(Toolset):
         def read(self) -> str:

@@ -127,6 +127,11 @@ class Plugin:
         return list(self.tools or ()) if self.is_indexed else [self.point.name]
 
     @property
+    def is_known(self) -> bool:
+        """Whether the registry knows what it has; another thread may have loaded a toolset, and not said so yet."""
+        return self.tools is not None and (self.is_indexed or not self.is_toolset)
+
+    @property
     def is_broken(self) -> bool:
         """Whether it failed, or takes longer than it may."""
         return self.tools is None and bool(self.problems())

@@ -241,7 +241,7 @@ class Registry(ToolMapping):
             if isinstance(found, Registered) or (found and found[0].point.name == found[1]):
                 return found
             # All of them, even if one that is loaded has it: the name may turn out to mean two.
-            toolsets = [plugin for plugin in self._catalog.toolsets_for(name) if plugin.tools is None]
+            toolsets = [plugin for plugin in self._catalog.toolsets_for(name) if not plugin.is_known]
         for plugin in toolsets:
             self._load(plugin)
         with self._lock:
