@@ -63,6 +63,12 @@ def test_a_tool_made_of_another_keeps_what_it_was_given(made):
     assert other.call(number=4) == made.call(number=4)
 
 
+def test_a_renamed_tool_is_another_one_here_and_there():
+    other = double.renamed("doubled")
+    assert (double.name, other.name, again(other).name) == ("double", "doubled", "doubled")
+    assert again(other).call(number=4).output == 8
+
+
 def test_an_instance_keeps_its_state():
     assert again(Shift(by=3)).call(number=4).output == 7
 

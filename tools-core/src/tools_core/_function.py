@@ -93,6 +93,11 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """On an instance the method, bound as ever."""
 
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
     def __reduce__(self) -> Any:
         """By reference: the tool, or its function, is found again by module and name; so it can go to other processes.
 

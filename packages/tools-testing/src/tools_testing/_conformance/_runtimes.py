@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Context, Result, tool
-from tools_testing._conformance._tools import add, crash, refuse, stop, surroundings
+from tools_core import Context, Result
+from tools_testing._conformance._tools import add, crash, give_up, later, limited_wait, refuse, stop, surroundings, wait
 from tools_testing._observe import within
 
 if TYPE_CHECKING:
@@ -78,45 +78,28 @@ class RuntimeConformance(ABC):
         assert reports == [(1, 2, "half")]
 
     def test_a_coroutine_runs_to_its_end(self) -> None:
-        @tool
-        async def later(text: str) -> str:
-            """Answer later."""
-            import asyncio  # the tool's own need
-
-            await asyncio.sleep(0)
-            return text
-
         assert self.dispatch(later, {"text": "here"}, None).output == "here"
 
     def test_a_deadline_that_passes_is_a_timeout_error(self) -> None:
-        result = within(_DEADLOCK, lambda: self.dispatch(_waiter(), {}, Context(timeout=_LIMIT)))
+        result = within(_DEADLOCK, lambda: self.dispatch(wait, {}, Context(timeout=_LIMIT)))
         assert result.error_type == "timeout_error"
 
     def test_the_time_limit_of_a_tool_holds_without_a_context(self) -> None:
-        limited = _waiter()
-        limited.timeout = _LIMIT
-        assert within(_DEADLOCK, lambda: self.dispatch(limited, {}, None)).error_type == "timeout_error"
+        assert within(_DEADLOCK, lambda: self.dispatch(limited_wait, {}, None)).error_type == "timeout_error"
 
     def test_a_tool_that_was_left_behind_is_told_to_stop(self) -> None:
         if not self.shares_memory:
             return
         told = threading.Event()
-        within(_DEADLOCK, lambda: self.dispatch(_waiter(told), {}, Context(timeout=_LIMIT)))
+        within(_DEADLOCK, lambda: self.dispatch(wait, {}, Context(timeout=_LIMIT, state={"told": told})))
         assert told.wait(_SOON)
 
     def test_a_tool_sees_that_its_caller_gave_up(self) -> None:
         if not self.shares_memory:
             return
-        context = Context()
-
-        @tool
-        def asks(inner: Context) -> list[bool]:
-            """Ask before and after the caller gives up."""
-            before = inner.cancelled
-            context.cancel()
-            return [before, inner.cancelled]
-
-        assert self.dispatch(asks, {}, context).output == [False, True]
+        state: dict[str, Context] = {}
+        state["caller"] = Context(state=state)
+        assert self.dispatch(give_up, {}, state["caller"]).output == [False, True]
 
     def test_results_come_in_the_order_of_the_calls(self) -> None:
         results = self.dispatch_all([(add, {"a": number}) for number in range(20)], None)
@@ -140,18 +123,3 @@ class RuntimeConformance(ABC):
         arguments = {"a": 1, "b": 2}
         self.dispatch(add, arguments, None)
         assert arguments == {"a": 1, "b": 2}
-
-
-def _waiter(told: threading.Event | None = None) -> Tool:
-    """A tool that goes on until it is told to stop, as tools should."""
-
-    @tool
-    def wait(context: Context) -> None:
-        """Wait to be told."""
-        pause = threading.Event()
-        while not context.cancelled:
-            pause.wait(0.01)
-        if told is not None:
-            told.set()
-
-    return wait
