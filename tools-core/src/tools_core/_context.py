@@ -19,11 +19,11 @@ class Context:
 
     `state` is the caller's own mapping, `workspace` the folder that file tools stay inside, `timeout` the seconds
     from now until its calls must have ended, `call_id` the provider's id of the call, `on_progress` receives what the
-    tool reports. `worker_thread=False` keeps a synchronous tool in the calling thread in spite of a limit, which then is
-    the caller's to watch: a thread is all that `Tool.call` has to leave a body behind that does not end.
+    tool reports. With `enforced=False` the limit is the caller's to watch: a synchronous tool then stays in the calling
+    thread, which `Tool.call` could not leave it behind in, and a coroutine is not cancelled.
     """
 
-    __slots__ = ("_cancelled", "on_progress", "_outer", "_workspace", "call_id", "deadline", "state", "worker_thread")
+    __slots__ = ("_cancelled", "_outer", "_workspace", "call_id", "deadline", "enforced", "on_progress", "state")
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Context:
         timeout: float | None = None,
         call_id: str | None = None,
         on_progress: Progress | None = None,
-        worker_thread: bool = True,
+        enforced: bool = True,
     ) -> None:
         self._workspace = workspace
         self.on_progress = on_progress
@@ -42,7 +42,7 @@ class Context:
         self.state: Mapping[str, Any] = {} if state is None else state
         self.call_id = call_id
         self.deadline = None if timeout is None else _after(timeout)
-        self.worker_thread = worker_thread
+        self.enforced = enforced
 
     @property
     def workspace(self) -> Path | None:
@@ -81,7 +81,7 @@ class Context:
         inner._cancelled = False
         inner.state = self.state
         inner.call_id = call_id or self.call_id
-        inner.worker_thread = self.worker_thread
+        inner.enforced = self.enforced
         deadline = self.deadline
         if timeout is not None:
             own = _after(timeout)

@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     requires_approval: bool
     strict: bool
     tags: Sequence[str]
+    runtime: Any
 
 
 class FunctionTool(Tool, Generic[P, R], abstract=True):
@@ -158,7 +159,7 @@ def _again(function: Callable[..., Any], options: Options) -> FunctionTool[..., 
 
 
 def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
-    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags")
+    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags", "runtime")
     return {name: vars(made)[name] for name in names if name in vars(made)}
 
 

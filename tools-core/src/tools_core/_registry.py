@@ -74,6 +74,10 @@ class Registry(ToolMapping):
         self._registered: dict[str, Registered] = {}
         self._catalog = Catalog()
 
+    def __getitem__(self, name: str) -> Tool:
+        registered = self._registered.get(name)  # at once, for who calls what it registered: it comes first in any case
+        return super().__getitem__(name) if registered is None else registered.tool
+
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
 

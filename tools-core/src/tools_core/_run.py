@@ -165,7 +165,8 @@ def _noted(result: Result, repairs: Sequence[str]) -> Result:
 
 
 def _timed_out(limit: TimeLimit) -> Result:
-    message = f"did not end within its limit of {limit.seconds:.3g} s"
+    # What is left of a limit when the body begins is a little less than was set.
+    message = f"did not end within its limit of {round(limit.seconds + 0.0005, 2) or limit.seconds:.3g} s"
     if not limit.abandoned:
         return Result.error(f"{message} and was cancelled", type="timeout_error", metadata={"timeout": limit.seconds})
     return Result.error(
@@ -184,12 +185,12 @@ def _text(error: Exception) -> str:
 
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
-    limit = None if context is None else context.remaining
+    limit = _limit_of(context)
     if tool._spec.is_async:
         from tools_core.threads import run_coroutine  # only for coroutines
 
         return run_coroutine(_limited(tool.execute(**arguments), limit))
-    if context is None or limit is None or not context.worker_thread:
+    if context is None or limit is None:
         return finish(tool.execute(**arguments))
     from tools_core.threads import in_thread, unwrap  # only for limits
 
@@ -211,7 +212,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
 
     from tools_core.threads import in_thread, unwrap  # threads only where a tool is synchronous
 
-    limit = None if context is None else context.remaining
+    limit = _limit_of(context)
     if tool._spec.is_async:
         try:
             return await _limited(tool.execute(**arguments), limit)
@@ -230,7 +231,11 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
             raise TimeLimit(limit, abandoned=True) from None
         raise
     value = unwrap(outcome)
-    return await _limited(value, None if context is None else context.remaining) if type(value) in _AWAITED else value
+    return await _limited(value, _limit_of(context)) if type(value) in _AWAITED else value
+
+
+def _limit_of(context: Context | None) -> float | None:
+    return None if context is None or not context.enforced else context.remaining
 
 
 def finish(value: Any) -> Any:

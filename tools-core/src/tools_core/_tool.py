@@ -55,10 +55,10 @@ class Tool:
     `ToolError` for an expected failure and `Halt` to end the conversation. Class attributes, all optional: `name`
     (derived from the class name: `SearchTool` is `search`), `description`, `parameters` (Parameter objects in place
     of hints) or `input_schema` (a ready JSON Schema, with `execute(self, **arguments)`), the hints `read_only`,
-    `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `strict` (no repairs) and
-    `tags`. A class that cannot work raises DefinitionError where it is defined. Restrictive attributes are inherited;
-    `read_only` and `idempotent` are not by a class with an `execute` of its own. `class Base(Tool, abstract=True)`
-    is a base without an `execute`.
+    `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `strict` (no repairs),
+    `tags` and `runtime` (where tools-runtime makes calls: a name such as "process"). A class that cannot work raises
+    DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and `idempotent` are not by a
+    class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without an `execute`.
     """
 
     name: str
@@ -75,6 +75,7 @@ class Tool:
     requires_approval: bool = False
     strict: bool = False
     tags: Sequence[str] = ()
+    runtime: Any = None
 
     _spec: Spec
     _is_abstract: ClassVar[bool] = True
@@ -165,6 +166,19 @@ class Tool:
         The arguments are as the caller gave them, and may be invalid. For who decides what to allow, and what to ask.
         """
         return self.annotations
+
+    def resources_for(
+        self,
+        arguments: Mapping[str, Any],  # noqa: ARG002  (these are for who overrides)
+        context: Context | None = None,  # noqa: ARG002
+    ) -> Mapping[str, Sequence[Any]] | None:
+        """What one call would touch, before it is made; of a kind that is missing the tool says nothing.
+
+        `paths` are absolute, with links followed; `commands` are all that would run, each as its words, with None for
+        words that are known only when it runs. None in place of all: it cannot be known. The arguments are as the
+        caller gave them, and may be invalid; the context is the one that the call would have.
+        """
+        return {}
 
     def diagnose(self) -> Mapping[str, object]:
         """What this tool finds on this machine, for `ask-tools doctor`; nothing, unless a class has something to say.

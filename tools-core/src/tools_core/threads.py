@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from collections.abc import Callable, Coroutine
     from concurrent.futures import Future
-    from typing import Any, TypeAlias
+    from typing import Any, TypeAlias, TypeVar
+
+    T = TypeVar("T")
 
 Outcome: TypeAlias = "tuple[Any, BaseException | None]"
 
@@ -50,8 +52,18 @@ def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
     return future
 
 
-def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine to its end from synchronous code, also when this thread's event loop is running.
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end from synchronous code, also when this thread's event loop is running."""
+    future = start_coroutine(coroutine)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()  # where it was the wait that was interrupted; else it has ended
+        raise
+
+
+def start_coroutine(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Start a coroutine from synchronous code; cancelling the future cancels it.
 
     All of them run in one event loop, in a thread of its own: what one call opens, a connection or a session, the next
     one can use.
@@ -59,14 +71,20 @@ def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
     import asyncio  # 30 ms, only for who has a coroutine
 
     loop = _loop()
-    if threading.get_ident() == _loop_thread:  # a coroutine of ours calls synchronously: the loop waits for us
-        return unwrap(in_thread(lambda: asyncio.run(coroutine)).result())
-    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()  # where it was the wait that was interrupted; else it has ended
-        raise
+    if threading.get_ident() != _loop_thread:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop)
+    from concurrent.futures import Future  # loaded by asyncio
+
+    future: Future[T] = Future()  # a coroutine of ours calls synchronously: the loop waits for us
+
+    def run() -> None:
+        try:
+            future.set_result(asyncio.run(coroutine))
+        except BaseException as error:  # noqa: BLE001  (raised again where the caller waits)
+            future.set_exception(error)
+
+    in_thread(run)
+    return future
 
 
 def _loop() -> AbstractEventLoop:

@@ -1,4 +1,4 @@
-"""Where and how tool calls run: in order, in parallel, in killable processes or on a cluster, with hooks around each."""
+"""Where and how tool calls run: in order, beside each other, in processes or on a cluster, with hooks around each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls beside each other for synchronous code: results in the order of the calls, each as soon as that order allows."""
+"""Calls beside each other for synchronous code; their results are waited for in the order of the calls."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from tools_core import Result
 from tools_core.threads import in_thread
 from tools_runtime._job import LeftBehind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
 
+    from tools_core import Result
     from tools_runtime._job import Attempt, Job
     from tools_runtime._runtimes import Runtime
 
 
 class Batch:
-    """Jobs that have been started, but for those of runtimes that make one call at a time: these wait for their turn."""
+    """Jobs that have been started; those of runtimes that make one call at a time wait for their turn."""
 
     def __init__(self, jobs: Sequence[Job], is_concurrent: Callable[[Job], bool], most: int | None) -> None:
         self._jobs = jobs
         self._news: SimpleQueue[BaseException | None] = SimpleQueue()
         self._attempts: dict[Job, Attempt] = {}
         self._wake = float("inf")  # when the limit of some attempt is over
-        self._is_given_up = False
+        self._in_loop: list[Future[None]] = []
         self._waiting: dict[Runtime, deque[Job]] = {}
         self._started: set[Job] = set()
         for job in jobs:
@@ -37,21 +38,19 @@ class Batch:
         for runtime, waiting in self._waiting.items():
             self._start(runtime, waiting, most)
 
-    def results(self) -> Iterator[Job]:
-        """The jobs in their order, each with its result."""
-        try:
-            for job in self._jobs:
-                if job not in self._started and job.result is None:
-                    job.run()
-                while job.result is None:
-                    self._wait()
-                yield job
-        finally:
-            self._give_up()
+    def wait_for(self, job: Job) -> None:
+        """Wait for the result of a job, if it was started here."""
+        while job.result is None and job in self._started:
+            self._wait()
 
     def _start(self, runtime: Runtime, waiting: deque[Job], most: int | None) -> None:
         if runtime.runs_in_loop:
-            in_thread(partial(self._in_loop, waiting, most))
+            from tools_core.threads import start_coroutine  # brings asyncio
+            from tools_runtime._tasks import run_all  # as above
+
+            running = start_coroutine(run_all(list(waiting), most, partial(self._news.put, None)))
+            running.add_done_callback(self._loop_ended)
+            self._in_loop.append(running)
             return
         for job in waiting:
             job.on_attempt = self._watch
@@ -86,15 +85,6 @@ class Batch:
         self._news.put(None)
         self._work(waiting)
 
-    def _in_loop(self, waiting: deque[Job], most: int | None) -> None:
-        from tools_core.threads import run_coroutine  # brings asyncio
-        from tools_runtime._tasks import run_all  # as above
-
-        try:
-            run_coroutine(run_all(waiting, most, lambda: self._news.put(None), lambda: self._is_given_up))
-        except BaseException as error:  # noqa: BLE001  (see _work)
-            self._news.put(error)
-
     def _watch(self, job: Job) -> None:
         attempt = job.attempt
         if attempt is not None:
@@ -124,9 +114,13 @@ class Batch:
                     job.runtime.left_behind(1)
                     in_thread(partial(self._resume, job, timed_out, self._waiting[job.runtime]))
 
-    def _give_up(self) -> None:
+    def _loop_ended(self, running: Future[None]) -> None:
+        self._news.put(None if running.cancelled() else running.exception())
+
+    def give_up(self) -> None:
         """Nobody asks for more: what has not begun never begins, and what runs is told."""
-        self._is_given_up = True
+        for running in self._in_loop:
+            running.cancel()
         for waiting in self._waiting.values():
             waiting.clear()
         for job in self._jobs:

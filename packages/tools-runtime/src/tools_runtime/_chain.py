@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 import logging
-from itertools import chain
 from time import perf_counter
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Halt, Result, ToolCall, ToolError
 from tools_runtime._event import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     import pluggy
 
@@ -25,13 +23,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("tools_runtime")
 
-_ARGUMENTS = ("call", "tool", "context")
+HOOKS = ("around_tool_call", "before_tool_call", "after_tool_call")
+_AROUND, _BEFORE, _AFTER = range(3)
+_ARGUMENTS = ("call", "tool", "context", "result")
 
 
 class Layer(NamedTuple):
     """One hook around a call, and where it comes from."""
 
-    start: Callable[..., Any]
+    run: Callable[..., Any]
     plugin: str
     hook: str
 
@@ -50,24 +50,21 @@ class Trace:
 
 
 class Chain:
-    """What the plugins have to say about calls: the layers around one from the outermost, and who listens."""
+    """What the plugins have to say about calls: who wraps one, the outermost first, and who listens."""
 
-    def __init__(self, manager: pluggy.PluginManager, trace: Trace | None = None) -> None:
-        hooks = manager.hook
-        before = (Layer(_before(_given(impl)), impl.plugin_name, "before_tool_call") for impl in _ordered(hooks.before_tool_call))
-        after = (Layer(_after(impl), impl.plugin_name, "after_tool_call") for impl in _ordered(hooks.after_tool_call))
-        around = (Layer(_given(impl), impl.plugin_name, "around_tool_call") for impl in _ordered(hooks.around_tool_call))
-        layers: Iterable[Layer] = chain(around, after, before)
-        if trace is not None:
-            layers = (Layer(_timed(layer, trace), layer.plugin, layer.hook) for layer in layers)
-        self.layers = tuple(layers)
-        self.listeners = tuple((impl.function, impl.plugin_name) for impl in _ordered(hooks.on_event))
+    def __init__(self, around: Sequence[Layer], before: Sequence[Layer], after: Sequence[Layer]) -> None:
+        self._layers = (around, before, after)
+        self._around = tuple(layer.run for layer in around)
+        self._before = tuple(enumerate(layer.run for layer in before))
+        self._after = tuple(reversed(list(enumerate(layer.run for layer in after))))
+        self.listeners: Sequence[tuple[Callable[..., object], str]] = ()
+        self.is_empty = not (around or before or after)
 
-    def within(self, layer: Layer) -> Chain:
-        """These layers with one more inside them."""
-        made = object.__new__(Chain)
-        made.layers = (*self.layers, layer)
-        made.listeners = self.listeners
+    @classmethod
+    def of(cls, manager: pluggy.PluginManager, trace: Trace | None = None) -> Chain:
+        """Compile the hooks of plugins."""
+        made = cls(*(_layers(getattr(manager.hook, hook), trace) for hook in HOOKS))
+        made.listeners = tuple((impl.function, impl.plugin_name) for impl in ordered(manager.hook.on_event))
         return made
 
     def listen(self, context: Context, call: ToolCall) -> None:
@@ -95,139 +92,186 @@ class Chain:
         detail = {"plugin": layer.plugin, "hook": layer.hook, "error": f"{type(error).__name__}: {error}"}
         self.emit(Event("hook_failed", call, detail=detail))
 
-    def steps(self, call: ToolCall, tool: Tool | None, context: Context) -> Steps:
-        """Go through the layers around one call; yields the call to have it made, and whatever hooks wait for."""
-        layers = self.layers
-        opened: list[tuple[Any, int, ToolCall, bool]] = []  # generator, its layer, its call, whether it was made before
-        depth, result, value = 0, None, None
-        inward = True
+    # One loop in one function: what a call pays for its hooks is what this takes.
+    def steps(self, call: ToolCall, tool: Tool | None, context: Context) -> Steps:  # noqa: C901, PLR0912
+        """Go through the hooks around one call; yields the call to have it made, and whatever hooks wait for."""
+        opened: list[Any] = []  # the generator of each that wraps the call, None for one that has nothing to say
+        given: list[ToolCall] = []  # the calls that they were given, as soon as one is changed
+        result: Result
         while True:
-            if inward:
-                if depth == len(layers):
-                    result = yield call
-                    inward = False
-                    continue
-                layer = layers[depth]
+            for start in self._around[len(opened) :]:  # inward
                 try:
-                    generator = layer.start(call, tool, context)
-                    if type(generator) is not GeneratorType:
-                        raise TypeError(f"a hook around a call is a generator; this one returned {type(generator).__name__}")
-                except Exception as error:  # noqa: BLE001  (a plugin may raise anything)
-                    result, inward = self._refused(layer, call, error), False
+                    generator = start(call, tool, context)
+                    step = generator.send(None)
+                    if step is not None and not isinstance(step, ToolCall):
+                        step = yield from self._wait(generator, step)
+                except (StopIteration, _Ended) as end:
+                    if end.value is not None:
+                        result = self._answer(_AROUND, len(opened), call, end.value, None)
+                        break
+                    generator = step = None
+                except (Exception, Halt) as error:  # noqa: BLE001  (a plugin may raise anything)
+                    result = self._failure(_AROUND, len(opened), call, error, None)
+                    break
+                opened.append(generator)
+                if step is not None or given:
+                    given += [call] * (len(opened) - len(given))
+                    call = call if step is None else step
+            else:
+                asked = self._asked(call, tool, context) if self._before else call
+                result = (yield asked) if type(asked) is not Result else asked
+                if self._after:
+                    result = self._seen(call, tool, context, result)
+            while opened:  # outward
+                generator = opened.pop()
+                if given:
+                    call = given.pop()
+                if generator is None:
                     continue
-                opened.append((generator, depth, call, False))
-                value = None
-            elif not opened:
+                try:
+                    step = generator.send(result)
+                    if step is not None and not isinstance(step, ToolCall):
+                        step = yield from self._wait(generator, step)
+                except (StopIteration, _Ended) as end:
+                    if end.value is not None and end.value is not result:
+                        result = self._answer(_AROUND, len(opened), call, end.value, result)
+                except (Exception, Halt) as error:  # noqa: BLE001  (see above)
+                    result = self._failure(_AROUND, len(opened), call, error, result)
+                else:  # the call is to be made again
+                    opened.append(generator)
+                    if step is not None or given:
+                        given += [call] * (len(opened) - len(given))
+                        call = call if step is None else step
+                    break
+            else:
                 return result
-            else:
-                value = result
-            generator, position, own_call, was_made = opened.pop()
-            try:
-                step = generator.send(value)
-                while step is not None and not isinstance(step, ToolCall):
-                    if type(step) is Event:
-                        self.emit(step)
-                        step = generator.send(None)
-                        continue
-                    try:
-                        value = yield step
-                    except Exception as error:  # noqa: BLE001  (of what the hook waited for: the hook's to handle)
-                        step = generator.throw(error)
-                    else:
-                        step = generator.send(value)
-            except StopIteration as end:
-                answer = end.value
-                if isinstance(answer, Result):
-                    result, inward = answer, False
-                elif answer is not None:
-                    error = TypeError(f"returned {type(answer).__name__}, not a Result")
-                    if was_made:
-                        self.failed(layers[position], own_call, error)
-                    else:
-                        result = self._refused(layers[position], own_call, error)
-                    inward = False
-                elif was_made:
-                    inward = False
-                else:  # nothing to say
-                    call, depth, inward = own_call, position + 1, True
-            except (Exception, Halt) as error:  # noqa: BLE001  (a plugin may raise anything)
-                answer = _answered(error)
-                if answer is not None:
-                    result = answer
-                elif was_made:
-                    self.failed(layers[position], own_call, error)
-                else:
-                    result = self._refused(layers[position], own_call, error)
-                inward = False
-            else:
-                opened.append((generator, position, own_call, True))
-                call = own_call if step is None else step
-                depth, inward = position + 1, True
 
-    def _refused(self, layer: Layer, call: ToolCall, error: BaseException) -> Result:
-        answer = _answered(error)
-        if answer is not None:
+    def _asked(self, call: ToolCall, tool: Tool | None, context: Context) -> ToolCall | Result:
+        """The call as those hooks leave it that come before it, or the result with which one of them answers."""
+        for place, before in self._before:
+            try:
+                answer = before(call, tool, context)
+            except (Exception, Halt) as error:  # noqa: BLE001  (see steps)
+                return self._failure(_BEFORE, place, call, error, None)
+            if isinstance(answer, ToolCall):
+                call = answer
+            elif answer is not None:
+                return self._answer(_BEFORE, place, call, answer, None)
+        return call
+
+    def _seen(self, call: ToolCall, tool: Tool | None, context: Context, result: Result) -> Result:
+        """The result as those hooks leave it that come after the call."""
+        for place, after in self._after:
+            try:
+                answer = after(call, tool, context, result)
+            except (Exception, Halt) as error:  # noqa: BLE001  (see steps)
+                result = self._failure(_AFTER, place, call, error, result)
+            else:
+                if answer is not None:
+                    result = self._answer(_AFTER, place, call, answer, result)
+        return result
+
+    def _wait(self, generator: Any, step: Any) -> Generator[Any, Any, Any]:
+        """Have done what a hook waits for, until it wants the call to be made: that is returned; or raise `_Ended`."""
+        try:
+            while step is not None and not isinstance(step, ToolCall):
+                if type(step) is Event:
+                    self.emit(step)
+                    step = generator.send(None)
+                    continue
+                try:
+                    value = yield step
+                except Exception as error:  # noqa: BLE001  (of what the hook waited for: the hook's to handle)
+                    step = generator.throw(error)
+                else:
+                    step = generator.send(value)
+        except StopIteration as end:  # which no generator can let through
+            raise _Ended(end.value) from None
+        return step
+
+    def _answer(self, kind: int, place: int, call: ToolCall, answer: object, made: Result | None) -> Result:
+        """What a hook returned, if it is a result; else the hook has failed."""
+        if isinstance(answer, Result):
             return answer
-        self.failed(layer, call, error)
+        return self._failure(kind, place, call, TypeError(f"it returned {type(answer).__name__}, not a Result"), made)
+
+    def _failure(self, kind: int, place: int, call: ToolCall, error: BaseException, made: Result | None) -> Result:
+        """The result where a hook raised: an answer is one, and an accident leaves what was made before."""
+        if isinstance(error, ToolError):
+            return Result.error(error.message, type=error.type, exception=error)
+        if isinstance(error, Halt):
+            return Result.halt(error.output)
+        layer = self._layers[kind][place]
+        logger.error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
+        text = f"{type(error).__name__}: {error}"
+        self.emit(Event("hook_failed", call, detail={"plugin": layer.plugin, "hook": layer.hook, "error": text}))
+        if made is not None:
+            return made
         return Result.error(
-            f"the call was not made: {layer.hook} of {layer.plugin} failed with {type(error).__name__}: {error}",
-            type="unavailable",
+            f"the call was not made: {layer.hook} of {layer.plugin} failed with {text}", type="unavailable"
         )
 
 
-def _answered(error: BaseException) -> Result | None:
-    if isinstance(error, ToolError):
-        return Result.error(error.message, type=error.type, exception=error)
-    return Result.halt(error.output) if isinstance(error, Halt) else None
+class _Ended(Exception):
+    """A hook ended while it waited, with this value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
-def _ordered(hook: pluggy.HookCaller) -> Sequence[pluggy.HookImpl]:
+def ordered(hook: pluggy.HookCaller) -> Sequence[pluggy.HookImpl]:
     """In the order in which pluggy calls them: the last registered first, unless it asks for another place."""
     return list(reversed(hook.get_hookimpls()))
 
 
-def _given(impl: pluggy.HookImpl) -> Callable[..., Any]:
+def _layers(hook: pluggy.HookCaller, trace: Trace | None) -> list[Layer]:
+    made: list[Layer] = []
+    for impl in ordered(hook):
+        layer = Layer(
+            _given(impl, _ARGUMENTS[: 4 if hook.name == "after_tool_call" else 3]), impl.plugin_name, hook.name
+        )
+        if trace is not None:
+            timed = _timed_generator if hook.name == "around_tool_call" else _timed
+            layer = Layer(timed(layer, trace), layer.plugin, layer.hook)
+        made.append(layer)
+    return made
+
+
+def _given(impl: pluggy.HookImpl, arguments: tuple[str, ...]) -> Callable[..., Any]:
     """The function of a hook, taking all arguments though it may name only some."""
     function, names = impl.function, tuple(impl.argnames)
-    if names == _ARGUMENTS:
+    if names == arguments:
         return function
     if names == ("call",):
-        return lambda call, _tool, _context: function(call)
-    places = [_ARGUMENTS.index(name) for name in names]
+        return lambda call, *_: function(call)
+    if names == ("call", "context"):
+        return lambda call, _tool, context, *_: function(call, context)
+    places = [arguments.index(name) for name in names]
     return lambda *given: function(*[given[place] for place in places])
 
 
-def _before(function: Callable[..., Any]) -> Callable[..., Any]:
-    def before(call: ToolCall, tool: Tool | None, context: Context) -> Steps:
-        answer = function(call, tool, context)
-        if answer is None or isinstance(answer, ToolCall):
-            return (yield answer)
-        return answer  # what is no Result is refused as with any hook
-
-    return before
-
-
-def _after(impl: pluggy.HookImpl) -> Callable[..., Any]:
-    function, names = impl.function, frozenset(impl.argnames)
-
-    def after(call: ToolCall, tool: Tool | None, context: Context) -> Steps:
-        result = yield
-        given = {"call": call, "tool": tool, "context": context, "result": result}
-        return function(**{name: value for name, value in given.items() if name in names})
-
-    return after
-
-
 def _timed(layer: Layer, trace: Trace) -> Callable[..., Any]:
-    def timed(call: ToolCall, tool: Tool | None, context: Context) -> Steps:
+    def timed(*given: Any) -> Any:
         began = perf_counter()
-        generator = layer.start(call, tool, context)
+        try:
+            return layer.run(*given)
+        finally:
+            trace.add(layer, perf_counter() - began, 1)
+
+    return timed
+
+
+def _timed_generator(layer: Layer, trace: Trace) -> Callable[..., Any]:
+    def timed(*given: Any) -> Steps:
+        began = perf_counter()
+        generator = layer.run(*given)
         count, value, failure = 1, None, None
         while True:
             try:
                 step = generator.send(value) if failure is None else generator.throw(failure)
             except StopIteration as end:
-                return end.value
+                result: Result = end.value
+                return result
             finally:
                 trace.add(layer, perf_counter() - began, count)
                 count = 0

@@ -26,10 +26,15 @@ def set_default_runtime(choice: Choice) -> None:
 def check(choice: object) -> None:
     """Raise TypeError for what can be no runtime."""
     is_class = isinstance(choice, type) and issubclass(choice, Runtime) and choice is not Runtime
-    if not (isinstance(choice, str | Runtime) or is_class or (callable(choice) and not isinstance(choice, type))):
+    if not (isinstance(choice, str | Runtime) or is_class or is_function(choice)):
         raise TypeError(
             f"a runtime is a name, a class or an instance of Runtime, or a function of the context; got {choice!r}"
         )
+
+
+def is_function(choice: object) -> bool:
+    """Whether a choice is to be asked for each context."""
+    return callable(choice) and not isinstance(choice, type | Runtime)
 
 
 class Runtimes:
@@ -50,7 +55,7 @@ class Runtimes:
         if isinstance(choice, type):
             return self._of_class(choice)
         chosen = given_context(choice, context)
-        if callable(chosen) and not isinstance(chosen, type | Runtime):
+        if is_function(chosen):
             raise TypeError(f"a function for a runtime returned another function: {chosen!r}")
         return self.of(chosen, context)
 

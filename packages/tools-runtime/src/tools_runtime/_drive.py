@@ -1,13 +1,14 @@
-"""Drive a call through its hooks: from a thread, or in an event loop. The steps are the same; only the waiting differs."""
+"""Drive a call through its hooks, in a thread or in an event loop: the steps are the same, the waiting differs."""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolCall
-from tools_runtime._effects import Blocking, Pause
+from tools_runtime._effects import Blocking, Pause, Until
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -59,6 +60,10 @@ def _wait(step: Any) -> Any:
         return time.sleep(max(0.0, step.seconds))
     if type(step) is Blocking:
         return step.function()
+    if type(step) is Until:
+        from concurrent.futures import wait  # loaded already: somebody made the future
+
+        return bool(wait([step.future], step.seconds).done)
     if isawaitable(step):
         from tools_core.threads import run_coroutine  # brings asyncio, only for who waits so
 
@@ -77,9 +82,31 @@ async def _await(step: Any) -> Any:
         from tools_core.threads import in_thread, unwrap  # only for who blocks
 
         return unwrap(await asyncio.wrap_future(in_thread(step.function)))
+    if type(step) is Until:
+        return await _until(step)
     if isawaitable(step):
         return await step
     raise _unknown(step)
+
+
+async def _until(step: Until) -> bool:
+    import asyncio  # loaded already: somebody awaits us
+
+    loop = asyncio.get_running_loop()
+    done = asyncio.Event()
+
+    def tell(_: object) -> None:
+        with suppress(RuntimeError):  # the loop has closed since: nobody waits
+            loop.call_soon_threadsafe(done.set)
+
+    # Not asyncio.wrap_future: to cancel one of those who wait would cancel the future of all.
+    step.future.add_done_callback(tell)
+    try:
+        async with asyncio.timeout(step.seconds):
+            await done.wait()
+    except TimeoutError:
+        return step.future.done()
+    return True
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:
@@ -89,5 +116,5 @@ async def _awaited(value: Awaitable[Any]) -> Any:
 def _unknown(step: object) -> TypeError:
     return TypeError(
         f"a hook yielded {type(step).__name__}; it may yield nothing or a ToolCall to make the call, "
-        "a Pause, a Blocking, an Event, or an awaitable"
+        "a Pause, a Blocking, an Until, an Event, or an awaitable"
     )

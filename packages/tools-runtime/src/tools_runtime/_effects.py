@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
 
 class Pause:
@@ -31,3 +32,16 @@ class Blocking:
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
+
+
+class Until:
+    """Wait until a future is done, but not longer than so many seconds; whether it is comes back to the hook.
+
+    For hooks whose calls wait for each other: any thread may settle the future, and who waits has none of its own.
+    """
+
+    __slots__ = ("future", "seconds")
+
+    def __init__(self, future: Future[Any], seconds: float | None = None) -> None:
+        self.future = future
+        self.seconds = seconds

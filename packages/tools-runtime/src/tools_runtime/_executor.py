@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tools_core import Context, DefinitionError, Registry, Result, Tool, ToolCall, registry
-from tools_runtime._chain import Chain, Layer, Trace
-from tools_runtime._choose import Runtimes, check, given_context
-from tools_runtime._job import Job, overran
+from tools_runtime._chain import Chain, Trace
+from tools_runtime._choose import Runtimes, check, given_context, is_function
+from tools_runtime._job import Job, directly, is_plain
 from tools_runtime._plugins import Plugins
-from tools_runtime._runtimes import InlineRuntime, Runtime
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
     from tools_runtime._choose import Choice
+    from tools_runtime._runtimes import Runtime
 
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
 Pair = tuple[ToolCall, Result]
@@ -33,8 +31,8 @@ class Executor:
         tools: A registry or other mapping, a sequence of tools, or a function of the context that returns one of these.
             By default what is installed.
         runtime: A name, class or instance of `Runtime`, or a function of the context that returns one; a mapping of
-            tools' names to these gives single tools another one, with "*" for the rest. A tool's own attribute `runtime`
-            comes first. By default `InlineRuntime`, or what `set_default_runtime` was given.
+            tools' names to these gives single tools another one, with "*" for the rest. A tool's own `runtime` comes
+            first. By default `InlineRuntime`, or what `set_default_runtime` was given.
         hooks: Plugins (see `tools_runtime.hookspecs`), the outermost first.
         policy: A plugin that decides what may be called, nearer to the call than other hooks, so that it sees what
             is really called: `tools_runtime.Policy`.
@@ -48,7 +46,7 @@ class Executor:
     Raises: ValueError for two tools of one name; TypeError for what is no runtime.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what an executor is made of, each with a default)
         self,
         tools: Tools | None = None,
         *,
@@ -80,13 +78,28 @@ class Executor:
         self.error_policy = error_policy
         self.plugins = Plugins(hooks, installed=plugins, policy=policy)
         self.trace = Trace() if trace else None
-        self._chain = Chain(self.plugins.manager, self.trace)
+        self._chain = Chain.of(self.plugins.manager, self.trace)
         self._runtimes = Runtimes(self.plugins.runtimes())
         self._undelivered: dict[tuple[str, str, str], Result] = {}
+        self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
+        # With nothing around the calls, a plain tool is simply called.
+        self._is_direct = (
+            self._chain.is_empty and not self._chain.listeners and error_policy == "capture_all"
+            and self._fixed is not None and self._fixed.is_here and not self._fixed.wraps
+            and isinstance(self._tools, Mapping)
+        )  # fmt: skip
 
     def execute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
         """Make calls, and return each with its result, in their order."""
-        return list(self.iterate(calls, context))
+        calls = list(calls)
+        pairs: list[Pair] = []
+        while self._is_direct and context is None and len(pairs) < len(calls):
+            call = calls[len(pairs)]
+            result = self._at_once(call)
+            if result is None:
+                break
+            pairs.append((call, result))
+        return pairs if len(pairs) == len(calls) else [*pairs, *self.iterate(calls[len(pairs) :], context)]
 
     async def aexecute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
         """`execute` for coroutines."""
@@ -94,7 +107,8 @@ class Executor:
 
     def call(self, call: ToolCall, context: Context | None = None) -> Result:
         """Make one call."""
-        return self.execute([call], context)[0][1]
+        result = self._at_once(call) if self._is_direct and context is None else None
+        return self.execute([call], context)[0][1] if result is None else result
 
     async def acall(self, call: ToolCall, context: Context | None = None) -> Result:
         """`call` for coroutines."""
@@ -107,21 +121,23 @@ class Executor:
         others, results that were not asked for are kept, and given when the same call comes again, which so is not made
         twice.
         """
-        calls = list(calls)
-        tools = self._tools_for(context)
-        simple = self._simple(calls, tools, context)
-        if simple is not None:
-            yield from self._directly(calls, simple)
-            return
-        jobs = self._jobs(calls, tools, context)
+        jobs = self._jobs(calls, context)
+        batch = None
         if any(self._is_concurrent(job) for job in jobs):
             from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
 
-            done = Batch(jobs, self._is_concurrent, self.max_concurrency).results()
-        else:
-            done = (job for job in jobs if job.result is not None or job.run())
-        with self._keeping(jobs):
-            yield from (self._deliver(job) for job in done)
+            batch = Batch(jobs, self._is_concurrent, self.max_concurrency)
+        try:
+            for job in jobs:
+                if batch is not None:
+                    batch.wait_for(job)
+                result = job.run() if job.result is None else job.result
+                job.is_delivered = True
+                yield job.call, result
+        finally:
+            self._keep(jobs)
+            if batch is not None:
+                batch.give_up()
         self._raise_bug(jobs)
 
     async def aiterate(self, calls: Iterable[ToolCall], context: Context | None = None) -> AsyncIterator[Pair]:
@@ -130,11 +146,14 @@ class Executor:
 
         from tools_runtime._tasks import results  # as above
 
-        jobs = self._jobs(list(calls), self._tools_for(context), context)
-        with self._keeping(jobs):
+        jobs = self._jobs(calls, context)
+        try:
             async with aclosing(results(jobs, self._is_concurrent, self.max_concurrency)) as done:
-                async for job in done:
-                    yield self._deliver(job)
+                async for job, result in done:
+                    job.is_delivered = True
+                    yield job.call, result
+        finally:
+            self._keep(jobs)
         self._raise_bug(jobs)
 
     def runtime_of(self, name: str, context: Context | None = None) -> Runtime:
@@ -154,45 +173,30 @@ class Executor:
 
     def _tools_for(self, context: Context | None) -> Mapping[str, Tool]:
         tools = self._tools
-        return tools if isinstance(tools, Mapping) else as_mapping(given_context(tools, context))
+        if isinstance(tools, Mapping):
+            return tools
+        return as_mapping(given_context(tools, context) if callable(tools) else tools)
 
-    def _simple(self, calls: list[ToolCall], tools: Mapping[str, Tool], context: Context | None) -> list[Tool] | None:
-        """The tools, where nothing lies between the calls and them: then nothing is made to stand between."""
-        chain = self._chain
-        if chain.layers or chain.listeners or context is not None or self._undelivered or self.error_policy != "capture_all":
+    def _at_once(self, call: ToolCall) -> Result | None:
+        """The result of a call to a plain tool in this thread; None where something else is to be done."""
+        try:
+            tool: Tool = self._tools[call.name]  # type: ignore[call-overload,index]
+        except Exception:  # noqa: BLE001  (said where the call is made)
             return None
-        found: list[Tool] = []
-        inline = self._runtimes.of(self._choice, context)
-        if self._choices or type(inline) is not InlineRuntime or inline.worker_thread:
+        if self._undelivered or tool.runtime is not None or not is_plain(tool):
             return None
-        for call in calls:
-            try:
-                tool = tools[call.name]
-            except Exception:  # noqa: BLE001  (said where the call is made)
-                return None
-            if tool.timeout is not None or tool.is_async or tool.takes_context or hasattr(tool, "runtime"):
-                return None
-            found.append(tool)
-        return found
+        return directly(tool, call, self.default_timeout)
 
-    def _directly(self, calls: list[ToolCall], tools: list[Tool]) -> Iterator[Pair]:
-        limit = self.default_timeout
-        for call, tool in zip(calls, tools, strict=True):
-            began = monotonic()
-            result = tool.call(call.given)
-            if limit is not None and monotonic() - began > limit:
-                result = overran(result, limit)
-            yield call, result
-
-    def _jobs(self, calls: list[ToolCall], tools: Mapping[str, Tool], context: Context | None) -> list[Job]:
-        base = Context() if context is None else context
+    def _jobs(self, calls: Iterable[ToolCall], context: Context | None) -> list[Job]:
+        tools = self._tools_for(context)
+        base = _NOTHING if context is None else context
         return [self._job(call, find(call, tools), tools, base) for call in calls]
 
     def _job(self, call: ToolCall, tool: Tool | Result, tools: Mapping[str, Tool], base: Context) -> Job:
         runtime = self._runtime(call.name, tool, base)
         limit = None if isinstance(tool, Result) else tool.timeout
         context = base.for_call(None, call.id)
-        chain = self._chain_of(runtime)
+        chain = self._chain
         if chain.listeners:
             chain.listen(context, call)
         job = Job(call, tool, tools, runtime, chain, context, self.default_timeout if limit is None else limit)
@@ -201,39 +205,27 @@ class Executor:
         return job
 
     def _runtime(self, name: str, tool: Tool | Result, context: Context | None) -> Runtime:
-        choice = getattr(tool, "runtime", None) or self._choices.get(name) or self._choice
+        choice = tool.runtime if isinstance(tool, Tool) else None
+        if choice is None:
+            if self._fixed is not None:
+                return self._fixed
+            choice = self._choices.get(name) or self._choice
         return self._runtimes.of(choice, context)
-
-    def _chain_of(self, runtime: Runtime) -> Chain:
-        """The hooks of the plugins, and inside them the runtime's own."""
-        kind = type(runtime)
-        if kind.around_tool_call is Runtime.around_tool_call:
-            return self._chain
-        return self._chain.within(Layer(lambda call, _, context: runtime.around_tool_call(call, context), kind.__name__, "around_tool_call"))
 
     def _is_concurrent(self, job: Job) -> bool:
         return job.result is None and job.runtime.max_concurrency != 1 and self.max_concurrency != 1
 
-    def _deliver(self, job: Job) -> Pair:
-        job.is_delivered = True
-        assert job.result is not None
-        return job.call, job.result
-
-    @contextmanager
-    def _keeping(self, jobs: list[Job]) -> Iterator[None]:
+    def _keep(self, jobs: Iterable[Job]) -> None:
         """Keep the results that nobody asked for in the end, also those of calls which still run."""
-        try:
-            yield
-        finally:
-            for job in jobs:
-                if not job.is_delivered:
-                    job.on_late = self._keep
-                    if job.result is not None:
-                        self._keep(job)
+        for job in jobs:
+            if not job.is_delivered:
+                job.on_late = self._keep_result
+                if job.result is not None:
+                    self._keep_result(job.call, job.result)
 
-    def _keep(self, job: Job) -> None:
-        if job.result is not None and job.call.id is not None:
-            self._undelivered[_key(job.call)] = job.result
+    def _keep_result(self, call: ToolCall, result: Result) -> None:
+        if call.id is not None:
+            self._undelivered[_key(call)] = result
             while len(self._undelivered) > _KEPT:
                 del self._undelivered[next(iter(self._undelivered))]
 
@@ -242,6 +234,9 @@ class Executor:
             for job in jobs:
                 if job.result is not None and isinstance(job.result.exception, BUGS):
                     raise job.result.exception
+
+
+_NOTHING = Context()
 
 
 def _key(call: ToolCall) -> tuple[str, str, str]:
@@ -262,4 +257,15 @@ def as_mapping(tools: Any) -> Mapping[str, Tool]:
             twice.append(getattr(each, "name", repr(each)))
     if twice:
         raise ValueError(f"Duplicate tool names: {', '.join(sorted(set(twice)))}")
-    return made
+    return _Tools(made)
+
+
+class _Tools(dict[str, Tool]):
+    """Tools that stay as they are, found at once."""
+
+    def __init__(self, tools: Registry) -> None:
+        super().__init__(tools)
+        self._registry = tools
+
+    def __missing__(self, name: str) -> Tool:
+        return self._registry[name]  # which says what is near

@@ -7,6 +7,7 @@ known by its distribution and name, and one that fails is a problem which keeps 
 from __future__ import annotations
 
 import logging
+from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -62,7 +63,9 @@ class Plugins:
             except BaseException as error:  # noqa: BLE001
                 reason = f"did not load within {_LOAD_TIMEOUT:g} s" if isinstance(error, TimeoutError) else _said(error)
                 self.problems[point.qualified] = reason
-                logger.warning("the plugin %s of %s %s is left out: %s", point.qualified, point.distribution, point.version, reason)
+                logger.warning(
+                    "the plugin %s of %s %s is left out: %s", point.qualified, point.distribution, point.version, reason
+                )
         for blocked in names.blocked:
             self.origins.setdefault(blocked, "blocked")
 
@@ -84,8 +87,14 @@ class Plugins:
         unknown = sorted(hooks - known)
         if unknown:
             raise pluggy.PluginValidationError(
-                plugin, f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+                plugin,
+                f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}",
             )
+        for impl in self.manager.hook.around_tool_call.get_hookimpls():
+            if impl.plugin_name == name and not isgeneratorfunction(impl.function):
+                raise pluggy.PluginValidationError(
+                    plugin, f"around_tool_call of {name} is no generator: write `result = yield` where the call is made"
+                )
         if not hooks:
             raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
 

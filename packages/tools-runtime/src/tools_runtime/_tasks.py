@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import nullcontext
-from typing import TYPE_CHECKING
-
-from tools_runtime._job import LeftBehind
+from functools import partial
+from heapq import heappop, heappush
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
 
     from tools_core import Result
-    from tools_runtime._job import Job
+    from tools_runtime._job import Attempt, Job
     from tools_runtime._runtimes import Runtime
-
-_CHECK = 0.1  # seconds between two looks at whether the caller has given up
 
 
 class Tasks:
@@ -23,122 +21,132 @@ class Tasks:
 
     def __init__(self, jobs: Iterable[Job], most: int | None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._timers: dict[Job, asyncio.TimerHandle] = {}
-        self._left: set[asyncio.Task[None]] = set()
         self._gates: dict[Runtime, asyncio.Semaphore] = {}
         self._most = most
-        self.done: dict[Job, asyncio.Future[None]] = {}
-        self._tasks = [self._start(job) for job in jobs]
+        # When something is to be done about an attempt: one timer for all of them, most of which never need it.
+        self._limits: list[tuple[float, int, Job, Attempt]] = []
+        self._count = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._tasks: dict[Job, asyncio.Task[Result]] = {}
+        for job in jobs:
+            job.on_attempt = self._watch
+            self._tasks[job] = self._loop.create_task(self._start(job))
 
-    def _start(self, job: Job) -> asyncio.Task[None]:
+    def _start(self, job: Job) -> Coroutine[Any, Any, Result]:
         limits = [limit for limit in (job.runtime.max_concurrency, self._most) if limit is not None]
-        gate = None
-        if limits:
-            gate = self._gates.get(job.runtime)
-            if gate is None:
-                gate = self._gates[job.runtime] = asyncio.Semaphore(min(limits))
-        job.on_attempt = self._watch
-        self.done[job] = self._loop.create_future()
-        return self._loop.create_task(self._run(job, gate))
-
-    async def _run(self, job: Job, gate: asyncio.Semaphore | None) -> None:
-        async with gate or nullcontext():
-            try:
-                await job.arun()
-            except LeftBehind:
-                job.runtime.left_behind(-1)
-                return
-            except BaseException as error:
-                self._settle(job, error)
-                raise
-            self._settle(job, None)
-
-    def _settle(self, job: Job, error: BaseException | None) -> None:
-        timer = self._timers.pop(job, None)
-        if timer is not None:
-            timer.cancel()
-        future = self.done[job]
-        if future.done():
-            return
-        if error is None:
-            future.set_result(None)
-        elif isinstance(error, asyncio.CancelledError):
-            future.cancel()
-        else:
-            future.set_exception(error)
+        if not limits:
+            return job.arun()
+        gate = self._gates.get(job.runtime)
+        if gate is None:
+            gate = self._gates[job.runtime] = asyncio.Semaphore(min(limits))
+        return _through(gate, job)
 
     def _watch(self, job: Job) -> None:
         attempt = job.attempt
         if attempt is not None:
-            earlier = self._timers.pop(job, None)
-            if earlier is not None:
-                earlier.cancel()
-            delay = attempt.deadline - asyncio.get_running_loop().time()
-            self._timers[job] = self._loop.call_later(max(0.0, delay), self._time_out, job)
+            attempt.task = asyncio.current_task()
+            self._remind(attempt.deadline, job, attempt)
 
-    def _time_out(self, job: Job) -> None:
-        self._timers.pop(job, None)
-        timed_out = None if job.attempt is None else job.attempt.time_out()
-        if timed_out is not None:
-            job.runtime.left_behind(1)
-            task = self._loop.create_task(self._resume(job, timed_out))
-            self._left.add(task)
-            task.add_done_callback(self._left.discard)
+    def _remind(self, when: float, job: Job, attempt: Attempt) -> None:
+        self._count += 1
+        heappush(self._limits, (when, self._count, job, attempt))
+        if self._limits[0][2] is job:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_later(max(0.0, when - monotonic()), self._look)
 
-    async def _resume(self, job: Job, value: Result) -> None:
-        try:
-            await job.aresume(value)
-        except BaseException as error:
-            self._settle(job, error)
-            raise
-        self._settle(job, None)
+    def _look(self) -> None:
+        """Cancel what is past its limit, and leave behind what does not end for that."""
+        self._timer = None
+        now = monotonic()
+        while self._limits and self._limits[0][0] <= now:
+            _, _, job, attempt = heappop(self._limits)
+            if job.result is not None or job.attempt is not attempt or attempt.task is None:
+                continue
+            if not attempt.is_over:
+                attempt.is_over = True
+                attempt.task.cancel()
+                self._remind(now + job.runtime.grace, job, attempt)
+            elif (timed_out := attempt.time_out()) is not None:
+                self._go_on(job, attempt.task, timed_out)
+        if self._limits and self._timer is None:
+            self._timer = self._loop.call_later(max(0.0, self._limits[0][0] - now), self._look)
+
+    def _go_on(self, job: Job, stuck: asyncio.Task[Any], timed_out: Result) -> None:
+        """Another task takes the place of one that does not end."""
+        job.runtime.left_behind(1)
+        stuck.add_done_callback(partial(_ended, job.runtime))
+        self._tasks[job] = self._loop.create_task(job.aresume(timed_out))
+        self._wake()
+
+    def _wake(self, _: object = None) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def result(self, job: Job) -> Result:
+        """The result of a job, whichever task has come to work on it."""
+        while job.result is None:
+            task = self._tasks[job]
+            if task.done():
+                return task.result()  # which raises what ended it
+            self._waiter = self._loop.create_future()
+            task.add_done_callback(self._wake)
+            await self._waiter
+        return job.result
+
+    def has(self, job: Job) -> bool:
+        """Whether a job was started here."""
+        return job in self._tasks
 
     async def give_up(self) -> None:
         """Cancel what is not done, and wait for it, but not for ever."""
-        for job, future in self.done.items():
-            if not future.done():
-                job.context.cancel()
-        unfinished = [task for task in (*self._tasks, *self._left) if not task.done()]
-        for task in unfinished:
+        unfinished = {job: task for job, task in self._tasks.items() if not task.done()}
+        for job, task in unfinished.items():
+            job.context.cancel()
             task.cancel()
         if unfinished:
-            await asyncio.wait(unfinished, timeout=max(job.runtime.grace for job in self.done) or None)
-        for timer in self._timers.values():
-            timer.cancel()
-        for future in self.done.values():
-            if future.done() and not future.cancelled():
-                future.exception()  # looked at
+            await asyncio.wait(unfinished.values(), timeout=max(job.runtime.grace for job in unfinished) or None)
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks.values():
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at: it was raised where somebody waited, or nobody does
 
 
-async def results(jobs: Sequence[Job], concurrent: Callable[[Job], bool], most: int | None) -> AsyncIterator[Job]:
+async def _through(gate: asyncio.Semaphore, job: Job) -> Result:
+    async with gate:
+        return await job.arun()
+
+
+def _ended(runtime: Runtime, task: asyncio.Task[Any]) -> None:
+    """One that was left behind has ended after all."""
+    runtime.left_behind(-1)
+    if not task.cancelled():
+        task.exception()  # looked at
+
+
+async def results(
+    jobs: Sequence[Job], concurrent: Callable[[Job], bool], most: int | None
+) -> AsyncGenerator[tuple[Job, Result]]:
     """The jobs in their order, each with its result; those that are not concurrent run when it is their turn."""
     tasks = Tasks([job for job in jobs if concurrent(job)], most)
     try:
         for job in jobs:
-            future = tasks.done.get(job)
-            if future is None:
-                if job.result is None:
-                    await job.arun()
+            if job.result is None:
+                yield job, await (tasks.result(job) if tasks.has(job) else job.arun())
             else:
-                await future
-            yield job
+                yield job, job.result
     finally:
         await tasks.give_up()
 
 
-async def run_all(
-    jobs: Iterable[Job], most: int | None, on_done: Callable[[], None], is_given_up: Callable[[], bool]
-) -> None:
-    """Run jobs for a caller in another thread, who is told of each result, and who may give up."""
+async def run_all(jobs: Sequence[Job], most: int | None, on_result: Callable[[], None]) -> None:
+    """Run jobs for a caller in another thread, who waits for them in their order, and is told of each result."""
     tasks = Tasks(jobs, most)
-    for future in tasks.done.values():
-        future.add_done_callback(lambda _: on_done())
     try:
-        waiting = set(tasks.done.values())
-        while waiting and not is_given_up():
-            _, waiting = await asyncio.wait(waiting, timeout=_CHECK)
+        for job in jobs:
+            await tasks.result(job)
+            on_result()
     finally:
         await tasks.give_up()
-    for future in tasks.done.values():
-        if not future.cancelled() and (error := future.exception()) is not None:
-            raise error

@@ -5,8 +5,8 @@ The first one of `hooks` is the outermost, then come those that are installed; `
 `trylast=True` in. A hook takes those of the arguments that it names.
 
 An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and told
-to `on_event` as `hook_failed`: a hook that breaks never loses a result, and never makes a call run twice. `ToolError` is
-no accident but an answer, `Halt` as well.
+to `on_event` as `hook_failed`: a hook that breaks never loses a result, and never makes a call run twice. `ToolError`
+and `Halt` are no accidents but answers.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ def register_runtimes() -> Mapping[str, type[Runtime]]:
 
 
 @hookspec
-def around_tool_call(
-    call: ToolCall, tool: Tool | None, context: Context
-) -> Generator[Any, Any, Result | None]:
+def around_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, Result | None]:
     """Wrap a call, as a generator: `result = yield` makes the call, and the return value is the result from there on.
 
     To return before that answers the call without making it; `yield ToolCall(...)` makes another call instead; a

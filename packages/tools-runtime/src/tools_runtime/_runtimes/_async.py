@@ -14,7 +14,6 @@ class AsyncRuntime(Runtime):
 
     name = "async"
     limits = "watched"
-    worker_thread = True
     runs_in_loop = True
 
     def __init__(self, max_concurrency: int | None = None, *, grace: float = 0.25) -> None:

@@ -18,3 +18,4 @@ class InlineRuntime(Runtime):
     def __init__(self, *, worker_thread: bool = False) -> None:
         self.worker_thread = worker_thread
         self.limits = "kept" if worker_thread else "told"
+        self.is_here = self.is_here and not worker_thread

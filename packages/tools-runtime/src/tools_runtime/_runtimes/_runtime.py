@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from inspect import isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from tools_core import DefinitionError, Result, ToolCall, ToolError, UnknownToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping
 
     from tools_core import Context, Tool
 
@@ -32,19 +33,28 @@ class Runtime:
 
     name: ClassVar[str] = ""
     max_concurrency: int | None = 1
-    # Of the limit of a call: whether the tool is merely told, whether the executor watches it and leaves the call behind
-    # `grace` seconds later, or whether the runtime keeps it by itself.
+    # Of the limit of a call: whether the tool is merely told, whether the executor watches it and leaves behind what
+    # does not end, `grace` seconds after it was cancelled, or whether the runtime keeps it by itself.
     limits: Literal["told", "watched", "kept"] = "told"
     grace: float = 0.0
     worker_thread: bool = False  # whether `Tool.call` may leave the thread for a limit, see `Context`
     runs_in_loop: ClassVar[bool] = False  # calls are tasks of an event loop, from synchronous code too
-    dispatches: ClassVar[bool] = False  # a dispatch_tool_call of its own, which finds the tool by itself
+    # What a subclass overrides; told by its definition.
+    dispatches: ClassVar[bool]
+    wraps: ClassVar[bool]
+    is_here: bool  # calls run in the thread that makes them, and nothing watches their limits
 
     _leaked = 0
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.dispatches = cls.dispatch_tool_call is not Runtime.dispatch_tool_call
+        cls.wraps = cls.around_tool_call is not Runtime.around_tool_call
+        cls.is_here = cls.limits == "told" and not cls.dispatches and cls.run_tool is Runtime.run_tool
+        if cls.wraps and not isgeneratorfunction(cls.around_tool_call):
+            raise TypeError(
+                f"{cls.__name__}.around_tool_call is no generator: write `result = yield` where the call is made"
+            )
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls is Runtime:
@@ -59,7 +69,7 @@ class Runtime:
     async def adispatch_tool_call(self, call: ToolCall, tools: Mapping[str, Tool], context: Context) -> Result:
         """`dispatch_tool_call` for coroutines; in a worker thread where only that one is overridden."""
         if self.dispatches:
-            return await _in_thread(lambda: self.dispatch_tool_call(call, tools, context), context)
+            return await self._in_thread(lambda: self.dispatch_tool_call(call, tools, context), context)
         tool = find(call, tools)
         return tool if isinstance(tool, Result) else await self.arun_tool(tool, call, context)
 
@@ -75,10 +85,10 @@ class Runtime:
         return tool.call(call.given, context)
 
     async def arun_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
-        """`run_tool` for coroutines."""
-        if type(self).run_tool is Runtime.run_tool:
+        """`run_tool` for coroutines; what is synchronous runs in a worker thread."""
+        if tool.is_async and type(self).run_tool is Runtime.run_tool:
             return await tool.acall(call.given, context)
-        return await _in_thread(lambda: self.run_tool(tool, call, context), context)
+        return await self._in_thread(lambda: self.run_tool(tool, call, context), context)
 
     @property
     def leaked(self) -> int:
@@ -90,16 +100,21 @@ class Runtime:
         with _counting:
             self._leaked += change
 
-    def execute(
-        self,
-        calls: Iterable[ToolCall],
-        tools: Mapping[str, Tool] | Sequence[Any],
-        context: Context | None = None,
-    ) -> list[tuple[ToolCall, Result]]:
-        """Make calls with no hooks but this runtime's own, and return them with their results, in their order."""
-        from tools_runtime._executor import Executor  # which is made of runtimes
+    async def _in_thread(self, function: Callable[[], Result], context: Context | None) -> Result:
+        import asyncio  # loaded already: somebody awaits us
 
-        return Executor(tools, runtime=self, plugins=False).execute(calls, context)
+        from tools_core.threads import in_thread, unwrap  # only for what is synchronous
+
+        future = in_thread(function)
+        try:
+            result: Result = unwrap(await asyncio.wrap_future(future))
+        except asyncio.CancelledError:
+            if context is not None:
+                context.cancel()
+            self.left_behind(1)
+            future.add_done_callback(lambda _: self.left_behind(-1))
+            raise
+        return result
 
     def close(self) -> None:
         """Let go of what the runtime holds; it can be used again after."""
@@ -126,17 +141,3 @@ def refusal(error: Exception) -> Result:
     """The result of a call whose tool is unknown, ambiguous or broken."""
     kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
     return Result.error(str(error), type=kind, exception=error)
-
-
-async def _in_thread(function: Any, context: Context | None) -> Result:
-    import asyncio  # loaded already: somebody awaits us
-
-    from tools_core.threads import in_thread, unwrap  # only for synchronous runtimes in an event loop
-
-    try:
-        result: Result = unwrap(await asyncio.wrap_future(in_thread(function)))
-    except asyncio.CancelledError:
-        if context is not None:
-            context.cancel()
-        raise
-    return result
