@@ -4,6 +4,7 @@ Every row is a ratio to a baseline measured beside it: the machine may be shared
 fails here; the targets are printed for the reader. With words as arguments only rows that contain one of them are run.
 """
 
+import asyncio
 import inspect
 import json
 import os
@@ -12,14 +13,16 @@ import subprocess
 import sys
 import time
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
-from tools_core import Result, tool
+from tools_core import Context, Result, ToolCall, tool
 from tools_core.formats import FORMATS
+from tools_runtime import Executor, hookimpl
 from tools_shell import Bash, Repl
 
 ROUNDS = 9
@@ -271,6 +274,73 @@ def commands() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     return rows
 
 
+class Passing:
+    """A hook that wraps each call and does nothing."""
+
+    @hookimpl
+    def around_tool_call(self, call: ToolCall, tool: object, context: Context) -> Generator[None, Result, Result]:
+        return (yield)
+
+
+class Looking:
+    """A hook that sees each call before it is made."""
+
+    @hookimpl
+    def before_tool_call(self, call: ToolCall) -> None:
+        """Do nothing."""
+
+
+@tool
+def nap(seconds: float) -> None:
+    """Sleep in a thread."""
+    time.sleep(seconds)
+
+
+@tool
+async def async_nap(seconds: float) -> None:
+    """Sleep in the event loop."""
+    await asyncio.sleep(seconds)
+
+
+def executors() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of the executor: what it adds to calls, and many calls at once."""
+    made, arguments = tool(add), {"a": 2, "b": 3}
+    calls = [ToolCall("1", "add", arguments)] * 100
+
+    def bare() -> list[Result]:
+        return [made.call(arguments) for _ in calls]
+
+    rows: list[tuple[str, str, Callable[[], Any], Callable[[], Any]]] = []
+    for what, target, hooks in [
+        ("no hooks", "2", []),
+        ("5 hooks that look", "5", [Looking() for _ in range(5)]),
+        ("5 hooks around", "5", [Passing() for _ in range(5)]),
+    ]:
+        executor = Executor([made], hooks=hooks, plugins=False)
+        rows.append((f"100 calls by an executor, {what} / tool.call", target, partial(executor.execute, calls), bare))
+
+    def pooled() -> None:
+        with ThreadPoolExecutor(64) as pool:
+            list(pool.map(lambda _: time.sleep(0.05), range(64)))
+
+    async def gathered() -> None:
+        await asyncio.gather(*(async_nap(0.05) for _ in range(1000)))
+
+    threads, loop = (Executor([nap, async_nap], runtime=name, plugins=False) for name in ("thread", "async"))
+    sync_calls = [ToolCall(str(number), "nap", {"seconds": 0.05}) for number in range(64)]
+    async_calls = [ToolCall(str(number), "async_nap", {"seconds": 0.05}) for number in range(1000)]
+    return [
+        *rows,
+        ("64 calls of 50 ms, threads / ThreadPoolExecutor(64)", "1.1", partial(threads.execute, sync_calls), pooled),
+        (
+            "1,000 calls of 50 ms, asyncio / gather of coroutines",
+            "1.1",
+            lambda: asyncio.run(loop.aexecute(async_calls)),
+            lambda: asyncio.run(gathered()),
+        ),
+    ]
+
+
 def spawned() -> bytes:
     ours, theirs = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, theirs, 1), (os.POSIX_SPAWN_DUP2, theirs, 2)]
@@ -291,8 +361,9 @@ def timed(call: Callable[[], Any], count: int) -> float:
 
 def per_call(ours: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float]:
     """Seconds of each, the least of several turns: noise only ever adds."""
-    count = max(20, int(0.05 / timed(baseline, 20)))
-    timed(ours, 20)
+    first = timed(baseline, 1)
+    count = max(1, int(0.05 / timed(baseline, max(1, min(20, int(0.1 / first))))))
+    timed(ours, min(count, 20))
     turns = [(timed(ours, count), timed(baseline, count)) for _ in range(ROUNDS)]
     return min(a for a, _ in turns), min(b for _, b in turns)
 
@@ -325,6 +396,13 @@ def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path |
             "+15 ms",
             [*python, "from tools_core import Tool, Result, tool"],
             [*python, "pass"],
+            None,
+        ),
+        (
+            "import tools_runtime, with Executor / import pluggy",
+            "+15 ms",
+            [*python, "from tools_runtime import Executor"],
+            [*python, "import pluggy"],
             None,
         ),
         ("ask-tools --version / pass", "2.5", [command, "--version"], [*python, "pass"], None),
@@ -368,7 +446,7 @@ def show(what: str, target: str, ours: float, baseline: float, unit: str, scale:
 def main(words: list[str]) -> None:
     print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
     is_wanted = not words or any(word in ("repl", "bash") for word in words)
-    for what, target, ours, baseline in [*calls(), *formats(), *(commands() if is_wanted else [])]:
+    for what, target, ours, baseline in [*calls(), *executors(), *formats(), *(commands() if is_wanted else [])]:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NotRequired, TypedDict
 
 import common  # the harness's own: the tools' bodies and the expected answers
@@ -104,7 +105,24 @@ def parallel() -> dict[str, Callable[[int, float], object]]:
 
         return lambda n, seconds: asyncio.run(calls(n, seconds))
 
-    return {"gather(acall), sync tool": gathered(wait), "gather(acall), async tool": gathered(await_)}
+    def executed(one: object, runtime: str) -> Callable[[int, float], object]:
+        from tools_core import ToolCall
+        from tools_runtime import Executor
+
+        executor = Executor([one], runtime=runtime, plugins=False)
+
+        def calls(n: int, seconds: float) -> list[ToolCall]:
+            return [ToolCall(str(number), one.name, {"seconds": seconds}) for number in range(n)]  # type: ignore[attr-defined]
+
+        if runtime == "thread":
+            return lambda n, seconds: executor.execute(calls(n, seconds))
+        return lambda n, seconds: asyncio.run(executor.aexecute(calls(n, seconds)))
+
+    rows = {"gather(acall), sync tool": gathered(wait), "gather(acall), async tool": gathered(await_)}
+    with suppress(ImportError):  # without tools-runtime
+        rows["Executor, ThreadRuntime()"] = executed(wait, "thread")
+        rows["Executor, AsyncRuntime()"] = executed(await_, "async")
+    return rows
 
 
 def shell() -> dict[str, Callable[[str], Result]]:
@@ -125,7 +143,6 @@ def shell() -> dict[str, Callable[[str], Result]]:
 
 def files() -> dict[str, Callable[..., str]]:
     import os
-    from contextlib import suppress
 
     from tools_filesystem import EditFile, ReadFile
 

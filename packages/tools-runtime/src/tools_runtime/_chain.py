@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import logging
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Halt, Result, ToolCall, ToolError
 from tools_runtime._event import Event
+from tools_runtime._log import log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tools_core import Context, Tool
 
     Steps = Generator[Any, Any, Result]
-
-logger = logging.getLogger("tools_runtime")
 
 HOOKS = ("around_tool_call", "before_tool_call", "after_tool_call")
 _AROUND, _BEFORE, _AFTER = range(3)
@@ -83,14 +81,8 @@ class Chain:
         for listener, plugin in self.listeners:
             try:
                 listener(event)
-            except Exception:
-                logger.exception("on_event of %s failed", plugin)
-
-    def failed(self, layer: Layer, call: ToolCall, error: BaseException) -> None:
-        """Report a hook that failed."""
-        logger.error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
-        detail = {"plugin": layer.plugin, "hook": layer.hook, "error": f"{type(error).__name__}: {error}"}
-        self.emit(Event("hook_failed", call, detail=detail))
+            except Exception:  # noqa: BLE001  (a plugin may raise anything)
+                log().exception("on_event of %s failed", plugin)
 
     # One loop in one function: what a call pays for its hooks is what this takes.
     def steps(self, call: ToolCall, tool: Tool | None, context: Context) -> Steps:  # noqa: C901, PLR0912
@@ -202,7 +194,7 @@ class Chain:
         if isinstance(error, Halt):
             return Result.halt(error.output)
         layer = self._layers[kind][place]
-        logger.error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
+        log().error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
         text = f"{type(error).__name__}: {error}"
         self.emit(Event("hook_failed", call, detail={"plugin": layer.plugin, "hook": layer.hook, "error": text}))
         if made is not None:

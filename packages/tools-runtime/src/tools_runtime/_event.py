@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 Kind = Literal["start", "progress", "retry", "end", "crash", "hook_failed"]
 
 
-@dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened to a call.
 
@@ -22,8 +20,16 @@ class Event:
     `crash` (a worker was lost; error) or `hook_failed` (plugin, hook, error); `at` is `time.monotonic()`.
     """
 
-    kind: Kind
-    call: ToolCall
-    result: Result | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
-    at: float = field(default_factory=monotonic)
+    __slots__ = ("at", "call", "detail", "kind", "result")
+
+    def __init__(
+        self, kind: Kind, call: ToolCall, result: Result | None = None, detail: Mapping[str, Any] | None = None
+    ) -> None:
+        self.kind = kind
+        self.call = call
+        self.result = result
+        self.detail: Mapping[str, Any] = {} if detail is None else detail
+        self.at = monotonic()
+
+    def __repr__(self) -> str:
+        return f"Event({self.kind!r}, {self.call!r}, result={self.result!r}, detail={self.detail!r})"

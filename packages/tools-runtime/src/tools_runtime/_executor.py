@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from tools_core import Context, DefinitionError, Registry, Result, Tool, ToolCall, registry
+from tools_core import Context, DefinitionError, Result, Tool, ToolCall
 from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
 from tools_runtime._job import Job, directly, is_plain
@@ -13,6 +13,7 @@ from tools_runtime._plugins import Plugins
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
+    from tools_core import Registry
     from tools_runtime._choose import Choice
     from tools_runtime._runtimes import Runtime
 
@@ -70,9 +71,7 @@ class Executor:
         for choice in (*self._choices.values(), self._choice):
             if choice is not None:
                 check(choice)
-        self._tools: Tools = registry if tools is None else tools
-        if not callable(self._tools):
-            self._tools = as_mapping(self._tools)
+        self._tools: Tools = tools if callable(tools) else as_mapping(tools)
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
         self.error_policy = error_policy
@@ -175,7 +174,7 @@ class Executor:
         tools = self._tools
         if isinstance(tools, Mapping):
             return tools
-        return as_mapping(given_context(tools, context) if callable(tools) else tools)
+        return as_mapping((given_context(tools, context) or ()) if callable(tools) else tools)
 
     def _at_once(self, call: ToolCall) -> Result | None:
         """The result of a call to a plain tool in this thread; None where something else is to be done."""
@@ -244,11 +243,15 @@ def _key(call: ToolCall) -> tuple[str, str, str]:
 
 
 def as_mapping(tools: Any) -> Mapping[str, Tool]:
-    """Tools by name; ValueError when two have one name."""
+    """Tools by name, None for those installed; ValueError when two have one name."""
     if isinstance(tools, Mapping):
         return tools
+    from tools_core import Registry, registry  # metadata of packages: 4 ms, which no import should cost
+
+    if tools is None:
+        return registry
     made, twice = Registry(), []
-    for each in tools or ():
+    for each in tools:
         try:
             made.register(each)
         except DefinitionError:

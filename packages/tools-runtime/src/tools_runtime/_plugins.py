@@ -6,25 +6,69 @@ known by its distribution and name, and one that fails is a problem which keeps 
 
 from __future__ import annotations
 
-import logging
+from functools import cache
 from inspect import isgeneratorfunction
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from tools_core import Registry
-from tools_core.threads import in_thread, unwrap
 from tools_runtime import hookspecs
+from tools_runtime._log import log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from tools_runtime._runtimes import Runtime
 
 GROUP = "ask_tools.plugins"
 _LOAD_TIMEOUT = 10.0
 
-logger = logging.getLogger("tools_runtime")
+
+class Installed:
+    """An installed plugin: loaded once for the process, which all executors share."""
+
+    def __init__(self, name: str, origin: str) -> None:
+        self.name = name  # distribution:name
+        self.origin = origin  # distribution and version
+        self.plugin: Any = None
+        self.error: str | None = None  # why it is left out
+        self.milliseconds = 0.0  # that it took to load
+
+
+@cache
+def installed_plugins() -> list[Installed]:
+    """Load what is installed; one that fails, hangs or exits is left out and named, in the log as well.
+
+    `ASK_TOOLS_ALLOW`, `ASK_TOOLS_DENY` and `ASK_TOOLS_LOCK` keep plugins from being imported, as they do tools.
+    """
+    from tools_core import Registry  # metadata is only read for who wants plugins
+    from tools_core.threads import in_thread, unwrap  # as above
+
+    names, found = Registry(), []
+    for name in names.discover(GROUP):
+        point = names.origin(name)
+        if point is None:  # its distribution was removed this very moment
+            continue
+        made = Installed(point.qualified, f"{point.distribution} {point.version}")
+        began = perf_counter()
+        try:
+            value = unwrap(in_thread(point.load).result(_LOAD_TIMEOUT))
+            made.plugin = value() if isinstance(value, type) else value
+        except KeyboardInterrupt:
+            raise
+        # A plugin may raise anything, SystemExit included, and must not take its host or the others along.
+        except BaseException as error:  # noqa: BLE001
+            is_late = isinstance(error, TimeoutError) and perf_counter() - began >= _LOAD_TIMEOUT
+            made.error = f"it did not load within {_LOAD_TIMEOUT:g} s" if is_late else _said(error)
+            _warn(made)
+        made.milliseconds = (perf_counter() - began) * 1000
+        found.append(made)
+    return found
+
+
+def _warn(installed: Installed) -> None:
+    log().warning("the plugin %s of %s is left out: %s", installed.name, installed.origin, installed.error)
 
 
 class Plugins:
@@ -38,7 +82,7 @@ class Plugins:
         if policy is not None:  # the first one: the nearest to the call, but for what makes it again
             self._register(policy, "policy", "given")
         if installed:
-            self._load_installed()
+            self._add_installed()
         for number, plugin in reversed(list(enumerate(given))):  # the last one to be registered is the outermost
             made = plugin() if isinstance(plugin, type) else plugin
             self._register(made, _name_of(made, number), "given")
@@ -47,27 +91,18 @@ class Plugins:
         """The runtimes that plugins register, by name."""
         return {name: kind for made in self.manager.hook.register_runtimes() for name, kind in made.items()}
 
-    def _load_installed(self) -> None:
-        names = Registry()
-        for name in names.discover(GROUP):
-            point = names.origin(name)
-            if point is None:  # its distribution was removed this very moment
-                continue
+    def _add_installed(self) -> None:
+        for installed in installed_plugins():
+            name = installed.name
+            self.origins[name] = installed.origin
             try:
-                found = unwrap(in_thread(point.load).result(_LOAD_TIMEOUT))
-                plugin = found() if isinstance(found, type) else found
-                self._register(plugin, point.qualified, f"{point.distribution} {point.version}")
-            except KeyboardInterrupt:
-                raise
-            # A plugin may raise anything, SystemExit included, and must not take its host or the others along.
-            except BaseException as error:  # noqa: BLE001
-                reason = f"did not load within {_LOAD_TIMEOUT:g} s" if isinstance(error, TimeoutError) else _said(error)
-                self.problems[point.qualified] = reason
-                logger.warning(
-                    "the plugin %s of %s %s is left out: %s", point.qualified, point.distribution, point.version, reason
-                )
-        for blocked in names.blocked:
-            self.origins.setdefault(blocked, "blocked")
+                if installed.error is None:
+                    self._register(installed.plugin, name, installed.origin)
+            except (pluggy.PluginValidationError, ValueError) as error:
+                installed.error = _said(error)
+                _warn(installed)
+            if installed.error is not None:
+                self.problems[name] = installed.error
 
     def _register(self, plugin: Any, name: str, origin: str) -> None:
         try:
@@ -97,13 +132,6 @@ class Plugins:
                 )
         if not hooks:
             raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
-
-
-def hook_lines(plugins: Plugins) -> Iterable[tuple[str, str, str]]:
-    """Each hook with its plugin and origin, in the order in which they are called."""
-    for hook in ("around_tool_call", "before_tool_call", "after_tool_call", "on_event", "register_runtimes"):
-        for impl in reversed(getattr(plugins.manager.hook, hook).get_hookimpls()):
-            yield hook, impl.plugin_name, plugins.origins.get(impl.plugin_name, "")
 
 
 def _name_of(plugin: Any, number: int) -> str:

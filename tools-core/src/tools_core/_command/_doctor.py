@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tools_core._admission import Admission
 from tools_core._command._diagnosis import packages
 from tools_core._command._installed import discovered, prints_aside
-from tools_core._command._subcommands import BUILT_IN, GROUP
-from tools_core._command._terminal import counted, json_text, one_line, write, write_json
+from tools_core._command._subcommands import BUILT_IN, GROUP, external, make_parser
+from tools_core._command._terminal import CommandError, counted, json_text, one_line, write, write_json
 from tools_core._entry_points import scan
 from tools_core._lock import read
 from tools_core._version import __version__
@@ -41,11 +41,14 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
     parser.epilog = _EPILOG
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--hooks", action="store_true", help="show what happens around calls: order, origin, load time")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
+    if options.hooks:
+        return _hooks(options)
     registry = discovered()
     commands = scan(GROUP)
     barred = _barred(commands)
@@ -67,6 +70,14 @@ def run(options: Namespace) -> int:
     else:
         _write(report)
     return 1 if problems else 0
+
+
+def _hooks(options: Namespace) -> int:
+    if not any(entry.name == "hooks" for entry in external()):
+        raise CommandError("hooks are a matter of tools-runtime", "pip install tools-runtime", status=1)
+    there = make_parser("hooks").parse_args(["--json"] if options.json else [])
+    status: int = there.run(there)
+    return status
 
 
 def _tool_problems(registry: Registry) -> Iterator[_Facts]:

@@ -1,0 +1,1 @@
+"""What tools-runtime adds to the `ask-tools` command."""
