@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
-PAGES += sorted(ROOT.glob("packages/*/README.md"))
+PAGES += [*sorted(ROOT.glob("packages/*/README.md")), *sorted(ROOT.glob("packages/*/PLUGINS.md"))]
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -92,7 +92,7 @@ class Plugins:
         return {name: kind for made in self.manager.hook.register_runtimes() for name, kind in made.items()}
 
     def _add_installed(self) -> None:
-        for installed in installed_plugins():
+        for installed in reversed(installed_plugins()):  # the first by name is the outermost
             name = installed.name
             self.origins[name] = installed.origin
             try:
