@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tools_runtime._runtimes import AsyncRuntime, InlineRuntime, Runtime, ThreadRuntime
@@ -41,7 +42,8 @@ class Runtimes:
     """The runtimes of one executor: each class is made once."""
 
     def __init__(self, named: Mapping[str, type[Runtime]]) -> None:
-        self._named: dict[str, type[Runtime]] = {**_shipped(), **named}
+        shipped = (InlineRuntime, ThreadRuntime, AsyncRuntime)
+        self._named: dict[str, type[Runtime]] = {**{kind.name: kind for kind in shipped}, **named}
         self._made: dict[type[Runtime], Runtime] = {}
 
     def of(self, choice: Choice | None, context: Context | None) -> Runtime:
@@ -71,14 +73,20 @@ class Runtimes:
         return made
 
     def _by_name(self, name: str) -> type[Runtime]:
-        found = self._named.get(name)
-        if found is None:
-            raise ValueError(f"no runtime is called {name!r}; there are {', '.join(sorted(self._named))}")
-        return found
+        if name not in self._named and name in _IN_PACKAGES:
+            module, kind = _IN_PACKAGES[name]
+            self._named[name] = getattr(import_module(module), kind)
+        if name not in self._named:
+            known = sorted({*self._named, *_IN_PACKAGES})
+            raise ValueError(f"no runtime is called {name!r}; there are {', '.join(known)}")
+        return self._named[name]
 
 
-def _shipped() -> dict[str, type[Runtime]]:
-    return {kind.name: kind for kind in (InlineRuntime, ThreadRuntime, AsyncRuntime)}
+# Loaded when they are asked for: they bring much.
+_IN_PACKAGES = {
+    "process": ("tools_runtime._process", "ProcessRuntime"),
+    "ray": ("tools_runtime._ray", "RayRuntime"),
+}
 
 
 def given_context(function: Callable[..., Any], context: Context | None) -> Any:
