@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Limits, Result
+from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._file_tool import FileTool
 from tools_filesystem._ledger import Ledger, Stamp, ledger_of
 from tools_filesystem._names import sendable
@@ -15,7 +15,7 @@ from tools_filesystem._read._version import version_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tools_filesystem._patch._plan import Outcome
 
@@ -44,6 +44,17 @@ class ApplyPatch(FileTool):
     """
 
     destructive = True
+
+    def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
+        """The files that the patch names."""
+        patch = arguments.get("patch")
+        try:
+            sections = parse(patch) if isinstance(patch, str) else None
+        except ToolError:
+            sections = None
+        if sections is None:
+            return None
+        return [path for section in sections for path in (section.path, section.destination) if path is not None]
 
     def execute(
         self,

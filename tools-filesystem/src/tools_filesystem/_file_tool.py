@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tools_core import Tool
 from tools_filesystem._access import Access
@@ -10,6 +10,7 @@ from tools_filesystem._workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping, Sequence
 
     from tools_core import Context
 
@@ -35,3 +36,26 @@ class FileTool(Tool, abstract=True):
     def workspace_in(self, context: Context) -> Workspace:
         """The workspace that this tool has in a call."""
         return self.workspace or workspace_for(context)
+
+    def resources_for(
+        self, arguments: Mapping[str, Any], context: Context | None = None
+    ) -> Mapping[str, Sequence[Any]] | None:
+        """See Tool; the paths that are named, not what lies below them."""
+        from tools_core import Context  # only for who asks
+        from tools_filesystem._resources import real_paths
+
+        named = self.paths_in(arguments)
+        paths = None if named is None else real_paths(self.workspace_in(context or Context()), named)
+        return None if paths is None else {"paths": paths}
+
+    def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
+        """The paths that the arguments name, as they are given; None where that is not clear."""
+        named: list[Any] = []
+        for name, schema in self.input_schema["properties"].items():
+            if name in _PATHS:
+                given = arguments.get(name, schema.get("default"))
+                named += given if isinstance(given, list) else [given]
+        return named
+
+
+_PATHS = frozenset(("path", "paths", "source", "destination"))

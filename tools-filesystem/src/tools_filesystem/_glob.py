@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from heapq import nsmallest
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tools_core import Context, Limits, Result, ToolError
@@ -18,6 +19,7 @@ from tools_filesystem._search._pattern import Pattern, expanded
 from tools_filesystem._search._start import all_visible, left_unseen, prefix_of, rules_above, why_nothing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from tools_filesystem._access import Access
@@ -37,6 +39,18 @@ class Glob(FileTool):
     """
 
     read_only = True
+
+    def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Where the search begins: the folder, and those that the pattern spells out."""
+        pattern, folder = arguments.get("pattern"), arguments.get("path", ".")
+        if not isinstance(pattern, str) or not isinstance(folder, str):
+            return None
+        parts = pattern.split("/")
+        plain = list(takewhile(lambda part: not any(char in "*?[]{}!\\" for char in part), parts))
+        if ".." in parts[len(plain) :]:
+            return None
+        start = "/".join(plain) or ("/" if pattern.startswith("/") else "")
+        return [start if pattern.startswith("/") else f"{folder}/{start}" if start else folder]
 
     def execute(
         self,

@@ -10,13 +10,13 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_shell._facts import circumstances, conclude, ending, stopped, streams_of
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
-from tools_shell._shell._hints import hints_of
+from tools_shell._shell._hints import hints_of, resources_of
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell._session import ShellSession
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tools_shell._shell._bash_session import BashSession
 
@@ -44,6 +44,14 @@ class Bash(SessionTool[ShellSession]):
     def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
         """See Tool; what the parts of the script prove."""
         return hints_of(self._shell, arguments, self.annotations)
+
+    def resources_for(
+        self,
+        arguments: Mapping[str, Any],
+        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
+    ) -> Mapping[str, Sequence[Any]] | None:
+        """See Tool; the commands of the script."""
+        return resources_of(self._shell, arguments)
 
     def execute(
         self,

@@ -11,12 +11,12 @@ from tools_shell._background._jobs import jobs_of
 from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
 from tools_shell._process._launch import start
-from tools_shell._shell._hints import hints_of
+from tools_shell._shell._hints import hints_of, resources_of
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tools_shell._process._command import Command
 
@@ -40,6 +40,14 @@ class JobStart(ShellTool):
     def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
         """See Tool; what the parts of the script prove."""
         return hints_of(self._shell, arguments, self.annotations)
+
+    def resources_for(
+        self,
+        arguments: Mapping[str, Any],
+        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
+    ) -> Mapping[str, Sequence[Any]] | None:
+        """See Tool; the commands of the script."""
+        return resources_of(self._shell, arguments)
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,

@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tools_shell._script._parts import Redirection, SimpleCommand, Word
 
 
 def hints_of(shell: str | None, arguments: Mapping[str, Any], usual: Mapping[str, bool]) -> Mapping[str, bool]:
@@ -16,15 +18,66 @@ def hints_of(shell: str | None, arguments: Mapping[str, Any], usual: Mapping[str
     Nothing is proved in a session, where earlier scripts may have changed what words mean, and for another shell than
     bash; nor without `tools-shell[parser]`. The arguments need not be valid.
     """
-    command, env = arguments.get("command"), arguments.get("env") or {}
-    is_bash = shell is None or os.path.basename(shell) == "bash"
-    if not isinstance(command, str) or not _is_environment(env) or arguments.get("session") or not is_bash:
+    if not _is_readable(shell, arguments):
         return usual
     from tools_shell._script._effects import effects_of  # only for who asks
     from tools_shell._script._parse import parse_script
 
+    command, env = arguments["command"], arguments.get("env") or {}
     proved = asdict(effects_of(parse_script(command), environment=env))
     return {**usual, **{name: value for name, value in proved.items() if value is not None}}
+
+
+def resources_of(shell: str | None, arguments: Mapping[str, Any]) -> Mapping[str, Sequence[Any]] | None:
+    """All commands of a script, each as its words; None where the script is not understood for certain.
+
+    Variables stand in front of the command that they are set for, as in the script, or alone. What is read from or
+    written to a file is a command `<` or `>` of its own. Words that are known only when it runs are None.
+    """
+    if not _is_readable(shell, arguments):
+        return None
+    from tools_shell._script._parse import parse_script  # only for who asks
+
+    script = parse_script(arguments["command"])
+    if not script.is_known or any(command.name in _SIGNS for command in script.commands):
+        return None
+    variables = [[f"{name}={value}"] for name, value in (arguments.get("env") or {}).items()]
+    commands = [words for command in script.commands if (words := _words(command))]
+    files = [words for each in script.redirections for words in _files(each)]
+    return {"commands": [*variables, *commands, *files]}
+
+
+_SIGNS = (None, "<", ">")  # a program of such a name would be taken for a file
+
+
+def _words(command: SimpleCommand) -> list[str | None]:
+    variables: list[str | None] = [
+        None if (value := _word(each.value)) is None else f"{each.name}={value}" for each in command.assignments
+    ]
+    return [*variables, *([command.name] if command.name else ()), *map(_word, command.arguments)]
+
+
+def _word(word: Word) -> str | None:
+    return word if isinstance(word, str) else None
+
+
+def _files(redirection: Redirection) -> Iterator[list[str | None]]:
+    operator, target = redirection.operator, _word(redirection.target)
+    if operator in ("<<", "<<-", "<<<"):  # text of the script itself
+        return
+    is_descriptor = operator in (">&", "<&") and target is not None and target.rstrip("-").isdecimal()
+    if not (is_descriptor or target in ("-", "/dev/null")):
+        if "<" in operator:
+            yield ["<", target]
+        if ">" in operator:
+            yield [">", target]
+
+
+def _is_readable(shell: str | None, arguments: Mapping[str, Any]) -> bool:
+    """Whether the words of a script mean what they mean in a new bash."""
+    is_bash = shell is None or os.path.basename(shell) == "bash"
+    is_script = isinstance(arguments.get("command"), str) and _is_environment(arguments.get("env") or {})
+    return is_bash and is_script and not arguments.get("session")
 
 
 def _is_environment(value: object) -> bool:

@@ -1,0 +1,137 @@
+"""Asking a person, on the terminal: nothing that a model has written can act on it, or look like our own words."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tools_runtime._policy._errors import NobodyToAskError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tools_core import Tool, ToolCall
+    from tools_runtime._policy._approvals import Scope
+    from tools_runtime._policy._rule import Decision
+
+# What is printable by its category, and yet not seen: fillers, joiners and selectors.
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_MOST_SHOWN = 4_000  # characters of one value
+_WORDS: Mapping[str, Scope] = {
+    "o": "once", "once": "once", "y": "once", "yes": "once",
+    "s": "session", "session": "session",
+    "p": "project", "project": "project",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody is asked to approve: this call, with these arguments, for one of these scopes.
+
+    `arguments` are as the tool will get them; `key` is the hash that an approval is bound to.
+    """
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+    decision: Decision
+    scopes: Sequence[Scope]
+    key: str
+
+
+def ask_on_terminal(request: Request) -> Scope | None:
+    """Ask whoever sits at the terminal; None for no. NobodyToAskError where there is no terminal."""
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
+        raise NobodyToAskError
+    _forget_typed()
+    question = f"{', '.join(f'[{each[0]}]{each[1:]}' for each in request.scopes)}, [N]o"
+    is_cut = _show(request, _MOST_SHOWN)
+    while True:
+        _write(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
+        line = sys.stdin.readline()
+        answer = line.strip().lower()
+        if is_cut and answer in ("v", "view"):
+            is_cut = _show(request, None)
+            continue
+        scope = _WORDS.get(answer)
+        if scope in request.scopes:
+            return scope
+        if answer in ("", "n", "no"):
+            if not line:
+                _write("\n")
+            return None
+        _write("that is no answer\n")
+
+
+def _show(request: Request, most: int | None) -> bool:
+    """Write down the question; whether something was left out."""
+    decision = request.decision
+    hints = [name if value else f"not {name}" for name, value in decision.facts.annotations.items()]
+    _write(f"\n{visible(request.tool.name)} wants to run ({', '.join(hints) or 'it says nothing of what it does'})\n")
+    is_cut = False
+    for name, value in request.arguments.items():
+        text, was_cut = _clipped(shown(value), most)
+        is_cut |= was_cut
+        _write(f"  {visible(name)} = {text}\n")
+    if not request.arguments:
+        _write("  without arguments\n")
+    if decision.facts.paths:
+        text, was_cut = _clipped(shown(list(decision.facts.paths)), most)
+        is_cut |= was_cut
+        _write(f"files: {text}\n")
+    _write(f"asked by {visible(decision.by)}: {visible('; '.join(decision.reasons))}\n")
+    return is_cut
+
+
+def shown(value: Any) -> str:
+    """A value as JSON on one line, with all that is not seen as escapes."""
+    return visible(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def visible(text: str) -> str:
+    r"""Text on one line, in which everything can be seen: `\u001b[2J`, `\u202e`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_seen(char) else _escape(char) for char in text)
+
+
+def _is_seen(char: str) -> bool:
+    if not char.isprintable() or char in _UNSEEN:
+        return False
+    return not ("\ufe00" <= char <= "\ufe0f" or "\u180b" <= char <= "\u180f" or "\U000e0100" <= char <= "\U000e01ef")
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
+
+
+def _clipped(text: str, most: int | None) -> tuple[str, bool]:
+    if most is None or len(text) <= most:
+        return text, False
+    head, tail = most * 3 // 4, most // 4
+    return f"{text[:head]} <<< {len(text) - head - tail:,} characters are not shown >>> {text[-tail:]}", True
+
+
+def _write(text: str) -> None:
+    # What the encoding of the terminal lacks is escaped, too.
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stderr.flush()
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return stream is not None and bool(stream.isatty())
+    except ValueError:  # it is closed
+        return False
+
+
+def _forget_typed() -> None:
+    """What was typed before the question was seen is no answer to it."""
+    with suppress(Exception):  # no such terminal, or no termios
+        import termios
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

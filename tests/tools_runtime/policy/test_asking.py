@@ -1,0 +1,214 @@
+"""Asking on a terminal: a real one, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tools_runtime._policy._ask import shown, visible
+
+PROGRAM = """
+import json, sys
+from tools_core import ToolCall, tool
+from tools_runtime import Executor, hookimpl
+from tools_runtime._policy import Policy
+
+@tool(destructive=True)
+def save(text: str, name: str = "x") -> str:
+    "Saves."
+    return "saved " + text[:20]
+
+class Arrivals:
+    @hookimpl
+    def around_tool_call(self, call):
+        print("arrived", file=sys.stderr, flush=True)
+        return (yield)
+
+calls = [ToolCall(str(n), "save", each) for n, each in enumerate(json.loads(sys.argv[1]))]
+runtime = sys.argv[2] if len(sys.argv) > 2 else "inline"
+with Executor([save], policy=Policy(), hooks=[Arrivals()], plugins=False, runtime=runtime) as executor:
+    for _, result in executor.execute(calls):
+        print(result.error_type or result.output, flush=True)
+"""
+
+
+class Terminal:
+    """A program on a terminal, and what a person would see of it."""
+
+    def __init__(self, *arguments):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *arguments],
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, text, count=1):
+        end = time.monotonic() + 30
+        while self.seen.count(text) < count:
+            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"no {text!r} in {self.seen!r}"
+            try:
+                self.seen += os.read(self.master, 65536).decode()
+            except OSError:
+                raise AssertionError(self.seen) from None
+        return self.seen
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def result(self):
+        out, _ = self.process.communicate(timeout=30)
+        return out.decode().splitlines()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        os.close(self.master)
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def start(*arguments):
+        opened.append(Terminal(*arguments))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("o\n", "saved a"), ("yes\n", "saved a"), ("n\n", "denied"), ("\n", "denied"), ("\x04", "denied")],
+)
+def test_a_person_is_asked_and_decides(terminal, answer, expected):
+    asked = terminal('[{"text": "a"}]')
+    seen = asked.until("approve? ")
+    assert "save wants to run (destructive)" in seen
+    assert 'text = "a"' in seen
+    assert "the default" in seen
+    asked.until("[N]o: ")
+    asked.type(answer)
+    assert asked.result() == [expected]
+
+
+def test_what_is_no_answer_is_asked_again(terminal):
+    asked = terminal('[{"text": "a"}]')
+    asked.until("[N]o: ")
+    asked.type("sure, go\n")
+    asked.until("[N]o: ", 2)
+    asked.type("once\n")
+    assert asked.result() == ["saved a"]
+
+
+def test_a_call_that_was_approved_for_the_session_is_not_asked_about_again(terminal):
+    asked = terminal('[{"text": "a"}, {"text": "a"}, {"text": "b"}]')
+    asked.until("[N]o: ")
+    asked.type("s\n")
+    asked.until("[N]o: ", 2)
+    asked.type("n\n")
+    assert asked.result() == ["saved a", "saved a", "denied"]
+
+
+def test_calls_beside_each_other_are_asked_about_one_at_a_time(terminal):
+    asked = terminal('[{"text": "a"}, {"text": "b"}, {"text": "a"}]', "thread")
+    asked.until("[N]o: ")
+    asked.until("arrived", 3)
+    assert asked.seen.count("wants to run") == 1
+    asked.type("s\n")
+    asked.until("[N]o: ", 2)
+    assert asked.seen.count("wants to run") == 2
+    asked.type("s\n")  # the third one is one of these two
+    assert asked.result() == ["saved a", "saved b", "saved a"]
+
+
+def test_what_was_typed_before_the_question_is_no_answer(terminal):
+    asked = terminal('[{"text": "a"}]')
+    asked.type("y\n")  # while the program starts
+    asked.until("[N]o: ")
+    asked.type("n\n")
+    assert asked.result() == ["denied"]
+
+
+def test_arguments_cannot_rewrite_the_question(terminal):
+    evil = "\\u001b[2J\\u001b[H\\rsafe\\nsave wants to run (read_only)\\napprove? \\u202e\\u0007\\u200b\\u009b2K"
+    asked = terminal(f'[{{"text": "{evil}"}}]')
+    seen = asked.until("[N]o: ")
+    for char in ("\x1b", "\u202e", "\x07", "\u200b", "\x9b"):
+        assert char not in seen
+    assert len([line for line in seen.splitlines() if line.startswith(("save wants", "approve?"))]) == 2
+    asked.type("n\n")
+    assert asked.result() == ["denied"]
+
+
+def test_of_huge_arguments_is_said_how_much_is_not_shown_and_all_can_be_seen(terminal):
+    text = "a" * 3000 + "rm -rf" + "b" * 3000
+    asked = terminal(f'[{{"text": "{text}"}}]')
+    asked.until("[v]iew all of it")
+    assert "characters are not shown" in asked.seen
+    assert "rm -rf" not in asked.seen
+    asked.until(": ")
+    asked.type("v\n")
+    asked.until("rm -rf")
+    asked.until("[N]o: ")
+    asked.type("n\n")
+    assert asked.result() == ["denied"]
+
+
+def test_without_a_terminal_the_call_is_denied_and_the_way_out_is_named(place):
+    out = subprocess.run(
+        [sys.executable, "-c", PROGRAM, '[{"text": "a"}]'],
+        stdin=subprocess.DEVNULL,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert out.stdout == "denied\n", out.stderr
+
+
+@pytest.mark.parametrize(
+    "char",
+    [
+        "\x00",
+        "\x1b",
+        "\x7f",
+        "\x9b",
+        "\u00ad",
+        "\u200b",
+        "\u202e",
+        "\u2028",
+        "\u3164",
+        "\ufe0f",
+        "\ufeff",
+        "\ud800",
+        "\U000e0041",
+        "\U000e0100",
+        "\xa0",
+    ],
+)
+def test_what_is_not_seen_is_written_out(char):
+    assert (
+        visible(f"a{char}b")
+        == f"a\\{'u' if ord(char) <= 0xFFFF else 'U'}{ord(char):0{4 if ord(char) <= 0xFFFF else 8}x}b"
+    )
+    assert char not in shown({"a": [char]})
+
+
+def test_letters_of_any_script_stay_as_they_are():
+    assert visible("Grüße, 世界, שלום") == "Grüße, 世界, שלום"
