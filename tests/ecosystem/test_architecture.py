@@ -28,6 +28,9 @@ STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & se
 PUBLIC_MODULES = {
     "tools_core.formats",
     "tools_core.strict",
+    "tools_core.threads",  # for who runs calls
+    "tools_runtime.hookspecs",
+    "tools_runtime.plugins",
 }  # what users import by module; every other module is underscored
 STDLIB = sys.stdlib_module_names | {"annotationlib", "compression"}  # the two came with Python 3.14
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}

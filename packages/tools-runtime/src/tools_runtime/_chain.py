@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 HOOKS = ("around_tool_call", "before_tool_call", "after_tool_call")
 _AROUND, _BEFORE, _AFTER = range(3)
+# What a plugin may raise; SystemExit, which must not take along a result that is made, or a thread, as well.
+ACCIDENTS = (Exception, Halt, SystemExit)
 _ARGUMENTS = ("call", "tool", "context", "result")
 
 
@@ -39,12 +42,18 @@ class Trace:
 
     def __init__(self) -> None:
         self.times: dict[tuple[str, str], tuple[int, float]] = {}
+        self._adding = Lock()
 
     def add(self, layer: Layer, seconds: float, count: int) -> None:
         """Count what a hook took."""
         key = layer.plugin, layer.hook
-        known = self.times.get(key, (0, 0.0))
-        self.times[key] = known[0] + count, known[1] + seconds
+        with self._adding:
+            known = self.times.get(key, (0, 0.0))
+            self.times[key] = known[0] + count, known[1] + seconds
+
+
+def _nothing(_: str) -> None:
+    """No tool has the name."""
 
 
 class Chain:
@@ -57,12 +66,19 @@ class Chain:
         self._after = tuple(reversed(list(enumerate(layer.run for layer in after))))
         self.listeners: Sequence[tuple[Callable[..., object], str]] = ()
         self.is_empty = not (around or before or after)
+        self._inner: Chain | None = None
 
     @classmethod
     def of(cls, manager: pluggy.PluginManager, trace: Trace | None = None) -> Chain:
         """Compile the hooks of plugins."""
-        made = cls(*(_layers(getattr(manager.hook, hook), trace) for hook in HOOKS))
+        around, before, after = (_layers(getattr(manager.hook, hook), trace) for hook in HOOKS)
+        # What asks to be the last sees the call as it is made; and what it refuses is seen by `after`, too.
+        last = sum(impl.trylast for impl in ordered(manager.hook.around_tool_call)) if before or after else 0
+        made = cls(around[: len(around) - last], before, after)
         made.listeners = tuple((impl.function, impl.plugin_name) for impl in ordered(manager.hook.on_event))
+        if last:
+            made._inner = cls(around[len(around) - last :], (), ())
+            made._inner.listeners = made.listeners
         return made
 
     def listen(self, context: Context, call: ToolCall) -> None:
@@ -81,12 +97,17 @@ class Chain:
         for listener, plugin in self.listeners:
             try:
                 listener(event)
-            except Exception:  # noqa: BLE001  (a plugin may raise anything)
+            except ACCIDENTS:
                 log().exception("on_event of %s failed", plugin)
 
     # One loop in one function: what a call pays for its hooks is what this takes.
-    def steps(self, call: ToolCall, tool: Tool | None, context: Context) -> Steps:  # noqa: C901, PLR0912
-        """Go through the hooks around one call; yields the call to have it made, and whatever hooks wait for."""
+    def steps(  # noqa: C901, PLR0912, PLR0915
+        self, call: ToolCall, tool: Tool | None, context: Context, find: Callable[[str], Tool | None] = _nothing
+    ) -> Steps:
+        """Go through the hooks around one call; yields the call to have it made, and whatever hooks wait for.
+
+        Where a hook makes it a call of another tool, `find` gives that one.
+        """
         opened: list[Any] = []  # the generator of each that wraps the call, None for one that has nothing to say
         given: list[ToolCall] = []  # the calls that they were given, as soon as one is changed
         result: Result
@@ -102,22 +123,30 @@ class Chain:
                         result = self._answer(_AROUND, len(opened), call, end.value, None)
                         break
                     generator = step = None
-                except (Exception, Halt) as error:  # noqa: BLE001  (a plugin may raise anything)
+                except ACCIDENTS as error:
                     result = self._failure(_AROUND, len(opened), call, error, None)
                     break
                 opened.append(generator)
                 if step is not None or given:
                     given += [call] * (len(opened) - len(given))
-                    call = call if step is None else step
+                    if step is not None:
+                        call, tool = step, (tool if step.name == call.name else find(step.name))
             else:
-                asked = self._asked(call, tool, context) if self._before else call
-                result = (yield asked) if type(asked) is not Result else asked
+                asked = self._asked(call, tool, context, find) if self._before else call
+                if type(asked) is Result:
+                    result = asked
+                elif self._inner is None:
+                    result = yield asked
+                else:
+                    known = tool if asked.name == call.name else find(asked.name)
+                    result = yield from self._inner.steps(asked, known, context, find)
                 if self._after:
                     result = self._seen(call, tool, context, result)
             while opened:  # outward
                 generator = opened.pop()
                 if given:
-                    call = given.pop()
+                    before = given.pop()
+                    call, tool = before, (tool if before.name == call.name else find(before.name))
                 if generator is None:
                     continue
                 try:
@@ -127,26 +156,29 @@ class Chain:
                 except (StopIteration, _Ended) as end:
                     if end.value is not None and end.value is not result:
                         result = self._answer(_AROUND, len(opened), call, end.value, result)
-                except (Exception, Halt) as error:  # noqa: BLE001  (see above)
+                except ACCIDENTS as error:
                     result = self._failure(_AROUND, len(opened), call, error, result)
                 else:  # the call is to be made again
                     opened.append(generator)
                     if step is not None or given:
                         given += [call] * (len(opened) - len(given))
-                        call = call if step is None else step
+                        if step is not None:
+                            call, tool = step, (tool if step.name == call.name else find(step.name))
                     break
             else:
                 return result
 
-    def _asked(self, call: ToolCall, tool: Tool | None, context: Context) -> ToolCall | Result:
+    def _asked(
+        self, call: ToolCall, tool: Tool | None, context: Context, find: Callable[[str], Tool | None]
+    ) -> ToolCall | Result:
         """The call as those hooks leave it that come before it, or the result with which one of them answers."""
         for place, before in self._before:
             try:
                 answer = before(call, tool, context)
-            except (Exception, Halt) as error:  # noqa: BLE001  (see steps)
+            except ACCIDENTS as error:
                 return self._failure(_BEFORE, place, call, error, None)
             if isinstance(answer, ToolCall):
-                call = answer
+                call, tool = answer, (tool if answer.name == call.name else find(answer.name))
             elif answer is not None:
                 return self._answer(_BEFORE, place, call, answer, None)
         return call
@@ -156,7 +188,7 @@ class Chain:
         for place, after in self._after:
             try:
                 answer = after(call, tool, context, result)
-            except (Exception, Halt) as error:  # noqa: BLE001  (see steps)
+            except ACCIDENTS as error:
                 result = self._failure(_AFTER, place, call, error, result)
             else:
                 if answer is not None:
@@ -189,10 +221,8 @@ class Chain:
 
     def _failure(self, kind: int, place: int, call: ToolCall, error: BaseException, made: Result | None) -> Result:
         """The result where a hook raised: an answer is one, and an accident leaves what was made before."""
-        if isinstance(error, ToolError):
-            return Result.error(error.message, type=error.type, exception=error)
-        if isinstance(error, Halt):
-            return Result.halt(error.output)
+        if (answer := answer_of(error)) is not None:
+            return answer
         layer = self._layers[kind][place]
         log().error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
         text = f"{type(error).__name__}: {error}"
@@ -204,6 +234,13 @@ class Chain:
         )
 
 
+def answer_of(error: BaseException) -> Result | None:
+    """The answer that an exception is, if it is none by accident."""
+    if isinstance(error, ToolError):
+        return Result.error(error.message, type=error.type, exception=error)
+    return Result.halt(error.output) if isinstance(error, Halt) else None
+
+
 class _Ended(Exception):
     """A hook ended while it waited, with this value."""
 
@@ -212,8 +249,13 @@ class _Ended(Exception):
 
 
 def ordered(hook: pluggy.HookCaller) -> Sequence[pluggy.HookImpl]:
-    """In the order in which pluggy calls them: the last registered first, unless it asks for another place."""
-    return list(reversed(hook.get_hookimpls()))
+    """In the order in which they wrap a call: as they were given; the policy after those, then who wants to be last.
+
+    pluggy calls the last registered first, and turns those around that want to be last.
+    """
+    impls = list(reversed(hook.get_hookimpls()))
+    last = sorted((impl for impl in reversed(impls) if impl.trylast), key=lambda impl: impl.plugin_name != "policy")
+    return [*(impl for impl in impls if not impl.trylast), *last]
 
 
 def _layers(hook: pluggy.HookCaller, trace: Trace | None) -> list[Layer]:

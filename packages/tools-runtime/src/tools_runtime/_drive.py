@@ -85,7 +85,15 @@ async def _await(step: Any) -> Any:
     if type(step) is Until:
         return await _until(step)
     if isawaitable(step):
-        return await step
+        import asyncio  # loaded already: somebody awaits us
+
+        try:
+            return await step
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise RuntimeError("what the hook waited for was cancelled") from error
     raise _unknown(step)
 
 

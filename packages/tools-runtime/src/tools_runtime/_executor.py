@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
@@ -10,7 +11,7 @@ from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
 from tools_runtime._job import Job, directly, is_plain
 from tools_runtime._plugins import Plugins
-from tools_runtime._runtimes._runtime import find
+from tools_runtime._runtimes._runtime import find, refusal
 
 if TYPE_CHECKING:
     from tools_core import Registry
@@ -39,8 +40,9 @@ class Executor:
             is really called: `tools_runtime.Policy`.
         default_timeout: Seconds that a call may take where its tool says nothing; None for no limit.
         max_concurrency: How many calls of one `execute` may run at once, whatever the runtime allows.
-        error_policy: With "strict_bugs" an exception that means a mistake in a tool's code (NameError, TypeError and
-            others, see `BUGS`) is raised once all calls have their results; "capture_all" leaves it a result.
+        error_policy: With "strict_bugs" an exception that means a mistake in a tool's code (NameError, AttributeError,
+            TypeError, NotImplementedError, AssertionError, ImportError, RecursionError) is raised once all calls have
+            their results; "capture_all" leaves it a result.
         plugins: Whether installed plugins take part.
         trace: Whether to count what each hook takes, see `trace`.
 
@@ -79,7 +81,10 @@ class Executor:
         self.trace = Trace() if trace else None
         self._chain = Chain.of(self.plugins.manager, self.trace)
         self._runtimes = Runtimes(self.plugins.runtimes())
+        for choice in self._choices.values():
+            self._runtimes.check(choice)
         self._undelivered: dict[tuple[str, str, str], Result] = {}
+        self._keeping = Lock()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
         # With nothing around the calls, a plain tool is simply called.
         self._is_direct = (
@@ -92,17 +97,31 @@ class Executor:
         """Make calls, and return each with its result, in their order."""
         calls = list(calls)
         pairs: list[Pair] = []
-        while self._is_direct and context is None and len(pairs) < len(calls):
-            call = calls[len(pairs)]
-            result = self._at_once(call)
-            if result is None:
-                break
-            pairs.append((call, result))
-        return pairs if len(pairs) == len(calls) else [*pairs, *self.iterate(calls[len(pairs) :], context)]
+        try:
+            while self._is_direct and context is None and len(pairs) < len(calls):
+                call = calls[len(pairs)]
+                result = self._at_once(call)
+                if result is None:
+                    break
+                pairs.append((call, result))
+            if len(pairs) < len(calls):
+                for pair in self.iterate(calls[len(pairs) :], context):
+                    pairs.append(pair)  # noqa: PERF402  (each at once: what follows may be interrupted)
+        except BaseException as error:
+            self._take_back(pairs, error)
+            raise
+        return pairs
 
     async def aexecute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
         """`execute` for coroutines."""
-        return [pair async for pair in self.aiterate(calls, context)]
+        pairs: list[Pair] = []
+        try:
+            async for pair in self.aiterate(calls, context):
+                pairs.append(pair)  # noqa: PERF401  (see execute)
+        except BaseException as error:
+            self._take_back(pairs, error)
+            raise
+        return pairs
 
     def call(self, call: ToolCall, context: Context | None = None) -> Result:
         """Make one call."""
@@ -122,11 +141,13 @@ class Executor:
         """
         jobs = self._jobs(calls, context)
         batch = None
-        if any(self._is_concurrent(job) for job in jobs):
-            from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
-
-            batch = Batch(jobs, self._is_concurrent, self.max_concurrency)
         try:
+            self._give_kept(jobs)
+            if any(self._is_concurrent(job) or job.runtime.limits == "watched" for job in jobs):
+                from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
+
+                batch = Batch(jobs)
+                batch.start(self._is_concurrent, self._most(jobs))
             for job in jobs:
                 if batch is not None:
                     batch.wait_for(job)
@@ -147,7 +168,8 @@ class Executor:
 
         jobs = self._jobs(calls, context)
         try:
-            async with aclosing(results(jobs, self._is_concurrent, self.max_concurrency)) as done:
+            self._give_kept(jobs)
+            async with aclosing(results(jobs, self._is_concurrent, self._most(jobs))) as done:
                 async for job, result in done:
                     job.is_delivered = True
                     yield job.call, result
@@ -192,16 +214,18 @@ class Executor:
         return [self._job(call, find(call, tools), tools, base) for call in calls]
 
     def _job(self, call: ToolCall, tool: Tool | Result, tools: Mapping[str, Tool], base: Context) -> Job:
-        runtime = self._runtime(call.name, tool, base)
+        try:
+            runtime = self._runtime(call.name, tool, base)
+        except (TypeError, ValueError) as error:
+            if not isinstance(tool, Tool) or tool.runtime is None:
+                raise  # the caller's own choice; of a tool's, its call can say it
+            tool, runtime = refusal(error), self._runtimes.of(self._choice, base)
         limit = None if isinstance(tool, Result) else tool.timeout
         context = base.for_call(None, call.id)
         chain = self._chain
         if chain.listeners:
             chain.listen(context, call)
-        job = Job(call, tool, tools, runtime, chain, context, self.default_timeout if limit is None else limit)
-        if self._undelivered:
-            job.result = self._undelivered.pop(_key(call), None)
-        return job
+        return Job(call, tool, tools, runtime, chain, context, self.default_timeout if limit is None else limit)
 
     def _runtime(self, name: str, tool: Tool | Result, context: Context | None) -> Runtime:
         choice = tool.runtime if isinstance(tool, Tool) else None
@@ -214,19 +238,40 @@ class Executor:
     def _is_concurrent(self, job: Job) -> bool:
         return job.result is None and job.runtime.max_concurrency != 1 and self.max_concurrency != 1
 
+    def _most(self, jobs: Iterable[Job]) -> int | None:
+        """How many may run beside each other: one place is for those that run when it is their turn."""
+        most = self.max_concurrency
+        if most is None or most == 1 or all(job.result is not None or self._is_concurrent(job) for job in jobs):
+            return most
+        return most - 1
+
+    def _give_kept(self, jobs: Iterable[Job]) -> None:
+        """Give calls the results that they had when nobody asked any more."""
+        if self._undelivered:
+            for job in jobs:
+                job.result = self._undelivered.pop(_key(job.call), None)
+
     def _keep(self, jobs: Iterable[Job]) -> None:
         """Keep the results that nobody asked for in the end, also those of calls which still run."""
         for job in jobs:
             if not job.is_delivered:
+                job.is_given_up = True
                 job.on_late = self._keep_result
                 if job.result is not None:
                     self._keep_result(job.call, job.result)
 
+    def _take_back(self, pairs: Iterable[Pair], error: BaseException) -> None:
+        """Keep what was to be returned together, and now is not; but for the result that `error` tells."""
+        for call, result in pairs:
+            if result.exception is not error:
+                self._keep_result(call, result)
+
     def _keep_result(self, call: ToolCall, result: Result) -> None:
         if call.id is not None:
-            self._undelivered[_key(call)] = result
-            while len(self._undelivered) > _KEPT:
-                del self._undelivered[next(iter(self._undelivered))]
+            with self._keeping:
+                self._undelivered[_key(call)] = result
+                while len(self._undelivered) > _KEPT:
+                    self._undelivered.pop(next(iter(self._undelivered)), None)
 
     def _raise_bug(self, jobs: list[Job]) -> None:
         if self.error_policy == "strict_bugs":

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Result, Tool, ToolCall
-from tools_runtime._chain import HOOKS, Chain, Layer
+from tools_core import Halt, Result, Tool, ToolCall
+from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
 from tools_runtime._event import Event
+from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
     from asyncio import Task
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
 
     from tools_core import Context
     from tools_runtime._chain import Steps
@@ -24,15 +27,19 @@ class LeftBehind(BaseException):
     """This attempt ended after its call had been answered: nobody asks for what it came to."""
 
 
+class GivenUp(BaseException):
+    """Nobody asks for this call any more: what it has not begun never begins."""
+
+
 class Attempt:
     """A call that is being made, and may be left behind: whoever claims it first says what it came to."""
 
     __slots__ = ("_claim", "context", "deadline", "is_over", "limit", "task")
 
-    def __init__(self, context: Context, limit: float) -> None:
+    def __init__(self, context: Context, limit: float, grace: float) -> None:
         self.context = context
         self.limit = limit
-        self.deadline = monotonic() + limit
+        self.deadline = monotonic() + limit + grace
         self.is_over = False  # its limit has passed, and its task was cancelled for that
         self.task: Task[Any] | None = None
         self._claim = threading.Lock()
@@ -40,6 +47,11 @@ class Attempt:
     def claim(self) -> bool:
         """Whether it was not claimed before."""
         return self._claim.acquire(blocking=False)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it was claimed."""
+        return self._claim.locked()
 
     def time_out(self) -> Result | None:
         """Leave it behind: the result of the call, or None if it has just ended by itself."""
@@ -63,8 +75,8 @@ class Job:
     """A call with all that is needed to make it."""
 
     __slots__ = (
-        "attempt", "call", "chain", "context", "is_delivered", "limit", "on_attempt", "on_late", "result", "runtime",
-        "steps", "tool", "tools",
+        "attempt", "call", "chain", "context", "inner", "is_delivered", "is_given_up", "limit", "on_attempt",
+        "on_late", "result", "runtime", "steps", "tool", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -86,22 +98,28 @@ class Job:
         self.limit = limit
         self.result: Result | None = None
         self.steps: Steps | None = None
+        self.inner: Steps | None = None  # of what the runtime wraps around the call
         self.attempt: Attempt | None = None
         self.on_attempt: Callable[[Job], None] | None = None  # told when a limit begins that somebody has to watch
         self.is_delivered = False
-        self.on_late: Callable[[ToolCall, Result], None] | None = (
-            None  # takes a result that comes when nobody asks any more
-        )
+        self.is_given_up = False
+        self.on_late: Callable[[ToolCall, Result], None] | None = None  # takes what comes when nobody asks any more
 
     def run(self) -> Result:
         """Make the call, hooks and all, in this thread."""
         make = self._wrap if self.runtime.wraps else self._make
         begun = self._begin()
-        return self.end(make(self.call) if begun is None else drive(begun, make))
+        try:
+            return self.end(make(self.call) if begun is None else drive(begun, make))
+        except BaseException as error:
+            self._leave(error)
+            raise
 
     def resume(self, value: Result) -> Result:
         """Go on, in this thread, with the result of an attempt that was left behind."""
         make = self._wrap if self.runtime.wraps else self._make
+        if self.inner is not None:
+            value = drive(self.inner, self._make, value)
         return self.end(value if self.steps is None else drive(self.steps, make, value))
 
     async def arun(self) -> Result:
@@ -110,22 +128,25 @@ class Job:
         begun = self._begin()
         try:
             return self.end(await make(self.call) if begun is None else await adrive(begun, make))
-        except LeftBehind:
-            from asyncio import CancelledError  # loaded already: somebody awaits us
-
-            raise CancelledError from None
+        except BaseException as error:
+            self._leave(error)
+            raise
 
     async def aresume(self, value: Result) -> Result:
         """`resume` for coroutines."""
         make = self._awrap if self.runtime.wraps else self._amake
+        if self.inner is not None:
+            value = await adrive(self.inner, self._amake, value)
         return self.end(value if self.steps is None else await adrive(self.steps, make, value))
 
     def _wrap(self, call: ToolCall) -> Result:
         """Make the call with what the runtime wraps around it."""
-        return drive(self._wrapped(call), self._make)
+        self.inner = self._wrapped(call)
+        return drive(self.inner, self._make)
 
     async def _awrap(self, call: ToolCall) -> Result:
-        return await adrive(self._wrapped(call), self._amake)
+        self.inner = self._wrapped(call)
+        return await adrive(self.inner, self._amake)
 
     def _wrapped(self, call: ToolCall) -> Steps:
         runtime = self.runtime
@@ -140,22 +161,24 @@ class Job:
         """Make the call itself."""
         runtime = self.runtime
         tool = self._known(call)
-        if runtime.is_here and isinstance(tool, Tool) and is_plain(tool):
+        if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
             return directly(tool, call, self.limit)
-        attempt, context = self._attempt()
+        attempt, context = self._attempt(tool)
         began = monotonic()
         try:
             if tool is None:
                 result = runtime.dispatch_tool_call(call, self.tools, context)
             else:
                 result = tool if isinstance(tool, Result) else runtime.run_tool(tool, call, context)
-        except Exception as error:  # noqa: BLE001  (a runtime of somebody's own may raise anything)
-            result = _failure(error)
-        return self._made(result, began, attempt)
+        except BaseException as error:  # a runtime of somebody's own may raise anything
+            if self.on_attempt is None and not isinstance(error, Exception | Halt):
+                raise  # what ends the process ends the caller in his own thread, and not a call beside him
+            result = failure(error)
+        return self._made(result, began, attempt, context)
 
     async def _amake(self, call: ToolCall) -> Result:
         runtime, tool = self.runtime, self._known(call)
-        attempt, context = self._attempt()
+        attempt, context = self._attempt(tool)
         began = monotonic()
         try:
             if tool is None:
@@ -166,16 +189,46 @@ class Job:
                 result = await tool.acall(call.given)  # whose limit is watched already: it needs no context for that
             else:
                 result = await runtime.arun_tool(tool, call, context)
-        except Exception as error:  # noqa: BLE001  (see _make)
-            result = _failure(error)
-        except BaseException:
-            if attempt is None or attempt.task is None or not attempt.is_over:
-                raise
-            attempt.task.uncancel()  # it was cancelled for its limit, and by nobody else
-            if attempt.task.cancelling():
-                raise
-            result = attempt.timed_out(abandoned=not isinstance(tool, Tool) or not tool.is_async)
-        return self._made(result, began, attempt)
+        except BaseException as error:  # noqa: BLE001  (see _make)
+            result = self._caught(error, began, attempt, context)
+        else:
+            _uncancel(attempt)
+        return self._made(result, began, attempt, context)
+
+    def _caught(self, error: BaseException, began: float, attempt: Attempt | None, context: Context) -> Result:
+        """What an exception in an event loop comes to; one that is not about this call is raised again."""
+        from asyncio import CancelledError, current_task  # loaded already: somebody awaits us
+
+        task = current_task()
+        is_over = _uncancel(attempt)
+        if isinstance(error, Exception | Halt) or (isinstance(error, SystemExit) and self.on_attempt is not None):
+            return failure(error)
+        if not isinstance(error, CancelledError) or (task is not None and task.cancelling()):
+            running = _running(error)
+            if running is not None:
+                running.add_done_callback(partial(self._ended_late, began, attempt, context))
+            raise error
+        if attempt is not None and is_over:
+            return attempt.timed_out(abandoned=bool(error.args))
+        return Result.error("it was cancelled from inside", type="cancelled", exception=error)
+
+    def _ended_late(self, began: float, attempt: Attempt | None, context: Context, running: Future[Any]) -> None:
+        """A thread has ended after its coroutine was cancelled: the hooks see its result, which is kept."""
+        if running.cancelled():  # it never began
+            return
+        from tools_core.threads import in_thread  # only for who is interrupted
+
+        value, error = running.result()
+        result = value if error is None else failure(error)
+        in_thread(lambda: self.resume(self._made(result, began, attempt, context)))
+
+    def _leave(self, error: BaseException) -> None:
+        """Close what wraps the call, unless it goes on elsewhere."""
+        if isinstance(error, LeftBehind) or _running(error) is not None:
+            return
+        for steps in (self.inner, self.steps):
+            if steps is not None:
+                steps.close()
 
     def end(self, result: Result) -> Result:
         """Keep the result, and tell the listeners."""
@@ -192,8 +245,13 @@ class Job:
             chain.emit(Event("start", self.call))
         if chain.is_empty:
             return None
-        self.steps = chain.steps(self.call, None if isinstance(self.tool, Result) else self.tool, self.context)
+        tool = None if isinstance(self.tool, Result) else self.tool
+        self.steps = chain.steps(self.call, tool, self.context, self._found)
         return self.steps
+
+    def _found(self, name: str) -> Tool | None:
+        tool = find(ToolCall(None, name), self.tools)
+        return tool if isinstance(tool, Tool) else None
 
     def _known(self, call: ToolCall) -> Tool | Result | None:
         """The tool, where it is for us to find it; None leaves that to the runtime's own dispatch."""
@@ -201,31 +259,37 @@ class Job:
             return None
         if call is self.call or call.name == self.call.name:
             return self.tool
-        from tools_runtime._runtimes._runtime import find  # a hook made another call of it: rare
+        return find(call, self.tools)  # a hook made another call of it
 
-        return find(call, self.tools)
-
-    def _attempt(self) -> tuple[Attempt | None, Context]:
-        runtime, tool = self.runtime, self.tool
-        context = self.context.for_call(self.limit, self.call.id)
+    def _attempt(self, tool: Tool | Result | None) -> tuple[Attempt | None, Context]:
+        if self.is_given_up:
+            raise GivenUp
+        runtime, limit = self.runtime, self.limit
+        if tool is None:
+            tool = self.tool
+        elif isinstance(tool, Tool) and tool is not self.tool and tool.timeout is not None:
+            limit = tool.timeout
+        context = self.context.for_call(limit, self.call.id)
         context.enforced = runtime.worker_thread or (
             not runtime.runs_in_loop and isinstance(tool, Tool) and tool.is_async  # which Tool.call cancels
         )
         if context.deadline is None or self.on_attempt is None or runtime.limits != "watched":
             return None, context
-        attempt = self.attempt = Attempt(context, max(0.0, context.deadline - monotonic()))
+        # Where Tool.call cancels a coroutine, that comes first.
+        grace = runtime.grace if context.enforced else 0.0
+        attempt = self.attempt = Attempt(context, max(0.0, context.deadline - monotonic()), grace)
         self.on_attempt(self)
         return attempt, context
 
-    def _made(self, result: Any, began: float, attempt: Attempt | None) -> Result:
+    def _made(self, result: Any, began: float, attempt: Attempt | None, context: Context) -> Result:
         if attempt is not None and not attempt.claim():
             raise LeftBehind
         if not isinstance(result, Result):
             text = f"the runtime {type(self.runtime).__name__} returned {type(result).__name__}, not a Result"
             return Result.error(text, exception=TypeError(text))
-        limit = self.limit
-        if limit is not None and self.runtime.limits == "told" and monotonic() - began > limit:
-            return overran(result, limit)
+        deadline = context.deadline
+        if deadline is not None and self.runtime.limits == "told" and monotonic() > deadline:
+            return overran(result, round(max(0.0, deadline - began), 3))
         return result
 
 
@@ -250,5 +314,21 @@ def overran(result: Result, limit: float) -> Result:
     return result.with_metadata({"timeout": limit, "timeout_enforced": False})
 
 
-def _failure(error: Exception) -> Result:
-    return Result.error(f"{type(error).__name__}: {error}", exception=error)
+def failure(error: BaseException) -> Result:
+    """The result of a call whose exception no tool has handled."""
+    answer = answer_of(error)
+    return Result.error(f"{type(error).__name__}: {error}", exception=error) if answer is None else answer
+
+
+def _running(error: BaseException) -> Future[Any] | None:
+    """Of a cancellation, the thread that goes on all the same; see `Runtime._in_thread`."""
+    running = error.args[0] if error.args else None
+    return running if hasattr(running, "add_done_callback") else None
+
+
+def _uncancel(attempt: Attempt | None) -> bool:
+    """Whether the task was cancelled for the limit of its attempt, which ends here."""
+    if attempt is None or attempt.task is None or not attempt.is_over:
+        return False
+    attempt.task.uncancel()
+    return True

@@ -1,0 +1,47 @@
+"""What plugins read off a call: its arguments may be anything, and hints are a tool's own code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tools_core import InvalidArguments
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools_core import Tool, ToolCall
+
+
+def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+    """The arguments; None where they are no JSON object, which the tool will say."""
+    given = call.given
+    if type(given) is dict:
+        return given
+    try:
+        return call.arguments
+    except InvalidArguments:
+        return None
+
+
+def hints_of(tool: Tool, call: ToolCall) -> Mapping[str, bool]:
+    """The hints of a tool for one call; none where there is no telling."""
+    arguments = arguments_of(call)
+    if arguments is None:
+        return {}
+    try:
+        return dict(tool.annotations_for(arguments))
+    except Exception:  # noqa: BLE001  (a tool's own code, given arguments which may be invalid)
+        return {}
+
+
+def canonical(arguments: Mapping[str, Any]) -> str | None:
+    """The same text for the same arguments in any order; None for what JSON cannot say."""
+    try:
+        return _encode(arguments)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+# ASCII, because lone surrogates must not matter to who hashes it or writes it.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
