@@ -206,7 +206,7 @@ def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, l
     assert lifeline.holders_are_gone()
     os.close(holds)
     os.close(held)
-    # A child that a library forked waits for ever for a thread which it does not have, if one wanted the lock just then.
+    # A child that a library forked waits for ever for a thread that it does not have, if one wanted the lock just then.
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
