@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     Resources: TypeAlias = Mapping[str, float | None]
 
 _INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
+_TRIES, _PAUSE = 100, 0.001  # seconds
 
 
 def limit(resources: Resources) -> None:
@@ -57,8 +59,16 @@ def limit_open_files(resources: Resources) -> None:
 
 def expose(pid: int) -> None:
     """See to it that the job goes first should memory run out."""
-    with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
-        file.write(b"1000")
+    for _ in range(_TRIES):
+        try:
+            with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
+                file.write(b"1000")
+        except PermissionError:  # in the middle of beginning a program it is as invisible as we are, for a moment
+            time.sleep(_PAUSE)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _set(kind: int, value: int, pid: int = 0) -> None:
