@@ -223,6 +223,23 @@ def test_system_exit_in_a_worker_thread_passes_through_and_the_thread_lives_on()
     assert tool(lambda: 1, name="one", timeout=30).call().output == 1
 
 
+def test_system_exit_in_a_coroutine_passes_through_and_the_event_loop_lives_on():
+    @tool
+    async def leave() -> None:
+        """Leave."""
+        raise SystemExit(3)
+
+    @tool
+    async def one() -> int:
+        """Give one."""
+        return 1
+
+    for _ in range(3):
+        with pytest.raises(SystemExit):
+            leave.call()
+        assert one.call().output == 1
+
+
 def test_an_async_generator_is_collected():
     @tool
     async def count():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 
@@ -94,10 +95,16 @@ def _loop() -> AbstractEventLoop:
             import asyncio  # see run_coroutine
 
             _running_loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_running_loop.run_forever, name="tools-core loop", daemon=True)
+            thread = threading.Thread(target=_run, args=(_running_loop,), name="tools-core loop", daemon=True)
             thread.start()
             _loop_thread = thread.ident
         return _running_loop
+
+
+def _run(loop: AbstractEventLoop) -> None:
+    while True:
+        with suppress(SystemExit, KeyboardInterrupt):  # of a task, which raises it where its caller waits as well
+            loop.run_forever()
 
 
 def unwrap(outcome: Outcome) -> Any:

@@ -6,31 +6,44 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tools_runtime._choose import set_default_runtime
-    from tools_runtime._effects import Blocking, Pause
+    from tools_runtime._effects import Blocking, Pause, Until
     from tools_runtime._event import Event
-    from tools_runtime._executor import BUGS, Executor
+    from tools_runtime._executor import Executor
+    from tools_runtime._policy import Decision, Policy, PolicyError, Request
+    from tools_runtime._process import ProcessRuntime, RemoteError
+    from tools_runtime._ray import RayRuntime
     from tools_runtime._runtimes import AsyncRuntime, InlineRuntime, Runtime, ThreadRuntime
     from tools_runtime.hookspecs import hookimpl
 
 __all__ = [
-    "BUGS",
     "AsyncRuntime",
     "Blocking",
+    "Decision",
     "Event",
     "Executor",
     "InlineRuntime",
     "Pause",
+    "Policy",
+    "PolicyError",
+    "ProcessRuntime",
+    "RayRuntime",
+    "RemoteError",
+    "Request",
     "Runtime",
     "ThreadRuntime",
+    "Until",
     "hookimpl",
     "set_default_runtime",
 ]
 
 _HOMES = {
     "_choose": ("set_default_runtime",),
-    "_effects": ("Blocking", "Pause"),
+    "_effects": ("Blocking", "Pause", "Until"),
     "_event": ("Event",),
-    "_executor": ("BUGS", "Executor"),
+    "_executor": ("Executor",),
+    "_policy": ("Decision", "Policy", "PolicyError", "Request"),
+    "_process": ("ProcessRuntime", "RemoteError"),
+    "_ray": ("RayRuntime",),
     "_runtimes": ("AsyncRuntime", "InlineRuntime", "Runtime", "ThreadRuntime"),
     "hookspecs": ("hookimpl",),
 }

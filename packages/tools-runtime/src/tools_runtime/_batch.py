@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_core.threads import in_thread
-from tools_runtime._job import LeftBehind
+from tools_runtime._job import GivenUp, LeftBehind, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,36 +22,49 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """Jobs that have been started; those of runtimes that make one call at a time wait for their turn."""
+    """Jobs that are started; those of runtimes that make one call at a time wait for their turn."""
 
-    def __init__(self, jobs: Sequence[Job], is_concurrent: Callable[[Job], bool], most: int | None) -> None:
+    def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = jobs
         self._news: SimpleQueue[BaseException | None] = SimpleQueue()
-        self._attempts: dict[Job, Attempt] = {}
+        self._attempts: dict[Attempt, Job] = {}
         self._wake = float("inf")  # when the limit of some attempt is over
         self._in_loop: list[Future[None]] = []
         self._waiting: dict[Runtime, deque[Job]] = {}
         self._started: set[Job] = set()
-        for job in jobs:
+
+    def start(self, is_concurrent: Callable[[Job], bool], most: int | None) -> None:
+        """Start what may run beside each other."""
+        for job in self._jobs:
             if is_concurrent(job):
                 self._waiting.setdefault(job.runtime, deque()).append(job)
                 self._started.add(job)
+        if most is not None and len(self._waiting) > 1:  # who counts them all has to start them all
+            self._start_in_loop([job for job in self._jobs if job in self._started], most)
+            return
         for runtime, waiting in self._waiting.items():
             self._start(runtime, waiting, most)
 
     def wait_for(self, job: Job) -> None:
-        """Wait for the result of a job, if it was started here."""
+        """Wait for the result of a job, if it was started here, or is one that has to be watched."""
+        if job.result is None and job not in self._started and job.runtime.limits == "watched":
+            self._started.add(job)
+            self._waiting[job.runtime] = deque([job])
+            self._start(job.runtime, self._waiting[job.runtime], 1)
         while job.result is None and job in self._started:
             self._wait()
 
+    def _start_in_loop(self, jobs: Sequence[Job], most: int | None) -> None:
+        from tools_core.threads import start_coroutine  # brings asyncio
+        from tools_runtime._tasks import run_all  # as above
+
+        running = start_coroutine(run_all(jobs, most, partial(self._news.put, None)))
+        running.add_done_callback(self._loop_ended)
+        self._in_loop.append(running)
+
     def _start(self, runtime: Runtime, waiting: deque[Job], most: int | None) -> None:
         if runtime.runs_in_loop:
-            from tools_core.threads import start_coroutine  # brings asyncio
-            from tools_runtime._tasks import run_all  # as above
-
-            running = start_coroutine(run_all(list(waiting), most, partial(self._news.put, None)))
-            running.add_done_callback(self._loop_ended)
-            self._in_loop.append(running)
+            self._start_in_loop(list(waiting), most)
             return
         for job in waiting:
             job.on_attempt = self._watch
@@ -65,50 +79,53 @@ class Batch:
                 job = waiting.popleft()
             except IndexError:
                 return
-            try:
-                job.run()
-            except LeftBehind:
-                job.runtime.left_behind(-1)  # another thread took this one's place
+            if not self._end(job, job.run):
                 return
-            except BaseException as error:  # noqa: BLE001  (what ends the process is raised where the caller waits)
-                self._news.put(error)
-                return
-            self._attempts.pop(job, None)
-            self._news.put(None)
 
     def _resume(self, job: Job, value: Result, waiting: deque[Job]) -> None:
+        if self._end(job, partial(job.resume, value)):
+            self._work(waiting)
+
+    def _end(self, job: Job, run: Callable[[], Result]) -> bool:
+        """Bring a call to its end; whether this thread has a place to make another one in."""
         try:
-            job.resume(value)
-        except BaseException as error:  # noqa: BLE001  (see _work)
-            self._news.put(error)
-            return
+            run()
+        except LeftBehind:
+            job.runtime.left_behind(-1)  # another thread took this one's place
+            return False
+        except GivenUp:
+            return False
+        except BaseException as error:  # noqa: BLE001  (of a hook: it ends neither this thread nor the caller)
+            job.end(failure(error))
+        if job.attempt is not None:
+            self._attempts.pop(job.attempt, None)
         self._news.put(None)
-        self._work(waiting)
+        return True
 
     def _watch(self, job: Job) -> None:
         attempt = job.attempt
         if attempt is not None:
-            self._attempts[job] = attempt
+            self._attempts[attempt] = job
             if attempt.deadline < self._wake:
                 self._news.put(None)  # whoever waits has a nearer limit to wait for
 
     def _wait(self) -> None:
         """Wait until something has happened: a result, or a limit that is over."""
-        now = monotonic()
-        self._wake = min((attempt.deadline for attempt in list(self._attempts.values())), default=float("inf"))
-        try:
-            error = self._news.get(timeout=None if self._wake == float("inf") else max(0.0, self._wake - now))
-        except Empty:
+        self._wake = float("inf")  # whoever starts an attempt from here on says so
+        wake = self._wake = min((attempt.deadline for attempt in self._attempts.copy()), default=float("inf"))
+        error = None
+        with suppress(Empty):
+            error = self._news.get(timeout=None if wake == float("inf") else max(0.0, wake - monotonic()))
+        if error is not None:
+            raise error
+        if wake <= monotonic():
             self._leave_overdue_behind()
-        else:
-            if error is not None:
-                raise error
 
     def _leave_overdue_behind(self) -> None:
         now = monotonic()
-        for job, attempt in list(self._attempts.items()):
+        for attempt, job in self._attempts.copy().items():
             if attempt.deadline <= now:
-                self._attempts.pop(job, None)
+                self._attempts.pop(attempt, None)
                 timed_out = attempt.time_out()
                 if timed_out is not None:
                     job.runtime.left_behind(1)

@@ -133,7 +133,7 @@ class Chain:
                         call, tool = step, (tool if step.name == call.name else find(step.name))
             else:
                 asked = self._asked(call, tool, context, find) if self._before else call
-                if type(asked) is Result:
+                if isinstance(asked, Result):
                     result = asked
                 elif self._inner is None:
                     result = yield asked

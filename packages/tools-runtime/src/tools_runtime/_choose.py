@@ -61,6 +61,11 @@ class Runtimes:
             raise TypeError(f"a function for a runtime returned another function: {chosen!r}")
         return self.of(chosen, context)
 
+    def check(self, choice: Choice) -> None:
+        """Raise ValueError for a name that no runtime has."""
+        if isinstance(choice, str):
+            self._by_name(choice)
+
     def close(self) -> None:
         """Close those that were made here."""
         while self._made:

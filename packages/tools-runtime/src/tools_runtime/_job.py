@@ -232,9 +232,9 @@ class Job:
 
     def end(self, result: Result) -> Result:
         """Keep the result, and tell the listeners."""
-        self.result = result
-        if self.chain.listeners:
+        if self.chain.listeners:  # before anybody can have the result
             self.chain.emit(Event("end", self.call, result=result))
+        self.result = result
         if self.on_late is not None:
             self.on_late(self.call, result)
         return result
@@ -275,9 +275,12 @@ class Job:
         )
         if context.deadline is None or self.on_attempt is None or runtime.limits != "watched":
             return None, context
+        left = context.deadline - monotonic()
+        if left <= 0:  # which the tool will say
+            return None, context
         # Where Tool.call cancels a coroutine, that comes first.
         grace = runtime.grace if context.enforced else 0.0
-        attempt = self.attempt = Attempt(context, max(0.0, context.deadline - monotonic()), grace)
+        attempt = self.attempt = Attempt(context, left, grace)
         self.on_attempt(self)
         return attempt, context
 

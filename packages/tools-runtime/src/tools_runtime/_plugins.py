@@ -6,7 +6,8 @@ known by its distribution and name, and one that fails is a problem which keeps 
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from inspect import isgeneratorfunction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tools_runtime import hookspecs
 from tools_runtime._log import log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tools_runtime._runtimes import Runtime
 
@@ -53,8 +54,7 @@ def installed_plugins() -> list[Installed]:
         made = Installed(point.qualified, f"{point.distribution} {point.version}")
         began = perf_counter()
         try:
-            value = unwrap(in_thread(point.load).result(_LOAD_TIMEOUT))
-            made.plugin = value() if isinstance(value, type) else value
+            made.plugin = unwrap(in_thread(partial(_made, point.load)).result(_LOAD_TIMEOUT))
         except KeyboardInterrupt:
             raise
         # A plugin may raise anything, SystemExit included, and must not take its host or the others along.
@@ -65,6 +65,11 @@ def installed_plugins() -> list[Installed]:
         made.milliseconds = (perf_counter() - began) * 1000
         found.append(made)
     return found
+
+
+def _made(load: Callable[[], Any]) -> Any:
+    value = load()
+    return value() if isinstance(value, type) else value
 
 
 def _warn(installed: Installed) -> None:
@@ -88,8 +93,18 @@ class Plugins:
             self._register(made, _name_of(made, number), "given")
 
     def runtimes(self) -> dict[str, type[Runtime]]:
-        """The runtimes that plugins register, by name."""
-        return {name: kind for made in self.manager.hook.register_runtimes() for name, kind in made.items()}
+        """The runtimes that plugins register, by name; TypeError when one that was given registers something else."""
+        found: dict[str, type[Runtime]] = {}
+        for impl in self.manager.hook.register_runtimes.get_hookimpls():  # the outermost last
+            try:
+                found |= _checked(impl.function(), impl.plugin_name)
+            # An installed plugin may raise anything, and must not take its host or the others along.
+            except BaseException as error:
+                if self.origins[impl.plugin_name] == "given" or isinstance(error, KeyboardInterrupt):
+                    raise
+                self.problems[impl.plugin_name] = _said(error)
+                log().warning("register_runtimes of the plugin %s failed: %s", impl.plugin_name, _said(error))
+        return found
 
     def _add_installed(self) -> None:
         for installed in reversed(installed_plugins()):  # the first by name is the outermost
@@ -98,7 +113,7 @@ class Plugins:
             try:
                 if installed.error is None:
                     self._register(installed.plugin, name, installed.origin)
-            except (pluggy.PluginValidationError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001  (attributes of an object may raise anything)
                 installed.error = _said(error)
                 _warn(installed)
             if installed.error is not None:
@@ -108,7 +123,7 @@ class Plugins:
         try:
             self.manager.register(plugin, name)
             self._check(name)
-        except pluggy.PluginValidationError:
+        except Exception:
             if self.manager.get_plugin(name) is not None:
                 self.manager.unregister(name=name)
             raise
@@ -132,6 +147,18 @@ class Plugins:
                 )
         if not hooks:
             raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
+
+
+def _checked(named: Any, plugin: str) -> Mapping[str, type[Runtime]]:
+    """What a plugin registers, if these are runtimes by name."""
+    from tools_runtime._runtimes import Runtime  # for who registers any
+
+    if not isinstance(named, Mapping):
+        raise TypeError(f"register_runtimes of {plugin} returned {type(named).__name__}, not a mapping")
+    for name, kind in named.items():
+        if not (isinstance(name, str) and isinstance(kind, type) and issubclass(kind, Runtime)):
+            raise TypeError(f"register_runtimes of {plugin} gave {name!r}: {kind!r}, not a name and a class of Runtime")
+    return named
 
 
 def _name_of(plugin: Any, number: int) -> str:

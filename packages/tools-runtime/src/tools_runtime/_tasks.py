@@ -8,8 +8,10 @@ from heapq import heappop, heappush
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from tools_runtime._job import GivenUp, LeftBehind
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from tools_core import Result
     from tools_runtime._job import Attempt, Job
@@ -22,7 +24,7 @@ class Tasks:
     def __init__(self, jobs: Iterable[Job], most: int | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._gates: dict[Runtime, asyncio.Semaphore] = {}
-        self._most = most
+        self._gate = None if most is None else asyncio.Semaphore(most)  # of them all
         # When something is to be done about an attempt: one timer for all of them, most of which never need it.
         self._limits: list[tuple[float, int, Job, Attempt]] = []
         self._count = 0
@@ -30,17 +32,42 @@ class Tasks:
         self._waiter: asyncio.Future[None] | None = None
         self._tasks: dict[Job, asyncio.Task[Result]] = {}
         for job in jobs:
-            job.on_attempt = self._watch
-            self._tasks[job] = self._loop.create_task(self._start(job))
+            self.start(job)
 
-    def _start(self, job: Job) -> Coroutine[Any, Any, Result]:
-        limits = [limit for limit in (job.runtime.max_concurrency, self._most) if limit is not None]
-        if not limits:
-            return job.arun()
-        gate = self._gates.get(job.runtime)
-        if gate is None:
-            gate = self._gates[job.runtime] = asyncio.Semaphore(min(limits))
-        return _through(gate, job)
+    def start(self, job: Job) -> None:
+        """Start a job."""
+        job.on_attempt = self._watch
+        self._tasks[job] = self._loop.create_task(self._run(job))
+
+    async def _run(self, job: Job, timed_out: Result | None = None) -> Result:
+        """Make a call in one of the places that there are, or go on with it in the place of a task that is stuck."""
+        gates = self._gates_of(job)
+        held = [] if timed_out is None else gates
+        try:
+            if timed_out is not None:
+                return await job.aresume(timed_out)
+            for gate in gates:
+                await gate.acquire()
+                held.append(gate)
+            return await job.arun()
+        except LeftBehind:
+            held = []  # another task has this one's place
+            raise asyncio.CancelledError from None
+        except GivenUp:
+            raise asyncio.CancelledError from None
+        finally:
+            for gate in held:
+                gate.release()
+
+    def _gates_of(self, job: Job) -> list[asyncio.Semaphore]:
+        gates = [] if self._gate is None else [self._gate]
+        most = job.runtime.max_concurrency
+        if most is not None:
+            gate = self._gates.get(job.runtime)
+            if gate is None:
+                gate = self._gates[job.runtime] = asyncio.Semaphore(most)
+            gates.insert(0, gate)
+        return gates
 
     def _watch(self, job: Job) -> None:
         attempt = job.attempt
@@ -51,7 +78,7 @@ class Tasks:
     def _remind(self, when: float, job: Job, attempt: Attempt) -> None:
         self._count += 1
         heappush(self._limits, (when, self._count, job, attempt))
-        if self._limits[0][2] is job:
+        if self._limits[0][1] == self._count:  # it comes first
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_later(max(0.0, when - monotonic()), self._look)
@@ -62,7 +89,7 @@ class Tasks:
         now = monotonic()
         while self._limits and self._limits[0][0] <= now:
             _, _, job, attempt = heappop(self._limits)
-            if job.result is not None or job.attempt is not attempt or attempt.task is None:
+            if attempt.has_ended or attempt.task is None:  # its hooks may still have something to do
                 continue
             if not attempt.is_over:
                 attempt.is_over = True
@@ -77,7 +104,7 @@ class Tasks:
         """Another task takes the place of one that does not end."""
         job.runtime.left_behind(1)
         stuck.add_done_callback(partial(_ended, job.runtime))
-        self._tasks[job] = self._loop.create_task(job.aresume(timed_out))
+        self._tasks[job] = self._loop.create_task(self._run(job, timed_out))
         self._wake()
 
     def _wake(self, _: object = None) -> None:
@@ -101,29 +128,28 @@ class Tasks:
 
     async def give_up(self) -> None:
         """Cancel what is not done, and wait for it, but not for ever."""
+        if self._timer is not None:
+            self._timer.cancel()
         unfinished = {job: task for job, task in self._tasks.items() if not task.done()}
         for job, task in unfinished.items():
             job.context.cancel()
             task.cancel()
-        if unfinished:
-            await asyncio.wait(unfinished.values(), timeout=max(job.runtime.grace for job in unfinished) or None)
-        if self._timer is not None:
-            self._timer.cancel()
         for task in self._tasks.values():
-            if task.done() and not task.cancelled():
-                task.exception()  # looked at: it was raised where somebody waited, or nobody does
+            task.add_done_callback(_look_at)
+        if unfinished:
+            await asyncio.wait(unfinished.values(), timeout=max(job.runtime.grace for job in unfinished))
 
 
-async def _through(gate: asyncio.Semaphore, job: Job) -> Result:
-    async with gate:
-        return await job.arun()
+def _look_at(task: asyncio.Task[Any]) -> None:
+    """What it raised was raised where somebody waited, or nobody does."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _ended(runtime: Runtime, task: asyncio.Task[Any]) -> None:
     """One that was left behind has ended after all."""
     runtime.left_behind(-1)
-    if not task.cancelled():
-        task.exception()  # looked at
+    _look_at(task)
 
 
 async def results(
@@ -133,10 +159,12 @@ async def results(
     tasks = Tasks([job for job in jobs if concurrent(job)], most)
     try:
         for job in jobs:
-            if job.result is None:
-                yield job, await (tasks.result(job) if tasks.has(job) else job.arun())
-            else:
-                yield job, job.result
+            if job.result is None and not tasks.has(job):
+                if job.runtime.limits != "watched":
+                    yield job, await job.arun()
+                    continue
+                tasks.start(job)
+            yield job, await tasks.result(job) if job.result is None else job.result
     finally:
         await tasks.give_up()
 

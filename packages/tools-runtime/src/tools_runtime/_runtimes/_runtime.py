@@ -34,9 +34,9 @@ class Runtime:
     name: ClassVar[str] = ""
     max_concurrency: int | None = 1
     # Of the limit of a call: whether the tool is merely told, whether the executor watches it and leaves behind what
-    # does not end, `grace` seconds after it was cancelled, or whether the runtime keeps it by itself.
+    # does not end, a coroutine `grace` seconds after it was cancelled, or whether the runtime keeps it by itself.
     limits: Literal["told", "watched", "kept"] = "told"
-    grace: float = 0.0
+    grace: float = 0.25
     worker_thread: bool = False  # whether `Tool.call` may leave the thread for a limit, see `Context`
     runs_in_loop: ClassVar[bool] = False  # calls are tasks of an event loop, from synchronous code too
     # What a subclass overrides; told by its definition.
@@ -113,7 +113,7 @@ class Runtime:
                 context.cancel()
             self.left_behind(1)
             future.add_done_callback(lambda _: self.left_behind(-1))
-            raise
+            raise asyncio.CancelledError(future) from None  # what it comes to is kept for who asks again, see Job
         return result
 
     def close(self) -> None:
@@ -135,6 +135,12 @@ def find(call: ToolCall, tools: Mapping[str, Tool]) -> Tool | Result:
         return tools[call.name]
     except (DefinitionError, ToolError, UnknownToolError) as error:
         return refusal(error)
+    except KeyError:  # of a mapping of somebody's own
+        from difflib import get_close_matches  # rare
+
+        near = get_close_matches(call.name, list(tools), n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(tools)[:20]) or 'none'}"
+        return Result.error(f"no tool is called {call.name!r}; {hint}", type="unknown_tool")
 
 
 def refusal(error: Exception) -> Result:

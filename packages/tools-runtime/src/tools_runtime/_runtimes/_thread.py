@@ -29,10 +29,18 @@ class ThreadRuntime(Runtime):
         self.max_leaked = max_leaked
 
     def run_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
-        if self.leaked >= self.max_leaked:
-            return Result.error(
-                f"{self.leaked} earlier calls ran past their limits and still have not ended; "
-                "no more are made until some do",
-                type="unavailable",
-            )
-        return super().run_tool(tool, call, context)
+        return self._refusal() or super().run_tool(tool, call, context)
+
+    async def arun_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
+        if tool.is_async and type(self).run_tool is ThreadRuntime.run_tool:
+            return self._refusal() or await tool.acall(call.given, context)
+        return await super().arun_tool(tool, call, context)
+
+    def _refusal(self) -> Result | None:
+        if self.leaked < self.max_leaked:
+            return None
+        return Result.error(
+            f"{self.leaked} earlier calls ran past their limits and still have not ended; "
+            "no more are made until some do",
+            type="unavailable",
+        )

@@ -1,0 +1,67 @@
+"""What a tool raised in another process, told without unpickling anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_LONGEST = 1 << 16  # characters of a traceback
+
+
+class RemoteError(Exception):
+    """What a tool raised in a worker process; only text comes back from there.
+
+    `kind` is the name of its class with its module, `traceback` the worker's own.
+    """
+
+    def __init__(self, kind: str, message: str, traceback: str) -> None:
+        super().__init__(kind, message, traceback)
+        self.kind = kind
+        self.message = message
+        self.traceback = traceback
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}\n\n{self.traceback.rstrip()}"
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as JSON."""
+    from traceback import format_exception  # only errors have any
+
+    kind = type(error)
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  (anybody's class)
+        message = ""
+    try:
+        text = "".join(format_exception(error))
+    except Exception:  # noqa: BLE001  (as above)
+        text = "(no traceback: the exception cannot be shown)"
+    return {
+        "kind": f"{kind.__module__}.{kind.__qualname__}",
+        "message": message[:_LONGEST],
+        "traceback": text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}",
+        "builtins": [base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"],
+    }
+
+
+def rebuild(told: Any) -> Exception:
+    """The exception for the developer, of what a worker tells; ValueError for what is not of `describe`'s form.
+
+    A mistake in a program is the builtin exception of that name, with the RemoteError as its cause.
+    """
+    from tools_runtime._executor import BUGS  # which knows the runtimes
+
+    if not isinstance(told, dict):
+        raise ValueError("an exception is told as an object")  # noqa: TRY004  (the data came from outside)
+    texts = [told.get(name) for name in ("kind", "message", "traceback")]
+    names = told.get("builtins")
+    if not all(isinstance(text, str) for text in texts) or not isinstance(names, list):
+        raise ValueError("an exception has kind, message, traceback and builtins")
+    error = RemoteError(*texts)  # type: ignore[arg-type]
+    known = {bug.__name__: bug for bug in BUGS}
+    for name in names:
+        if isinstance(name, str) and name in known:
+            bug = known[name](error.message)
+            bug.__cause__ = error
+            return bug
+    return error

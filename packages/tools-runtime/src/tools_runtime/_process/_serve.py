@@ -1,0 +1,201 @@
+"""A worker: takes one call after the other, and answers each."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from contextlib import suppress
+from struct import pack
+from typing import Any
+
+from tools_core import Result, Tool
+from tools_runtime._process import _limits
+from tools_runtime._process._context import WorkerContext
+from tools_runtime._process._errors import describe
+from tools_runtime._process._fork_server import hello
+from tools_runtime._process._main_module import Loader
+from tools_runtime._process._system import adopt_orphans
+from tools_runtime._process._wire import (
+    CALL_KINDS,
+    CHUNK,
+    LOAD,
+    OBJECT,
+    OUTPUT,
+    PROGRESS,
+    REPLY,
+    REQUEST,
+    RESULT,
+    decode,
+    encode,
+    is_exact,
+)
+from tools_runtime._process._words import size_of
+
+_LOST = 74  # exit code when the host can no longer be spoken to (EX_IOERR)
+
+
+def serve(connection: socket.socket, settings: dict[str, Any]) -> None:
+    """Be a worker until nobody holds the other end of the socket, or asked for anything for long."""
+    adopt_orphans()  # so that all that a tool starts stays below its worker
+    _limits.expose()
+    _limits.limit(settings["memory"])
+    idle = settings["idle"]
+    if idle is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, pack("ll", int(idle), int(idle % 1 * 1e6)))
+    worker = _Worker(connection, settings)
+    try:
+        hello(connection)
+        worker.run()
+    except OSError:  # the host is gone, or a tool has closed the socket
+        os._exit(_LOST)
+
+
+class _Worker:
+    def __init__(self, connection: socket.socket, settings: dict[str, Any]) -> None:
+        self._connection = connection
+        self._pid = os.getpid()
+        self._memory: int | None = settings["memory"]
+        self._cpu: int | None = settings["cpu"]
+        self._max_rss: int | None = settings["max_rss"]
+        self._longest: int = settings["max_result_bytes"]
+        self._loader = Loader(settings["main"])
+        self._tools: dict[int, Tool | Exception] = {}
+        self._read = bytearray()  # what has come and was not yet asked for
+        self._number: int | None = None  # of the call that is being made
+        self._speaking = threading.Lock()
+
+    def run(self) -> None:
+        """Until the end of the socket."""
+        while self._fill(REQUEST.size):
+            kind, number, size, extra, tool, remaining = REQUEST.unpack_from(self._read)
+            total = REQUEST.size + extra + size
+            if not self._fill(total):
+                return
+            with memoryview(self._read) as frame:
+                packed = bytes(frame[REQUEST.size : REQUEST.size + extra])
+                body = bytes(frame[REQUEST.size + extra : total])
+            del self._read[:total]
+            if kind in CALL_KINDS:
+                self._call(kind, number, tool, body, packed, remaining)
+            elif kind == LOAD:
+                self._load(tool, body)
+            # else the host gave up a call that had just been answered
+
+    def _fill(self, size: int) -> bool:
+        """Read until there is so much; False at the end."""
+        while len(self._read) < size:
+            try:
+                chunk = self._connection.recv(max(CHUNK, size - len(self._read)))
+            except BlockingIOError:  # idle for long: from now on a request is refused, unless it is here already
+                self._connection.shutdown(socket.SHUT_RD)
+                continue
+            if not chunk:
+                return False
+            self._read += chunk
+        return True
+
+    def _load(self, number: int, data: bytes) -> None:
+        try:
+            tool = self._loader.load(data)
+            if not isinstance(tool, Tool):
+                raise TypeError(f"what came is a {type(tool).__name__}, not a tool")  # noqa: TRY301
+        except Exception as error:  # noqa: BLE001  (anybody's module)
+            self._tools[number] = error
+        else:
+            self._tools[number] = tool
+
+    def _call(self, kind: int, number: int, tool: int, body: bytes, packed: bytes, remaining: float) -> None:
+        self._number = number
+        if self._cpu is not None:
+            _limits.limit_cpu(self._cpu)
+        try:
+            result = self._result(kind, tool, body, packed, remaining)
+        except SystemExit as error:
+            self._end(error.code)
+        except BaseException:  # noqa: BLE001  (what ends the process inline ends it here)
+            sys.excepthook(*sys.exc_info())
+            self._end(1)
+        if os.getpid() != self._pid:  # the tool forked, and this is the child that came back
+            self._end(0)
+        what, told, is_worn = self._told(result)
+        with self._speaking:
+            self._number = None
+            self._connection.sendall(REPLY.pack(what, is_worn, number, len(told)) + told)
+
+    def _result(self, kind: int, number: int, body: bytes, packed: bytes, remaining: float) -> Result:
+        tool = self._tools[number]
+        if not isinstance(tool, Tool):
+            text = f"a worker process cannot load the tool: {type(tool).__name__}: {tool}"
+            return Result.error(text, type="unavailable", exception=tool)
+        try:
+            arguments = decode(body) if kind == OBJECT else body.decode("utf-8", "surrogatepass")
+        except RecursionError:
+            return Result.error("the arguments are nested too deeply; send a flatter object", type="validation_error")
+        if not packed and remaining < 0:
+            return tool.call(arguments)
+        context = WorkerContext(
+            self._connection,
+            lambda: bool(self._read),
+            packed=packed,
+            timeout=max(remaining, 1e-3) if remaining >= 0 else None,
+            report=self._report,
+            loader=self._loader,
+            enforced=tool.is_async,  # a coroutine ends more cleanly from inside; else it is the host that watches
+        )
+        return tool.call(arguments, context=context)
+
+    def _told(self, result: Result) -> tuple[int, bytes, bool]:
+        """The result for the host; whether this worker should be replaced."""
+        is_worn = self._max_rss is not None and _limits.is_beyond(self._max_rss)
+        error = result.exception
+        if isinstance(error, MemoryError) and self._memory is not None:
+            result, is_worn = self._out_of_memory(), True
+        try:
+            told = _written(result)
+        except MemoryError:
+            told, is_worn = _written(self._out_of_memory()), True
+        if len(told[1]) > self._longest:
+            text = f"the result has {size_of(len(told[1]))}, more than the limit of {size_of(self._longest)}"
+            told = _written(Result.error(f"{text}; return less, or write it to a file", type="limit_exceeded"))
+        return *told, is_worn
+
+    def _out_of_memory(self) -> Result:
+        if self._memory is None:
+            return Result.error("MemoryError: there is no memory left on this machine", type="limit_exceeded")
+        text = f"needed more memory than its limit of {size_of(self._memory)}"
+        return Result.error(text, type="limit_exceeded", metadata={"memory": self._memory})
+
+    def _report(self, done: float, total: float | None, message: str) -> None:
+        """Send progress to the host; of what a tool has left running nothing is said."""
+        report: Any = [done, total, message]
+        told = encode(report if is_exact(report) else Result.ok(report).to_dict()["output"])
+        with self._speaking:
+            if self._number is not None and os.getpid() == self._pid and len(told) <= self._longest:
+                with suppress(OSError):  # the answer will fail as well
+                    self._connection.sendall(REPLY.pack(PROGRESS, False, self._number, len(told)) + told)
+
+    def _end(self, code: object) -> None:
+        with suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        if code is not None and not isinstance(code, int):
+            with suppress(Exception):
+                print(code, file=sys.stderr)  # noqa: T201  (as Python does itself)
+            code = 1
+        os._exit((code or 0) & 0xFF)
+
+
+def _written(result: Result) -> tuple[int, bytes]:
+    output = result.output
+    try:
+        # What pickles like a result of nothing but its output is one: for most that is half of the work.
+        if is_exact(output) and result.__reduce__() == Result.ok(output).__reduce__():
+            return OUTPUT, encode(output)
+    except RecursionError:
+        pass  # `to_dict` cuts off what is too deep
+    told = result.to_dict()
+    if result.exception is not None:
+        told["exception"] = describe(result.exception)
+    return RESULT, encode(told)

@@ -1,0 +1,72 @@
+"""Ray itself: found, started where nobody has, and ended where it was started here."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+_lock = threading.Lock()
+
+
+def require_ray() -> None:
+    """Raise ImportError where Ray is not installed, without importing it."""
+    if "ray" not in sys.modules and find_spec("ray") is None:
+        raise ImportError("RayRuntime needs Ray: pip install 'tools-runtime[ray]'")
+
+
+class Cluster:
+    """A connection to a cluster, made when it is first needed."""
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+        self._is_ours = False
+
+    def connect(self) -> Any:
+        """The module `ray`, connected."""
+        ray = sys.modules.get("ray")
+        if ray is not None and ray.is_initialized():
+            return ray
+        with _lock:
+            address = self._address or os.environ.get("RAY_ADDRESS") or "local"
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            if address == "local":
+                _authenticate()
+            import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]  # 0.5 s and 70 MB
+
+            if not ray.is_initialized():
+                # The rest is the user's to decide, by a ray.init of his own before the first call.
+                more = {"include_dashboard": False} if address == "local" else {}
+                ray.init(address, log_to_driver=False, configure_logging=False, **more)
+                self._is_ours = True
+        return ray
+
+    def close(self) -> None:
+        """Disconnect, and end the cluster, where this one connected and started it."""
+        with _lock:
+            if self._is_ours:
+                self._is_ours = False
+                sys.modules["ray"].shutdown()
+
+
+def _authenticate() -> None:
+    """Give a cluster that is about to start a token of its own, unless somebody has said anything about that.
+
+    Ray would write one to `~/.ray/auth_token`; processes that it starts get this one by their environment.
+    """
+    said = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+    if any(name in os.environ for name in said) or (Path.home() / ".ray" / "auth_token").exists():
+        return
+    os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+    if "ray" not in sys.modules:  # it reads this one as it is imported, and later turns it on by itself
+        os.environ["RAY_AUTH_MODE"] = "token"
+
+
+def is_offered(ray: Any, wanted: dict[str, float]) -> bool:
+    """Whether some node of the cluster has all of this, taken or free."""
+    offers = [node.get("Resources", {}) for node in ray.nodes() if node.get("Alive")]
+    return any(all(offer.get(name, 0) >= count for name, count in wanted.items()) for offer in offers)

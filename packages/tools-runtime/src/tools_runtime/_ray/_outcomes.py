@@ -1,0 +1,96 @@
+"""What became of a task that gave no result, as the result of its call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_core import Result
+from tools_runtime._process._errors import rebuild
+from tools_runtime._process._wire import decode
+
+if TYPE_CHECKING:
+    from tools_runtime._ray._watch import Flight
+
+# Ray's exceptions by name: some versions lack some of them.
+_LOST = {
+    "WorkerCrashedError": "worker",
+    "NodeDiedError": "node",
+    "ObjectLostError": "node",
+    "ObjectFetchTimedOutError": "node",
+    "OwnerDiedError": "node",
+    "LocalRayletDiedError": "node",
+}
+
+
+class Loss(NamedTuple):
+    """The worker, or its machine, was lost; the call may be made again if that does no harm."""
+
+    result: Result
+
+
+def read(data: Any) -> Result:
+    """The result that a worker sent."""
+    try:
+        told = decode(data)
+        exception = told.pop("exception", None)
+        result = Result.from_dict(told)
+        if exception is None:
+            return result
+        return Result.error(
+            result.error_message or "",
+            type=result.error_type or "execution_error",
+            metadata=result.metadata,
+            exception=rebuild(exception),
+        )
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        return Result.error("the worker answered with what is no result", type="unavailable", exception=error)
+
+
+def timed_out(limit: float) -> Result:
+    """The limit passed, and the worker was ended."""
+    return Result.error(
+        f"did not end within its limit of {limit:.3g} s and was ended",
+        type="timeout_error",
+        metadata={"timeout": round(limit, 3), "killed": True},
+    )
+
+
+def of_error(error: BaseException) -> Result | Loss:
+    """The outcome of what Ray raised."""
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    where = next((_LOST[kind] for kind in kinds if kind in _LOST), None)
+    if where is not None:
+        what = "the worker process" if where == "worker" else "the node of the cluster"
+        return Loss(
+            Result.error(
+                f"{what} was lost before it answered; the call may have had effects",
+                metadata={"crash": f"{where} lost"},
+                exception=error,
+            )
+        )
+    if "OutOfMemoryError" in kinds:
+        text = "the node had no memory left, and Ray ended the call, which may have had effects"
+        return Result.error(text, type="limit_exceeded", metadata={"crash": "out of memory"}, exception=error)
+    if "TaskCancelledError" in kinds:
+        return Result.error("the call was cancelled", type="cancelled", exception=error)
+    return Result.error(f"Ray could not make the call: {_first_line(error)}", type="unavailable", exception=error)
+
+
+def of_stop(flight: Flight, wanted: dict[str, float], offered: bool) -> Result:
+    """The outcome of a task that was stopped."""
+    if flight.reason == "timeout" and flight.limit is not None:
+        return timed_out(flight.limit)
+    if flight.reason == "cancelled":
+        return Result.error("the caller gave up, and the call was ended", type="cancelled", metadata={"killed": True})
+    if flight.reason == "lost":
+        text = "the head of the cluster does not answer; the call may have had effects"
+        return Result.error(text, type="unavailable", metadata={"crash": "head lost"})
+    needs = ", ".join(f"{count:g} {name}" for name, count in wanted.items())
+    why = f"every node that offers {needs} is taken" if offered else f"no node of the cluster offers {needs}"
+    text = f"the call waited {flight.wait:.3g} s for a place on the cluster and was not begun: {why}"
+    return Result.error(text, type="unavailable", metadata={"queue_timeout": flight.wait})
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,251 @@
+"""`RayRuntime`: calls as tasks of a Ray cluster."""
+
+from __future__ import annotations
+
+import pickle
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_core import Context, Result
+from tools_runtime._process._wire import decode, encode, inexact, is_exact
+from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
+from tools_runtime._ray._context import pack
+from tools_runtime._ray._outcomes import Loss, of_error, of_stop, read, timed_out
+from tools_runtime._ray._tools import Sent, Tools, Unsendable, dumps
+from tools_runtime._ray._watch import Flight, Watch
+from tools_runtime._ray._worker import Request
+from tools_runtime._runtimes._runtime import Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from concurrent.futures import Future
+
+    from tools_core import Tool, ToolCall
+
+_COROUTINE_GRACE = 0.25  # seconds for a coroutine to end by itself when it is cancelled at its limit
+
+
+class RayRuntime(Runtime):
+    """Makes each call as a task of a Ray cluster, in a worker process that is killed at the limit.
+
+    ```python
+    runtime = RayRuntime(resources={"train": {"num_gpus": 1}, "*": {"num_cpus": 0.5}})
+    Executor(tools, runtime=runtime).execute(calls)
+    ```
+
+    It uses the cluster that this process is connected to, else connects at the first call: to `address`, to
+    `RAY_ADDRESS`, or to a cluster that it starts on this machine, with a token that only this process knows. What it
+    has started ends with `close`. Tools are pickled, so they keep no memory of their calls; arguments and results are
+    JSON. On a cluster whose machines lack a tool's module, `runtime_env` can send it.
+
+    The limit of a call begins when a worker begins it. Until then it waits for `queue_timeout` seconds at most. A task
+    is never asked to stop: at its limit, or when its caller gives up, its worker is killed, so that a tool does not see
+    `context.cancelled`. Where a worker or its machine is lost, a call is made again, up to `retries` times, each with
+    its whole limit, if its tool is `read_only` or `idempotent`; any other is never made twice.
+
+    Args:
+        address: Of a running cluster, as `ray.init` takes it.
+        max_concurrency: How many calls may be on their way at once; None leaves that to Ray.
+        resources: What calls of a tool need, by the tool's name, with "*" for the rest: `num_cpus` (by default 1),
+            `num_gpus`, `memory` (bytes) and `resources`.
+        runtime_env: Of Ray, for the workers of these calls.
+        retries: How often a call that does no harm twice is made again when its worker is lost.
+        queue_timeout: Seconds that a call may wait for a place on the cluster; `unavailable` after that.
+
+    Raises: ImportError without Ray.
+    """
+
+    name = "ray"
+    limits = "kept"
+    runs_in_loop = True
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        max_concurrency: int | None = None,
+        resources: Mapping[str, Mapping[str, Any]] | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
+        retries: int = 2,
+        queue_timeout: float = 60.0,
+    ) -> None:
+        require_ray()
+        if max_concurrency is not None and max_concurrency < 1:
+            raise ValueError(f"max_concurrency is 1 or more, or None for no limit; got {max_concurrency}")
+        if retries < 0:
+            raise ValueError(f"retries is 0 or more, got {retries}")
+        if not 0 < queue_timeout < 1e9:
+            raise ValueError(f"queue_timeout is in seconds and above 0, got {queue_timeout!r}")
+        self.max_concurrency = max_concurrency
+        self.retries = retries
+        self.queue_timeout = queue_timeout
+        self._cluster = Cluster(address)
+        self._tools = Tools(resources or {}, runtime_env)
+        self._watch = Watch()
+
+    def run_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
+        from tools_core.threads import run_coroutine  # brings asyncio
+
+        result: Result = run_coroutine(self.arun_tool(tool, call, context))
+        return result
+
+    async def arun_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
+        inner = (context or Context()).for_call(tool.timeout, call.id)
+        limit = inner.remaining
+        if limit == 0:
+            return Result.error("the time limit had passed before the call could begin", type="timeout_error")
+        body = _body(call.given)
+        if isinstance(body, Result):
+            return body
+        try:
+            ray, sent = await self._ready(tool)
+        except Unsendable as error:
+            return Result.error(str(error), type="unavailable", exception=error.__cause__)
+        except Exception as error:  # noqa: BLE001  (whatever Ray raises when it cannot connect)
+            return Result.error(f"no Ray cluster: {type(error).__name__}: {error}", type="unavailable", exception=error)
+        made = _Call(tool, sent, inner, limit, body, not isinstance(call.given, str))
+        attempts = 1
+        while True:
+            outcome = await self._attempt(ray, made)
+            if isinstance(outcome, Loss) and attempts <= self.retries and not inner.cancelled and _is_safe(tool, call):
+                attempts += 1
+                continue
+            result = outcome.result if isinstance(outcome, Loss) else outcome
+            return result if attempts == 1 else result.with_metadata({"attempts": attempts})
+
+    def close(self) -> None:
+        """End the calls on their way, and the cluster if it was started here; the runtime can be used again after."""
+        self._watch.stop_all()
+        self._tools.clear()
+        self._cluster.close()
+
+    async def _ready(self, tool: Tool) -> tuple[Any, Sent]:
+        """Ray, connected, and the tool as it has it."""
+        import sys  # see Cluster.connect
+
+        ray = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            self._tools.clear()
+            ray = await _elsewhere(self._cluster.connect)
+        return ray, self._tools.get(tool, ray)
+
+    async def _attempt(self, ray: Any, made: _Call) -> Result | Loss:
+        import asyncio  # loaded already: somebody awaits us
+
+        from tools_runtime._ray._answers import answers_of  # brings asyncio
+
+        grace = _COROUTINE_GRACE if made.tool.is_async else 0.0
+        flight = Flight(self._watch.key(), made.context, made.limit, grace, self.queue_timeout)
+        request = pickle.dumps(tuple(made.request(flight, ray)))
+        flight.loop = asyncio.get_running_loop()
+        is_heard = made.tool.takes_context and made.context.on_progress is not None
+        try:
+            if is_heard:
+                flight.ref = made.sent.streaming.remote(request)
+                answer: Any = flight.loop.create_task(_stream(flight))
+            else:
+                flight.ref = made.sent.plain.remote(request)
+                answer = answers_of(flight.loop).of(flight.ref)
+        except Exception as error:  # noqa: BLE001  (Ray refuses the task)
+            return of_error(error)
+        flight.answer = answer
+        self._watch.add(flight, ray.cancel)
+        try:
+            await asyncio.wait({answer})
+        except BaseException:  # the caller is cancelled
+            ray.cancel(flight.ref, force=True)
+            answer.cancel()
+            raise
+        finally:
+            self._watch.remove(flight)
+        if not answer.cancelled() and answer.exception() is None:
+            return read(answer.result())
+        return await self._failed(ray, made, flight, None if answer.cancelled() else answer.exception())
+
+    async def _failed(self, ray: Any, made: _Call, flight: Flight, error: BaseException | None) -> Result | Loss:
+        """What became of a task that did not answer."""
+        now = monotonic()
+        if flight.reason is None and error is not None:
+            outcome = of_error(error)
+            limit = flight.limit
+            if isinstance(outcome, Loss) and limit is not None and now - flight.sent >= limit:
+                if flight.begun is None:
+                    await _elsewhere(lambda: self._watch.find(flight))
+                if now - (flight.sent if flight.begun is None else flight.begun) >= limit:
+                    outcome = timed_out(limit)  # the worker's own timer ended it
+            self._watch.forget(flight)
+            return outcome
+        if flight.reason == "lost":
+            return of_stop(flight, {}, offered=True)
+        self._watch.forget(flight)
+        offered = flight.reason != "queue" or await _elsewhere(lambda: is_offered(ray, made.sent.wanted))
+        return of_stop(flight, made.sent.wanted, offered)
+
+
+class _Call(NamedTuple):
+    """What is the same for all attempts."""
+
+    tool: Tool
+    sent: Sent
+    context: Context
+    limit: float | None
+    body: bytes
+    is_object: bool
+
+    def request(self, flight: Flight, ray: Any) -> Request:
+        at_once = self.limit is None or self.limit >= flight.wait
+        known = pack(self.context, lambda value: dumps(value, ray)) if self.tool.takes_context else None
+        return Request(self.body, self.is_object, self.limit, flight.key, time(), at_once, self.context.call_id, known)
+
+
+async def _stream(flight: Flight) -> bytes:
+    """The result; progress is reported on the way."""
+    data = b""
+    async for ref in flight.ref:
+        data = await ref
+        if flight.begun is None:
+            flight.begun = monotonic()
+        elif data.startswith(b"["):
+            for done, total, message in decode(data):
+                if _is_number(done) and (total is None or _is_number(total)):
+                    flight.context.progress(done, total, str(message))
+    return data
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _body(given: Mapping[str, Any] | str | None) -> bytes | Result:
+    """The arguments for the wire; a Result where they cannot go there."""
+    if isinstance(given, str):
+        return given.encode("utf-8", "surrogatepass")
+    if given is None:
+        return b"{}"
+    arguments = dict(given)
+    try:
+        if is_exact(arguments):
+            return encode(arguments)
+        text = f"only JSON can go to the cluster, and {inexact(arguments, '')}"
+    except RecursionError:
+        text = "the arguments are nested too deeply; send a flatter object"
+    return Result.error(text, type="validation_error")
+
+
+def _is_safe(tool: Tool, call: ToolCall) -> bool:
+    """Whether it does no harm to make a call again that may have had its effects."""
+    try:
+        hints = tool.annotations_for(call.arguments)
+    except Exception:  # noqa: BLE001  (a tool's own code)
+        return False
+    return bool(hints.get("read_only") or hints.get("idempotent"))
+
+
+async def _elsewhere(function: Callable[[], Any]) -> Any:
+    """Run what blocks in a thread."""
+    import asyncio  # loaded already: somebody awaits us
+
+    from tools_core.threads import in_thread, unwrap  # only for what blocks
+
+    future: Future[Any] = in_thread(function)
+    return unwrap(await asyncio.wrap_future(future))

@@ -1,0 +1,103 @@
+"""The tools as Ray gets them: pickled once, each as a function of its own that Ray sends to a worker once."""
+
+from __future__ import annotations
+
+import io
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_core import Tool, tool
+from tools_runtime._ray import _worker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OPTIONS = (
+    "name", "description", "read_only", "destructive", "idempotent", "open_world", "timeout", "requires_approval",
+    "strict", "tags",
+)  # fmt: skip
+_MOST = 1_000  # tools that are remembered
+
+
+class Sent(NamedTuple):
+    """A tool on the cluster."""
+
+    tool: Tool  # kept, so that its id is nobody else's
+    plain: Any
+    streaming: Any
+    wanted: dict[str, float]  # by the names that nodes offer resources under
+
+
+class Unsendable(Exception):
+    """A tool cannot go to another process; the message says why and what would help."""
+
+
+class Tools:
+    """Those that were sent."""
+
+    def __init__(self, resources: Mapping[str, Mapping[str, Any]], runtime_env: Mapping[str, Any] | None) -> None:
+        known = {"num_cpus", "num_gpus", "memory", "resources"}
+        for name, options in resources.items():
+            if not options.keys() <= known:
+                raise ValueError(f"resources of {name!r} are {', '.join(sorted(known))}; got {', '.join(options)}")
+        self._resources = resources
+        self._runtime_env = runtime_env
+        self._known: dict[int, Sent] = {}
+        self._lock = threading.Lock()
+
+    def get(self, tool: Tool, ray: Any) -> Sent:
+        """The tool as remote functions; raises Unsendable."""
+        known = self._known.get(id(tool))
+        if known is not None and known.tool is tool:
+            return known
+        with self._lock:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            made = self._known[id(tool)] = self._made(tool, ray)
+        return made
+
+    def clear(self) -> None:
+        """Forget them: the next cluster is another one."""
+        self._known.clear()
+
+    def _made(self, tool: Tool, ray: Any) -> Sent:
+        try:
+            pickled = dumps(tool, ray)
+        except Exception as error:
+            raise Unsendable(
+                f"the tool {tool.name!r} cannot be sent to the cluster ({type(error).__name__}: {error}); "
+                "keep what cannot be pickled out of its attributes"
+            ) from error
+        asked = {"num_cpus": 1, **self._resources.get(tool.name, self._resources.get("*", {}))}
+        options = {**asked, "max_retries": 0, "name": tool.name}
+        if self._runtime_env is not None:
+            options["runtime_env"] = dict(self._runtime_env)
+        names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+        wanted = {names[key]: value for key, value in asked.items() if key in names and value}
+        return Sent(
+            tool,
+            ray.remote(**options)(_worker.plain(pickled)),
+            ray.remote(num_returns="streaming", **options)(_worker.streaming(pickled)),
+            {**wanted, **asked.get("resources", {})},
+        )
+
+
+def dumps(value: Any, ray: Any) -> bytes:
+    """Pickle by value what the program itself defines, which workers cannot import; a tool of a function too."""
+
+    class Pickler(ray.cloudpickle.CloudPickler):  # type: ignore[misc,name-defined]
+        def reducer_override(self, made: Any) -> Any:
+            if isinstance(made, Tool) and made.__module__ == "__main__" and hasattr(made, "__wrapped__"):
+                options = {name: value for name, value in vars(made).items() if name in _OPTIONS}
+                return tool_of, (made.__wrapped__, options)
+            return super().reducer_override(made)
+
+    file = io.BytesIO()
+    Pickler(file).dump(value)
+    return file.getvalue()
+
+
+def tool_of(function: Any, options: dict[str, Any]) -> Tool:
+    """A tool that was made of a function, made of it once more."""
+    made: Tool = tool(function, **options)
+    return made

@@ -1,0 +1,157 @@
+"""What runs in a Ray worker: a call comes as one pickled tuple, and its result goes back as JSON."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from contextlib import nullcontext
+from queue import Empty, SimpleQueue
+from time import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_core import Context, Result, Tool
+from tools_runtime._process._errors import describe
+from tools_runtime._process._wire import decode, encode, is_exact
+from tools_runtime._ray._announce import Announcer
+from tools_runtime._ray._context import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+_AT_ONCE = 1_000  # reports of progress that go in one item
+
+_tools: dict[bytes, Tool | Exception] = {}
+_announcer: Announcer | None = None
+_loading = threading.Lock()
+
+
+class Request(NamedTuple):
+    """One call; `arguments` are JSON of an object where `is_object`, else the text that a model sent."""
+
+    arguments: bytes
+    is_object: bool
+    limit: float | None
+    key: bytes
+    sent: float  # by the clock of the driver's machine
+    at_once: bool  # whether to tell at once that the call has begun
+    call_id: str | None
+    context: dict[str, Any] | None  # None for a tool that takes no Context
+
+
+def plain(pickled: bytes) -> Callable[[bytes], bytes]:
+    """The function that Ray runs for a tool: Ray sends it to a worker once, and the tool with it."""
+
+    def call(request: bytes) -> bytes:
+        return serve(pickled, request)
+
+    return call
+
+
+def streaming(pickled: bytes) -> Callable[[bytes], Iterator[bytes]]:
+    """The same for calls whose progress somebody wants to hear."""
+
+    def call(request: bytes) -> Iterator[bytes]:
+        yield from serve_stream(pickled, request)
+
+    return call
+
+
+def serve(pickled: bytes, packed: bytes) -> bytes:
+    """Make a call; returns its result."""
+    global _announcer  # noqa: PLW0603  (one for the process)
+    request = Request(*pickle.loads(packed))  # noqa: S301  (the driver's own)
+    if _announcer is None:
+        _announcer = Announcer()
+    waited = max(0.0, time() - request.sent)
+    return _make(pickled, request, None, _announcer.call(request.key, waited, request.limit, request.at_once))
+
+
+def serve_stream(pickled: bytes, packed: bytes) -> Iterator[bytes]:
+    """Make a call: gives an empty item when it begins, then its progress, and in the end its result."""
+    request = Request(*pickle.loads(packed))  # noqa: S301  (as above)
+    yield b""
+    items: SimpleQueue[list[Any] | bytes] = SimpleQueue()
+
+    def run() -> None:
+        items.put(_make(pickled, request, lambda *report: items.put(list(report)), nullcontext()))
+
+    threading.Thread(target=run, name="tools-runtime call", daemon=True).start()
+    while True:
+        reports, end = _next(items)
+        if reports:
+            yield encode(reports if is_exact(reports) else Result.ok(reports).to_dict()["output"])
+        if end is not None:
+            yield end
+            return
+
+
+def _next(items: SimpleQueue[list[Any] | bytes]) -> tuple[list[Any], bytes | None]:
+    """The reports that are there, at least one, and the result if it is."""
+    reports: list[Any] = []
+    item = items.get()
+    while isinstance(item, list):
+        reports.append(item)
+        if len(reports) >= _AT_ONCE:
+            return reports, None
+        try:
+            item = items.get_nowait()
+        except Empty:
+            return reports, None
+    return reports, item
+
+
+def _make(pickled: bytes, request: Request, report: Any, around: AbstractContextManager[None]) -> bytes:
+    tool = _load(pickled)
+    if isinstance(tool, Exception):
+        text = f"a worker of the cluster cannot load the tool: {type(tool).__name__}: {tool}"
+        return _written(
+            Result.error(f"{text}; install it there, or send it by runtime_env", type="unavailable", exception=tool)
+        )
+    try:
+        with around:
+            result = _result(tool, request, report)
+    except BaseException as error:  # noqa: BLE001  (what ends the process inline: Ray would pickle it)
+        text = f"the tool ended its process ({type(error).__name__}: {error}); the call may have had effects"
+        result = Result.error(text, metadata={"crash": type(error).__name__}, exception=error)
+    return _written(result)
+
+
+def _result(tool: Tool, request: Request, report: Any) -> Result:
+    arguments = decode(request.arguments) if request.is_object else request.arguments.decode("utf-8", "surrogatepass")
+    known = request.context
+    if known is None and not tool.is_async and tool.timeout is None:
+        return tool.call(arguments)
+    # A coroutine ends cleanly at its limit; of anything else the driver watches it.
+    context = Context(timeout=request.limit, call_id=request.call_id, enforced=tool.is_async)
+    if known is not None:
+        context = Context(
+            workspace=known["workspace"],
+            state=State(known["items"], known["refused"]),
+            timeout=request.limit,
+            call_id=known["call_id"],
+            on_progress=report,
+            enforced=tool.is_async,
+        )
+    return tool.call(arguments, context=context)
+
+
+def _load(pickled: bytes) -> Tool | Exception:
+    known = _tools.get(pickled)
+    if known is None:
+        with _loading:
+            try:
+                known = pickle.loads(pickled)  # noqa: S301  (the driver's own)
+                if not isinstance(known, Tool):
+                    raise TypeError(f"what came is a {type(known).__name__}, not a tool")  # noqa: TRY301
+            except Exception as error:  # noqa: BLE001  (anybody's module)
+                known = error
+        _tools[pickled] = known
+    return known
+
+
+def _written(result: Result) -> bytes:
+    told = result.to_dict()
+    if result.exception is not None:
+        told["exception"] = describe(result.exception)
+    return encode(told)
