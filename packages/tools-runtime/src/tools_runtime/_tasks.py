@@ -135,7 +135,10 @@ class Tasks:
             job.context.cancel()
             task.cancel()
         for task in self._tasks.values():
-            task.add_done_callback(_look_at)
+            if task.done():
+                _look_at(task)
+            else:
+                task.add_done_callback(_look_at)
         if unfinished:
             await asyncio.wait(unfinished.values(), timeout=max(job.runtime.grace for job in unfinished))
 
