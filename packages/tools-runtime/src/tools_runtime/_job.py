@@ -11,6 +11,7 @@ from tools_core import Halt, Result, Tool, ToolCall
 from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
 from tools_runtime._event import Event
+from tools_runtime._limit import shown
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ class Attempt:
     def timed_out(self, *, abandoned: bool) -> Result:
         """The result of a call that did not end within its limit."""
         end = "; it may still be running and have effects" if abandoned else " and was cancelled"
-        known = {"timeout": round(self.limit, 3)}
+        limit = shown(self.limit)
+        known = {"timeout": limit}
         return Result.error(
-            f"did not end within its limit of {round(self.limit + 0.0005, 2) or self.limit:.3g} s{end}",
+            f"did not end within its limit of {limit:.3g} s{end}",
             type="timeout_error",
             metadata={**known, "abandoned": True} if abandoned else known,
         )

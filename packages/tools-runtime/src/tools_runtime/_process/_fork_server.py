@@ -6,6 +6,7 @@ One thread, no tool. On its socket come requests of five bytes: what to do, and 
 from __future__ import annotations
 
 import gc
+import io
 import json
 import os
 import select
@@ -16,7 +17,6 @@ from contextlib import suppress
 from importlib import import_module
 from struct import Struct
 from time import monotonic
-from typing import Any
 
 from tools_runtime._process._descendants import children, end_orphans
 from tools_runtime._process._system import adopt_orphans
@@ -44,7 +44,7 @@ def main() -> None:
     os.close(null)
     os.dup2(2, 1)  # nothing that tools print can be taken for anything else
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True, errors="backslashreplace")
     settings = json.loads(_read(control, SIZE.unpack(_read(control, SIZE.size))[0]))
     sys.argv[:] = settings["argv"]
@@ -199,15 +199,3 @@ class _ForkServer:
                 os.write(asked, STATUS_CODE.pack(os.waitstatus_to_exitcode(status)))
             os.close(asked)
         return True
-
-
-def hello(worker: socket.socket) -> None:
-    """Tell the host who this is: a process number, and where possible what tells its end."""
-    said: Any = REQUEST.pack(b"h", os.getpid())
-    try:
-        end = os.pidfd_open(os.getpid())
-    except (AttributeError, OSError):
-        worker.sendall(said)
-        return
-    socket.send_fds(worker, [said], [end])
-    os.close(end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
+from tools_runtime._limit import shown
 from tools_runtime._process._errors import rebuild
 from tools_runtime._process._system import name_of
 from tools_runtime._process._wire import OUTPUT, decode
@@ -26,9 +27,9 @@ def result_of(reply: Reply, limit: float | None) -> Result | None:
         return None
     if reply.reason == "timeout" and limit is not None and result.error_type != "timeout_error":
         return Result.error(
-            f"did not end within its limit of {limit:.3g} s, only when it was told to stop",
+            f"did not end within its limit of {shown(limit):.3g} s, only when it was told to stop",
             type="timeout_error",
-            metadata={"timeout": round(limit, 3), "killed": False},
+            metadata={"timeout": shown(limit), "killed": False},
         )
     return result
 
@@ -39,10 +40,9 @@ def _result(told: dict[str, object]) -> Result:
     texts = (result.error_message, result.error_type)
     if not all(text is None if result.is_ok else isinstance(text, str) for text in texts):
         raise ValueError("an error has a message and a type, a success neither")
-    if error is None:
+    if error is None or result.is_ok:
         return result
-    message, kind = result.error_message, result.error_type
-    assert message is not None and kind is not None  # noqa: PT018  (said above)
+    message, kind = str(result.error_message), str(result.error_type)
     return Result.error(message, type=kind, metadata=result.metadata, exception=rebuild(error))
 
 
@@ -55,9 +55,9 @@ def stopped(reason: str, limit: float | None) -> Result:
             metadata={"killed": True},
         )
     return Result.error(
-        f"did not end within its limit of {limit:.3g} s and was killed",
+        f"did not end within its limit of {shown(limit):.3g} s and was killed",
         type="timeout_error",
-        metadata={"timeout": round(limit, 3), "killed": True},
+        metadata={"timeout": shown(limit), "killed": True},
     )
 
 

@@ -7,7 +7,7 @@ import socket
 import threading
 import weakref
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools_core import Result
 from tools_runtime._process._context import pack
@@ -37,9 +37,9 @@ class ProcessRuntime(Runtime):
     Whatever a tool does, computing in C, crashing, exhausting memory, its call has a result by its limit, and no other
     call is harmed. Arguments and results pass as JSON. The tool is pickled, once: it is defined at the top of a module,
     and what is changed in it later does not reach the workers. Of a context's `state` each item is pickled that can be.
-    A limit begins when the call gets a worker. Nothing is ever called twice: a call whose worker ended before it answered
-    is an `execution_error` with `metadata["crash"]`, the name of the signal or `exit N`; what the tool raised is told
-    by a `RemoteError`, as `result.exception` or its cause.
+    A limit begins when the call gets a worker. Nothing is ever called twice: a call whose worker ended before it
+    answered is an `execution_error` with `metadata["crash"]`, the name of the signal or `exit N`. What the tool raised
+    is told by a `RemoteError`, as `result.exception` or its cause.
 
     Args:
         max_concurrency: How many workers there may be; by default one for each processor, and at least 2.
@@ -59,7 +59,7 @@ class ProcessRuntime(Runtime):
     name = "process"
     limits = "kept"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (independent options, by keyword)
         self,
         max_concurrency: int | None = None,
         *,
@@ -74,14 +74,18 @@ class ProcessRuntime(Runtime):
     ) -> None:
         if not hasattr(os, "fork") or not hasattr(socket, "AF_UNIX"):
             raise OSError("ProcessRuntime needs a system that can fork; use ThreadRuntime on this one")
-        if max_concurrency is None:
-            max_concurrency = max(2, getattr(os, "process_cpu_count", os.cpu_count)() or 0)
-        positive = {"max_concurrency": max_concurrency, "memory": memory, "cpu": cpu, "max_calls": max_calls}
+        most: int = max_concurrency or max(2, getattr(os, "process_cpu_count", os.cpu_count)() or 0)
+        positive: dict[str, float | None] = {
+            "max_concurrency": max_concurrency,
+            "memory": memory,
+            "cpu": cpu,
+            "max_calls": max_calls,
+        }
         positive |= {"max_rss": max_rss, "idle": idle, "max_result_bytes": max_result_bytes}
         for option, value in positive.items():
             if value is not None and not value > 0:
                 raise ValueError(f"{option} must be above 0, got {value!r}")
-        self.max_concurrency: int = max_concurrency
+        self.max_concurrency = self._most = most
         self._max_calls = max_calls
         self._cpu = cpu
         self._longest = max_result_bytes
@@ -96,19 +100,10 @@ class ProcessRuntime(Runtime):
 
     def run_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
         """Call a tool in a worker."""
-        given = call.given
-        try:
-            if isinstance(given, str):
-                kind, body = TEXT, given.encode("utf-8", "surrogatepass")
-            elif given is None:
-                kind, body = TEXT, b""
-            else:
-                arguments = given if type(given) is dict else dict(given)
-                if not is_exact(arguments):
-                    return _unfit(inexact(arguments, ""))
-                kind, body = OBJECT, encode(arguments)
-        except RecursionError:
-            return _unfit("they are nested too deeply")
+        written = _written(call.given)
+        if isinstance(written, Result):
+            return written
+        kind, body = written
         limit = tool.timeout
         if context is not None:
             if context.cancelled:
@@ -156,7 +151,7 @@ class ProcessRuntime(Runtime):
                 reply = Exchange(worker, number, context, deadline, self._longest, sent.can_stop).make(frame)
             except Refused:
                 pool.drop(worker)
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001  (`_failed` raises again what is no outcome)
                 return self._failed(pool, worker, error, limit)
             else:
                 return self._answered(pool, worker, reply, limit)
@@ -199,7 +194,7 @@ class ProcessRuntime(Runtime):
                         'put what it does under `if __name__ == "__main__":`'
                     )
                 settings = {**self._settings, "main": find_main(), "argv": _argv()}
-                pool = self._pool = Pool(self.max_concurrency, settings, self._environment)
+                pool = self._pool = Pool(self._most, settings, self._environment)
                 weakref.finalize(self, pool.close)
             return self._pool
 
@@ -220,6 +215,19 @@ class ProcessRuntime(Runtime):
     def _forget(self) -> None:
         self._lock = threading.Lock()
         self._pool = None
+
+
+def _written(given: Mapping[str, object] | str | None) -> tuple[int, bytes] | Result:
+    """The arguments for a worker, or why it cannot have them."""
+    if given is None:
+        return TEXT, b""
+    if isinstance(given, str):
+        return TEXT, given.encode("utf-8", "surrogatepass")
+    arguments = given if type(given) is dict else dict(given)
+    try:
+        return (OBJECT, encode(arguments)) if is_exact(arguments) else _unfit(inexact(arguments, ""))
+    except RecursionError:
+        return _unfit("they are nested too deeply")
 
 
 def _unfit(problem: str) -> Result:

@@ -8,18 +8,18 @@ import sys
 import threading
 from contextlib import suppress
 from struct import pack
-from typing import Any
+from typing import Any, NoReturn
 
 from tools_core import Result, Tool
 from tools_runtime._process import _limits
 from tools_runtime._process._context import WorkerContext
 from tools_runtime._process._errors import describe
-from tools_runtime._process._fork_server import hello
 from tools_runtime._process._main_module import Loader
-from tools_runtime._process._system import adopt_orphans
+from tools_runtime._process._system import adopt_orphans, end_of
 from tools_runtime._process._wire import (
     CALL_KINDS,
     CHUNK,
+    HELLO,
     LOAD,
     OBJECT,
     OUTPUT,
@@ -46,10 +46,20 @@ def serve(connection: socket.socket, settings: dict[str, Any]) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, pack("ll", int(idle), int(idle % 1 * 1e6)))
     worker = _Worker(connection, settings)
     try:
-        hello(connection)
+        _greet(connection)
         worker.run()
     except OSError:  # the host is gone, or a tool has closed the socket
         os._exit(_LOST)
+
+
+def _greet(host: socket.socket) -> None:
+    said: Any = HELLO.pack(os.getpid())
+    end = end_of(os.getpid())
+    if end is None:
+        host.sendall(said)
+        return
+    socket.send_fds(host, [said], [end])
+    os.close(end)
 
 
 class _Worker:
@@ -114,8 +124,8 @@ class _Worker:
             result = self._result(kind, tool, body, packed, remaining)
         except SystemExit as error:
             self._end(error.code)
-        except BaseException:  # noqa: BLE001  (what ends the process inline ends it here)
-            sys.excepthook(*sys.exc_info())
+        except BaseException as error:  # noqa: BLE001  (what ends the process inline ends it here)
+            sys.excepthook(type(error), error, error.__traceback__)
             self._end(1)
         if os.getpid() != self._pid:  # the tool forked, and this is the child that came back
             self._end(0)
@@ -176,7 +186,7 @@ class _Worker:
                 with suppress(OSError):  # the answer will fail as well
                     self._connection.sendall(REPLY.pack(PROGRESS, False, self._number, len(told)) + told)
 
-    def _end(self, code: object) -> None:
+    def _end(self, code: object) -> NoReturn:
         with suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()

@@ -6,6 +6,7 @@ import json
 from struct import Struct
 from typing import Any
 
+HELLO = Struct("<I")  # a worker's process number, the first that it says; with what tells its end, where there is that
 # To a worker: kind, number of the call, bytes of arguments, bytes of context, number of the tool, seconds left or -1.
 REQUEST = Struct("<BQQIId")
 TEXT, OBJECT, LOAD, CANCEL = 1, 2, 3, 4

@@ -11,9 +11,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_runtime._process._descendants import end_tree
-from tools_runtime._process._fork_server import REQUEST
 from tools_runtime._process._system import is_readable
 from tools_runtime._process._template import Lost, Unavailable
+from tools_runtime._process._wire import HELLO
 
 if TYPE_CHECKING:
     from tools_runtime._process._template import Template
@@ -53,12 +53,12 @@ class Worker:
             self.template.wake()
             if self.template.is_lost or monotonic() > until:
                 raise Lost
-        said, descriptors, _, _ = socket.recv_fds(self.connection, REQUEST.size, 1)
-        if len(said) < REQUEST.size:
+        said, descriptors, _, _ = socket.recv_fds(self.connection, HELLO.size, 1)
+        if len(said) < HELLO.size:
             if self.template.is_lost:
                 raise Lost
             raise Unavailable("no worker process can be started; there may be too many processes, or too little memory")
-        self.pid = REQUEST.unpack(said)[1]
+        (self.pid,) = HELLO.unpack(said)
         self.poll.register(self.connection, select.POLLIN)
         self.poll.register(self.control, 0)  # which tells when the other end is gone
         if descriptors:

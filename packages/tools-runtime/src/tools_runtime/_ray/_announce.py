@@ -1,6 +1,6 @@
 """How a worker tells that a call has begun: Ray itself tells its driver only when a task has ended.
 
-Calls that end soon tell nothing, which would cost them a third of their time: a thread tells of those that take longer.
+Calls that end soon tell nothing, which would cost each a request to the head: a thread tells of those that take longer.
 One that holds the interpreter lock from its beginning to its limit so is never told of: a timer of the kernel ends it.
 """
 
@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 LATE = 1.0  # seconds: who has waited so long for a place tells at once that the wait is over
 _PATIENCE = 5.0  # the longest that a call may run untold
@@ -33,7 +33,7 @@ class Announcer:
         threading.Thread(target=self._watch, name="tools-runtime announcer", daemon=True).start()
 
     @contextmanager
-    def call(self, key: bytes, waited: float, limit: float | None, at_once: bool) -> Iterator[None]:
+    def call(self, key: bytes, waited: float, limit: float | None, at_once: bool) -> Generator[None]:
         """Tell of the call that runs inside of this, once it has run for a while or where it was late to begin."""
         key += b"%.3f" % waited
         with self._lock:
@@ -76,7 +76,7 @@ def _forget(key: bytes) -> None:
 
 
 @contextmanager
-def _alarm(limit: float | None) -> Iterator[None]:
+def _alarm(limit: float | None) -> Generator[None]:
     """Let the kernel end this process a moment after the limit, whatever the tool is at."""
     if limit is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref as weak
+from weakref import WeakKeyDictionary
+from weakref import ref as weak
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -20,7 +21,7 @@ class Answers:
         self._is_woken = False
 
     def of(self, ref: Any) -> asyncio.Future[Any]:
-        """A future of this loop for an object of Ray; half the time of `await ref`."""
+        """A future of this loop for an object of Ray."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         ref.future().add_done_callback(lambda done: self._put(answer, done))
         return answer

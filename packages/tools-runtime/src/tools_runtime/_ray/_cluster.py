@@ -6,9 +6,14 @@ import os
 import secrets
 import sys
 import threading
+from concurrent.futures import Future
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _lock = threading.Lock()
 
@@ -25,25 +30,43 @@ class Cluster:
     def __init__(self, address: str | None) -> None:
         self._address = address
         self._is_ours = False
+        self._ended = threading.Event()
 
     def connect(self) -> Any:
         """The module `ray`, connected."""
-        ray = sys.modules.get("ray")
-        if ray is not None and ray.is_initialized():
-            return ray
+        known: Any = sys.modules.get("ray")
+        if known is not None and known.is_initialized():
+            return known
         with _lock:
             address = self._address or os.environ.get("RAY_ADDRESS") or "local"
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             if address == "local":
                 _authenticate()
-            import ray  # type: ignore[import-not-found,import-untyped,unused-ignore]  # 0.5 s and 70 MB
+            ray: Any = import_module("ray")  # 0.5 s and 70 MB
 
             if not ray.is_initialized():
                 # The rest is the user's to decide, by a ray.init of his own before the first call.
                 more = {"include_dashboard": False} if address == "local" else {}
-                ray.init(address, log_to_driver=False, configure_logging=False, **more)
-                self._is_ours = True
+                self._init(lambda: ray.init(address, log_to_driver=False, configure_logging=False, **more))
         return ray
+
+    def _init(self, init: Callable[[], object]) -> None:
+        """Start Ray in a thread that stays: what it starts is ended by the kernel with the thread that started it."""
+        done: Future[None] = Future()
+        ended = self._ended = threading.Event()
+
+        def run() -> None:
+            try:
+                init()
+            except BaseException as error:  # noqa: BLE001  (raised where somebody waits)
+                done.set_exception(error)
+                return
+            done.set_result(None)
+            ended.wait()
+
+        threading.Thread(target=run, name="tools-runtime ray cluster", daemon=True).start()
+        done.result()
+        self._is_ours = True
 
     def close(self) -> None:
         """Disconnect, and end the cluster, where this one connected and started it."""
@@ -51,6 +74,7 @@ class Cluster:
             if self._is_ours:
                 self._is_ours = False
                 sys.modules["ray"].shutdown()
+                self._ended.set()
 
 
 def _authenticate() -> None:

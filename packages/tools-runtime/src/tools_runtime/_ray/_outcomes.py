@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Result
+from tools_runtime._limit import shown
 from tools_runtime._process._errors import rebuild
 from tools_runtime._process._wire import decode
 
@@ -49,9 +50,9 @@ def read(data: Any) -> Result:
 def timed_out(limit: float) -> Result:
     """The limit passed, and the worker was ended."""
     return Result.error(
-        f"did not end within its limit of {limit:.3g} s and was ended",
+        f"did not end within its limit of {shown(limit):.3g} s and was ended",
         type="timeout_error",
-        metadata={"timeout": round(limit, 3), "killed": True},
+        metadata={"timeout": shown(limit), "killed": True},
     )
 
 

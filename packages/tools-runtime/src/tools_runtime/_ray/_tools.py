@@ -68,7 +68,7 @@ class Tools:
                 f"the tool {tool.name!r} cannot be sent to the cluster ({type(error).__name__}: {error}); "
                 "keep what cannot be pickled out of its attributes"
             ) from error
-        asked = {"num_cpus": 1, **self._resources.get(tool.name, self._resources.get("*", {}))}
+        asked: dict[str, Any] = {"num_cpus": 1, **self._resources.get(tool.name, self._resources.get("*", {}))}
         options = {**asked, "max_retries": 0, "name": tool.name}
         if self._runtime_env is not None:
             options["runtime_env"] = dict(self._runtime_env)
@@ -85,11 +85,12 @@ class Tools:
 def dumps(value: Any, ray: Any) -> bytes:
     """Pickle by value what the program itself defines, which workers cannot import; a tool of a function too."""
 
-    class Pickler(ray.cloudpickle.CloudPickler):  # type: ignore[misc,name-defined]
+    class Pickler(ray.cloudpickle.CloudPickler):  # type: ignore[misc]
         def reducer_override(self, made: Any) -> Any:
-            if isinstance(made, Tool) and made.__module__ == "__main__" and hasattr(made, "__wrapped__"):
+            function = getattr(made, "__wrapped__", None)
+            if isinstance(made, Tool) and made.__module__ == "__main__" and function is not None:
                 options = {name: value for name, value in vars(made).items() if name in _OPTIONS}
-                return tool_of, (made.__wrapped__, options)
+                return tool_of, (function, options)
             return super().reducer_override(made)
 
     file = io.BytesIO()
