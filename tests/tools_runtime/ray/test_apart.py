@@ -71,7 +71,8 @@ with RayRuntime() as runtime:
     print(Executor([double], runtime=runtime, plugins=False).call(ToolCall("1", "double", {"number": 4})).output)
     import ray
     address = ray.get_runtime_context().gcs_address
-    client = "from ray._raylet import GcsClient as C; C(address=%r).internal_kv_get(b'x', None); print('let in')" % address
+    ask = "C(address=%r).internal_kv_get(b'x', None)" % address
+    client = f"from ray._raylet import GcsClient as C; {ask}; print('let in')"
     stranger = {k: v for k, v in os.environ.items() if not k.startswith("RAY_")}
     alone = {**stranger, "HOME": "/nonexistent"}
     done = subprocess.run([sys.executable, "-c", client], env=alone, capture_output=True, text=True, timeout=90)
