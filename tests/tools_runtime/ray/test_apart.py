@@ -46,9 +46,9 @@ except ImportError as error:
 
 
 OWN = """
-import os, subprocess, sys, time
+import os, subprocess, sys, threading, time
 from pathlib import Path
-from tools_core import ToolCall, tool
+from tools_core import ToolCall, threads, tool
 from tools_runtime import Executor
 from tools_runtime._ray import RayRuntime
 
@@ -67,8 +67,10 @@ def below(pid):
                 pass
     return found
 
+threads._IDLE_SECONDS = 0.2  # the thread in which the first call connects ends soon; what it started goes on
 with RayRuntime() as runtime:
-    print(Executor([double], runtime=runtime, plugins=False).call(ToolCall("1", "double", {"number": 4})).output)
+    executor = Executor([double], runtime=runtime, plugins=False)
+    print(executor.call(ToolCall("1", "double", {"number": 4})).output)
     import ray
     address = ray.get_runtime_context().gcs_address
     ask = "C(address=%r).internal_kv_get(b'x', None)" % address
@@ -77,6 +79,8 @@ with RayRuntime() as runtime:
     alone = {**stranger, "HOME": "/nonexistent"}
     done = subprocess.run([sys.executable, "-c", client], env=alone, capture_output=True, text=True, timeout=90)
     print("let in" in done.stdout, "token" in done.stderr.lower())
+    print({thread.name for thread in threading.enumerate()} & {"tools-core worker"} or "alone")
+    print(executor.call(ToolCall("2", "double", {"number": 5})).output)
     started = below(os.getpid())
 end = time.monotonic() + 20
 def running(pid):
@@ -103,4 +107,4 @@ def test_a_cluster_of_its_own_lets_nobody_in_without_its_token_and_ends_with_it(
         env={**CLEAN, "HOME": str(tmp_path)},
         check=False,
     )
-    assert done.stdout.split("\n")[:4] == ["8", "False True", "True 0", "False"], done.stderr[-3000:]
+    assert done.stdout.split("\n")[:6] == ["8", "False True", "alone", "10", "True 0", "False"], done.stderr[-3000:]

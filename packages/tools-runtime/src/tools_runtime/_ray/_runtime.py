@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_core import Context, Result
 from tools_runtime._process._wire import decode, encode, inexact, is_exact
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
-from tools_runtime._ray._context import pack
 from tools_runtime._ray._outcomes import Loss, of_error, of_stop, read, timed_out
 from tools_runtime._ray._tools import Sent, Tools, Unsendable, dumps
 from tools_runtime._ray._watch import Flight, Watch
 from tools_runtime._ray._worker import Request
 from tools_runtime._runtimes._runtime import Runtime
+from tools_runtime._state import pack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -194,7 +194,7 @@ class _Call(NamedTuple):
 
     def request(self, flight: Flight, ray: Any) -> Request:
         at_once = self.limit is None or self.limit >= flight.wait
-        known = pack(self.context, lambda value: dumps(value, ray)) if self.tool.takes_context else None
+        known = _packed(self.context, ray) if self.tool.takes_context else None
         return Request(self.body, self.is_object, self.limit, flight.key, time(), at_once, self.context.call_id, known)
 
 
@@ -249,3 +249,10 @@ async def _elsewhere(function: Callable[[], Any]) -> Any:
 
     future: Future[Any] = in_thread(function)
     return unwrap(await asyncio.wrap_future(future))
+
+
+def _packed(context: Context, ray: Any) -> dict[str, Any]:
+    """What the caller's context says, for the worker."""
+    items, refused = pack(context.state, lambda value: dumps(value, ray))
+    place = None if context.workspace is None else str(context.workspace.absolute())
+    return {"workspace": place, "call_id": context.call_id, "items": items, "refused": refused}

@@ -13,7 +13,7 @@ from tools_core import Context, Result, Tool
 from tools_runtime._process._errors import describe
 from tools_runtime._process._wire import decode, encode, is_exact
 from tools_runtime._ray._announce import Announcer
-from tools_runtime._ray._context import State
+from tools_runtime._state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -127,7 +127,7 @@ def _result(tool: Tool, request: Request, report: Any) -> Result:
     if known is not None:
         context = Context(
             workspace=known["workspace"],
-            state=State(known["items"], known["refused"]),
+            state=State(known["items"], known["refused"], pickle.loads),
             timeout=request.limit,
             call_id=known["call_id"],
             on_progress=report,
