@@ -102,6 +102,14 @@ def test_a_plugin_that_is_denied_is_not_imported(site, ask_tools, tmp_path):
     assert (tmp_path / "imported").exists()
 
 
+def test_with_a_lock_only_plugins_of_locked_distributions_are_imported(site, ask_tools, tmp_path):
+    locked = ask_tools("lock", "--file", "tools.lock")
+    assert locked.returncode == 0, locked.stderr
+    site("acme-hooks", "guard", f"open({str(tmp_path / 'imported')!r}, 'w')\n{WORKING}")
+    assert ask_tools("hooks", ASK_TOOLS_LOCK="tools.lock").stdout == "no plugin with hooks is installed\n"
+    assert not (tmp_path / "imported").exists()
+
+
 def test_without_plugins_it_says_so(ask_tools):
     ended = ask_tools("doctor", "--hooks")
     assert (ended.returncode, ended.stdout) == (0, "no plugin with hooks is installed\n")
