@@ -118,7 +118,7 @@ class Chain:
                     step = generator.send(None)
                     if step is not None and not isinstance(step, ToolCall):
                         step = yield from self._wait(generator, step)
-                except (StopIteration, _Ended) as end:
+                except _ENDS as end:
                     if end.value is not None:
                         result = self._answer(_AROUND, len(opened), call, end.value, None)
                         break
@@ -153,7 +153,7 @@ class Chain:
                     step = generator.send(result)
                     if step is not None and not isinstance(step, ToolCall):
                         step = yield from self._wait(generator, step)
-                except (StopIteration, _Ended) as end:
+                except _ENDS as end:
                     if end.value is not None and end.value is not result:
                         result = self._answer(_AROUND, len(opened), call, end.value, result)
                 except ACCIDENTS as error:
@@ -248,6 +248,9 @@ class _Ended(Exception):
         self.value = value
 
 
+_ENDS = (StopIteration, _Ended)  # of a generator, and of one that waited
+
+
 def ordered(hook: pluggy.HookCaller) -> Sequence[pluggy.HookImpl]:
     """In the order in which they wrap a call: as they were given; the policy after those, then who wants to be last.
 
@@ -276,10 +279,10 @@ def _given(impl: pluggy.HookImpl, arguments: tuple[str, ...]) -> Callable[..., A
     function, names = impl.function, tuple(impl.argnames)
     if names == arguments:
         return function
-    if names == ("call",):
-        return lambda call, *_: function(call)
-    if names == ("call", "context"):
-        return lambda call, _tool, context, *_: function(call, context)
+    if names == ("call",) and len(arguments) == 3:  # the commonest; to pass on any number of arguments takes longer
+        return lambda call, _tool, _context: function(call)
+    if names == ("call", "context") and len(arguments) == 3:
+        return lambda call, _tool, context: function(call, context)
     places = [arguments.index(name) for name in names]
     return lambda *given: function(*[given[place] for place in places])
 
