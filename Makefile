@@ -10,7 +10,7 @@ PYTHON ?=
 PYTEST_ARGS ?=
 
 # How many tests run beside each other: one for each processor. make test WORKERS= PYTEST_ARGS=--pdb
-WORKERS ?= --numprocesses=auto --dist=loadfile
+WORKERS ?= --numprocesses=auto --dist=loadfile --max-worker-restart=0
 
 BIN := .venv/bin
 SOURCES := tools-core/src scaffold/src tools-shell/src tools-filesystem/src $(wildcard packages/*/src)
