@@ -392,7 +392,7 @@ def test_an_executor_is_used_by_many_threads_at_once(until):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_calls_leave_nothing_behind():
+def test_a_hundred_thousand_calls_leave_nothing_behind(until):
     class Custom(Runtime):
         def dispatch_tool_call(self, call, tools, context):
             return tools[call.name].call(call.given, context)
@@ -410,19 +410,20 @@ def test_a_hundred_thousand_calls_leave_nothing_behind():
             pairs = executor.execute(batch) if number % 3 else asyncio.run(executor.aexecute(batch))
             assert len(pairs) == 250
 
+    threads = threading.active_count()
     work(40)
     tracemalloc.start()
     try:
         work(8)
-        before = tracemalloc.get_traced_memory()[0], threading.active_count(), len(os.listdir("/proc/self/fd"))
+        before = tracemalloc.get_traced_memory()[0], len(os.listdir("/proc/self/fd"))
         tracemalloc.stop()
         work(350)
         tracemalloc.start()
         work(8)
-        after = tracemalloc.get_traced_memory()[0], threading.active_count(), len(os.listdir("/proc/self/fd"))
+        after = tracemalloc.get_traced_memory()[0], len(os.listdir("/proc/self/fd"))
     finally:
         tracemalloc.stop()
     assert after[0] < before[0] + 1_000_000
-    assert after[1] <= before[1] + 70  # idle ones go after ten seconds
-    assert after[2] <= before[2] + 2
+    assert after[1] <= before[1] + 2
     assert all(executor._undelivered == {} for executor in executors)
+    until(lambda: threading.active_count() <= threads + 2)  # idle ones go after ten seconds, the event loop stays
