@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import gc
 import os
 import sys
 import threading
@@ -410,20 +411,24 @@ def test_a_hundred_thousand_calls_leave_nothing_behind(until):
             pairs = executor.execute(batch) if number % 3 else asyncio.run(executor.aexecute(batch))
             assert len(pairs) == 250
 
-    threads = threading.active_count()
+    before_any = threading.active_count()
     work(40)
-    tracemalloc.start()
-    try:
-        work(8)
-        before = tracemalloc.get_traced_memory()[0], len(os.listdir("/proc/self/fd"))
-        tracemalloc.stop()
-        work(350)
+    idle = before_any + 2  # the event loop stays
+
+    def measured():
+        """What eight batches leave behind, once their idle threads have ended."""
         tracemalloc.start()
-        work(8)
-        after = tracemalloc.get_traced_memory()[0], len(os.listdir("/proc/self/fd"))
-    finally:
-        tracemalloc.stop()
+        try:
+            work(8)
+            until(lambda: threading.active_count() <= idle)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0], len(os.listdir("/proc/self/fd"))
+        finally:
+            tracemalloc.stop()
+
+    before = measured()
+    work(350)
+    after = measured()
     assert after[0] < before[0] + 1_000_000
     assert after[1] <= before[1] + 2
     assert all(executor._undelivered == {} for executor in executors)
-    until(lambda: threading.active_count() <= threads + 2)  # idle ones go after ten seconds, the event loop stays
