@@ -10,18 +10,18 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_shell._facts import circumstances, conclude, ending, stopped, streams_of
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
-from tools_shell._shell._hints import hints_of, resources_of
+from tools_shell._shell._hints import JudgedByParts
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell._session import ShellSession
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from tools_shell._shell._bash_session import BashSession
 
 
-class Bash(SessionTool[ShellSession]):
+class Bash(JudgedByParts, SessionTool[ShellSession]):
     """Run a bash script in the workspace and wait for its end.
 
     Use it for programs, builds, tests, version control and pipelines. Returns stdout, stderr and exit_code or signal;
@@ -40,18 +40,6 @@ class Bash(SessionTool[ShellSession]):
         """`shell` is a program that takes `-c -- script`; for sessions it must be a bash."""
         super().__init__(*args, **settings)
         self._shell = shell
-
-    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
-        """See Tool; what the parts of the script prove."""
-        return hints_of(self._shell, arguments, self.annotations)
-
-    def resources_for(
-        self,
-        arguments: Mapping[str, Any],
-        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
-    ) -> Mapping[str, Sequence[Any]] | None:
-        """See Tool; the commands of the script."""
-        return resources_of(self._shell, arguments)
 
     def execute(
         self,

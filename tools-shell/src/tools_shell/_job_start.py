@@ -11,17 +11,15 @@ from tools_shell._background._jobs import jobs_of
 from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
 from tools_shell._process._launch import start
-from tools_shell._shell._hints import hints_of, resources_of
+from tools_shell._shell._hints import JudgedByParts
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tools_shell._process._command import Command
 
 
-class JobStart(ShellTool):
+class JobStart(JudgedByParts, ShellTool):
     """Start a bash script in the background and go on at once, for servers, watchers and what takes long.
 
     Returns the `id` for job_output, job_input and job_stop. The job ends with its script, so the program to keep
@@ -36,18 +34,6 @@ class JobStart(ShellTool):
         super().__init__(*args, **settings)
         self._shell = shell
         self._longest = longest
-
-    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
-        """See Tool; what the parts of the script prove."""
-        return hints_of(self._shell, arguments, self.annotations)
-
-    def resources_for(
-        self,
-        arguments: Mapping[str, Any],
-        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
-    ) -> Mapping[str, Sequence[Any]] | None:
-        """See Tool; the commands of the script."""
-        return resources_of(self._shell, arguments)
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,

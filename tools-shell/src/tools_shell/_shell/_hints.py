@@ -9,7 +9,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tools_core import Context
     from tools_shell._script._parts import Redirection, SimpleCommand, Word
+
+
+class JudgedByParts:
+    """A tool whose argument `command` is a script for the program `_shell`."""
+
+    _shell: str | None
+    annotations: Mapping[str, bool]
+
+    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
+        """See Tool; what the parts of the script prove."""
+        return hints_of(self._shell, arguments, self.annotations)
+
+    def resources_for(
+        self,
+        arguments: Mapping[str, Any],
+        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
+    ) -> Mapping[str, Sequence[Any]] | None:
+        """See Tool; the commands of the script."""
+        return resources_of(self._shell, arguments)
 
 
 def hints_of(shell: str | None, arguments: Mapping[str, Any], usual: Mapping[str, bool]) -> Mapping[str, bool]:
