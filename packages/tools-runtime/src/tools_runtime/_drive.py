@@ -77,11 +77,7 @@ async def _await(step: Any) -> Any:
 
         return await asyncio.sleep(max(0.0, step.seconds))
     if type(step) is Blocking:
-        import asyncio  # as above
-
-        from tools_core.threads import in_thread, unwrap  # only for who blocks
-
-        return unwrap(await asyncio.wrap_future(in_thread(step.function)))
+        return await elsewhere(step.function)
     if type(step) is Until:
         return await _until(step)
     if isawaitable(step):
@@ -95,6 +91,15 @@ async def _await(step: Any) -> Any:
                 raise
             raise RuntimeError("what the hook waited for was cancelled") from error
     raise _unknown(step)
+
+
+async def elsewhere(function: Callable[[], Any]) -> Any:
+    """Run what blocks in a thread."""
+    import asyncio  # loaded already: somebody awaits us
+
+    from tools_core.threads import in_thread, unwrap  # only for what blocks
+
+    return unwrap(await asyncio.wrap_future(in_thread(function)))
 
 
 async def _until(step: Until) -> bool:

@@ -73,7 +73,7 @@ class Executor:
         for choice in (*self._choices.values(), self._choice):
             if choice is not None:
                 check(choice)
-        self._tools: Tools = tools if callable(tools) else as_mapping(tools)
+        self._tools: Mapping[str, Tool] | Callable[..., Any] = tools if callable(tools) else as_mapping(tools)
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
         self.error_policy = error_policy
@@ -194,14 +194,12 @@ class Executor:
 
     def _tools_for(self, context: Context | None) -> Mapping[str, Tool]:
         tools = self._tools
-        if isinstance(tools, Mapping):
-            return tools
-        return as_mapping((given_context(tools, context) or ()) if callable(tools) else tools)
+        return tools if isinstance(tools, Mapping) else as_mapping(given_context(tools, context) or ())
 
     def _at_once(self, call: ToolCall) -> Result | None:
         """The result of a call to a plain tool in this thread; None where something else is to be done."""
         try:
-            tool: Tool = self._tools[call.name]  # type: ignore[call-overload,index]
+            tool: Tool = self._tools[call.name]  # type: ignore[index]
         except Exception:  # noqa: BLE001  (said where the call is made)
             return None
         if self._undelivered or tool.runtime is not None or not is_plain(tool):

@@ -7,7 +7,7 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_runtime._process._wire import CANCEL, CHUNK, OUTPUT, PROGRESS, REPLY, REQUEST, RESULT, decode
+from tools_runtime._process._wire import CANCEL, CHUNK, OUTPUT, PROGRESS, REPLY, REQUEST, RESULT, decode, is_number
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -196,9 +196,5 @@ class Exchange:
             done, total, message = decode(body)
         except (ValueError, TypeError, RecursionError):
             raise Broken("wrote what is no answer") from None
-        if self.context is not None and _is_number(done) and (total is None or _is_number(total)):
+        if self.context is not None and is_number(done) and (total is None or is_number(total)):
             self.context.progress(done, total, str(message))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -67,3 +67,8 @@ def decode(data: bytes | bytearray | memoryview) -> Any:
     if end != len(text):
         raise ValueError("something follows the JSON value")
     return value
+
+
+def is_number(value: object) -> bool:
+    """Whether a value that came is a number as progress has it: true is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -7,7 +7,8 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Result
-from tools_runtime._process._wire import decode, encode, inexact, is_exact
+from tools_runtime._drive import elsewhere
+from tools_runtime._process._wire import decode, encode, inexact, is_exact, is_number
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
 from tools_runtime._ray._outcomes import Loss, of_error, of_stop, read, timed_out
 from tools_runtime._ray._tools import Sent, Tools, Unsendable, dumps
@@ -17,8 +18,7 @@ from tools_runtime._runtimes._runtime import Runtime
 from tools_runtime._state import pack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from concurrent.futures import Future
+    from collections.abc import Mapping
 
     from tools_core import Tool, ToolCall
 
@@ -126,7 +126,7 @@ class RayRuntime(Runtime):
         ray = sys.modules.get("ray")
         if ray is None or not ray.is_initialized():
             self._tools.clear()
-            ray = await _elsewhere(self._cluster.connect)
+            ray = await elsewhere(self._cluster.connect)
         return ray, self._tools.get(tool, ray)
 
     async def _attempt(self, ray: Any, made: _Call) -> Result | Loss:
@@ -170,7 +170,7 @@ class RayRuntime(Runtime):
             limit = flight.limit
             if isinstance(outcome, Loss) and limit is not None and now - flight.sent >= limit:
                 if flight.begun is None:
-                    await _elsewhere(lambda: self._watch.find(flight))
+                    await elsewhere(lambda: self._watch.find(flight))
                 if now - (flight.sent if flight.begun is None else flight.begun) >= limit:
                     outcome = timed_out(limit)  # the worker's own timer ended it
             self._watch.forget(flight)
@@ -178,7 +178,7 @@ class RayRuntime(Runtime):
         if flight.reason == "lost":
             return of_stop(flight, {}, offered=True)
         self._watch.forget(flight)
-        offered = flight.reason != "queue" or await _elsewhere(lambda: is_offered(ray, made.sent.wanted))
+        offered = flight.reason != "queue" or await elsewhere(lambda: is_offered(ray, made.sent.wanted))
         return of_stop(flight, made.sent.wanted, offered)
 
 
@@ -207,13 +207,9 @@ async def _stream(flight: Flight) -> bytes:
             flight.begun = monotonic()
         elif data.startswith(b"["):
             for done, total, message in decode(data):
-                if _is_number(done) and (total is None or _is_number(total)):
+                if is_number(done) and (total is None or is_number(total)):
                     flight.context.progress(done, total, str(message))
     return data
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _body(given: Mapping[str, Any] | str | None) -> bytes | Result:
@@ -239,16 +235,6 @@ def _is_safe(tool: Tool, call: ToolCall) -> bool:
     except Exception:  # noqa: BLE001  (a tool's own code)
         return False
     return bool(hints.get("read_only") or hints.get("idempotent"))
-
-
-async def _elsewhere(function: Callable[[], Any]) -> Any:
-    """Run what blocks in a thread."""
-    import asyncio  # loaded already: somebody awaits us
-
-    from tools_core.threads import in_thread, unwrap  # only for what blocks
-
-    future: Future[Any] = in_thread(function)
-    return unwrap(await asyncio.wrap_future(future))
 
 
 def _packed(context: Context, ray: Any) -> dict[str, Any]:
