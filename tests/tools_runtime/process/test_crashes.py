@@ -73,7 +73,12 @@ def test_an_answer_beforehand_is_never_the_next_calls(tools, make, run, processe
     runtime = make(1)
     worker = run(tools.whoami, on=runtime).output["pid"]
     assert run(tools.forge_ahead, {"frame": FORGED.hex()}, on=runtime).output == "done"
-    assert processes.eventually(lambda: run(tools.whoami, on=runtime, timeout=20).output["pid"] != worker)
+
+    def is_another():
+        result = run(tools.whoami, on=runtime, timeout=20)  # an error where the forged answer comes while it is made
+        return result.is_ok and result.output["pid"] != worker
+
+    assert processes.eventually(is_another)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,9 @@ def test_a_tool_may_signal_the_process_that_forked_it(number, tools, make, run):
     assert result.output == "sent"
     for value in range(3):
         assert run(tools.echo, {"value": value}, on=runtime, timeout=20).output == value
-    assert run(tools.segfault, on=runtime, timeout=20).metadata == {"crash": "SIGSEGV"}
+    # Where who knows the exit code was killed, it may be ending only now.
+    known = {"SIGSEGV", "unknown"} if number == signal.SIGKILL else {"SIGSEGV"}
+    assert run(tools.segfault, on=runtime, timeout=20).metadata["crash"] in known
     assert run(tools.echo, {"value": 4}, on=runtime, timeout=20).output == 4
 
 

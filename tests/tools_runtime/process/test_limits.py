@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -26,6 +27,11 @@ def test_a_tool_that_does_not_end_is_killed_at_its_limit(name, tools, run, timed
 def test_sleep_is_no_excuse(tools, timed):
     result, took = timed(tools.nap, {"seconds": 60}, timeout=LIMIT)
     assert (result.error_type, took < LIMIT + LATE + 1) == ("timeout_error", True)
+
+
+def test_progress_without_end_outruns_no_limit(tools, timed):
+    result, took = timed(tools.steps, {"count": 1 << 40}, timeout=LIMIT, on_progress=lambda *_: time.sleep(0.01))
+    assert (result.error_type, took < LIMIT + LATE) == ("timeout_error", True)
 
 
 def test_the_limit_of_the_tool_itself_is_kept_without_a_context(tools, run, timed):

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from tools_core import Context
     from tools_runtime._process._worker import Worker
 
-_SLICE = 0.05  # seconds between two looks at whether the caller still waits
+SLICE = 0.05  # seconds between two looks at whether the caller still waits
 _GRACE = 0.15  # seconds for a tool that was told to stop
 _LONGEST_PROGRESS = 1 << 20  # bytes
 _AT_ONCE = 1 << 20  # bytes
+_FINAL = frozenset({OUTPUT, RESULT})
 
 
 class Refused(Exception):
@@ -52,50 +53,81 @@ class Reply(NamedTuple):
     reason: str | None
 
 
-class Exchange:
-    """What one call needs to be made at a worker.
+def exchange(
+    worker: Worker,
+    number: int,
+    frame: bytes,
+    context: Context | None,
+    limit: float | None,
+    *,
+    longest: int,
+    can_stop: bool,
+) -> Reply:
+    """Send a request and wait for the reply; raises Refused, Broken, TooLarge or Stopped.
 
-    At `deadline` (monotonic), or when the context is cancelled, a tool that `can_stop` is told so and gets a moment.
+    After `limit` seconds, or when the context is cancelled, a tool that `can_stop` is told so and gets a moment.
     """
+    deadline = None if limit is None else monotonic() + limit
+    connection, data = worker.connection, None
+    try:
+        sent = connection.send(frame, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        sent = 0
+    except OSError:
+        raise Refused from None
+    # Most answers are short and come soon: just to read, for a slice at most, takes half as long as all that may be.
+    if sent == len(frame) and (limit is None or limit > SLICE):
+        try:
+            data = connection.recv(CHUNK)
+        except BlockingIOError:
+            pass
+        except OSError:
+            data = b""
+        else:
+            if len(data) >= REPLY.size:
+                kind, is_worn, answered, size = REPLY.unpack_from(data)
+                if len(data) == REPLY.size + size and answered == number and kind in _FINAL:
+                    return Reply(kind, is_worn, data[REPLY.size :], None)
+    return _Exchange(worker, number, context, deadline, longest, can_stop).finish(memoryview(frame)[sent:], data)
 
-    __slots__ = ("_number", "_read", "_reason", "_until", "_worker", "can_stop", "context", "longest")
+
+class _Exchange:
+    """What is left to do of one that does not end at once."""
+
+    __slots__ = ("_can_stop", "_context", "_longest", "_number", "_read", "_reason", "_until", "_worker")
 
     def __init__(
         self, worker: Worker, number: int, context: Context | None, deadline: float | None, longest: int, can_stop: bool
     ) -> None:
         self._worker = worker
         self._number = number
-        self.context = context
-        self.longest = longest
-        self.can_stop = can_stop
+        self._context = context
+        self._longest = longest
+        self._can_stop = can_stop
         self._until = deadline
         self._reason: str | None = None
-        self._read: bytearray | None = None  # of an answer that comes in parts
+        self._read = bytearray()  # and was not yet taken
 
-    def make(self, frame: bytes) -> Reply:
-        """Send the request and wait for the reply; raises Refused, Broken, TooLarge or Stopped."""
-        connection = self._worker.connection
-        try:
-            sent = connection.send(frame, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            raise Refused from None
-        if sent < len(frame):
-            self._send_rest(memoryview(frame)[sent:])
+    def finish(self, rest: memoryview, data: bytes | None) -> Reply:
+        """Send the rest of the request, and wait for the reply, of which `data` has been read."""
+        if rest:
+            self._send_rest(rest)
         while True:
-            if self._wait():
-                try:
-                    data = connection.recv(CHUNK if self._read is None else _AT_ONCE, socket.MSG_DONTWAIT)
-                except BlockingIOError:
-                    continue
-                except OSError:
-                    data = b""
+            if data is not None:
                 if not data:
                     raise Broken("ended", has_ended=True)
                 reply = self._take(data)
                 if reply is not None:
                     return reply
+                self._look()  # who keeps us busy does not so keep us from looking at the clock
+            data = None
+            if self._wait():
+                try:
+                    data = self._worker.connection.recv(_AT_ONCE, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    data = b""
 
     def _send_rest(self, rest: memoryview) -> None:
         """Send a request that is larger than what the kernel keeps, to a worker that may not be reading."""
@@ -127,16 +159,16 @@ class Exchange:
                 has_ended = True
         if has_ended and not found:
             raise Broken("ended", has_ended=True)
-        if not found or self._read is not None:  # who keeps us busy does not so keep us from looking at the clock
+        if not found:
             self._look()
         return found
 
     def _patience(self) -> float | None:
         """Milliseconds until somebody has to look."""
         if self._until is None:
-            return None if self.context is None else _SLICE * 1000
+            return None if self._context is None else SLICE * 1000
         left = self._until - monotonic()
-        return max(0.0, left if self.context is None else min(left, _SLICE)) * 1000
+        return max(0.0, left if self._context is None else min(left, SLICE)) * 1000
 
     def _look(self) -> None:
         """Whether the time is over, or nobody waits any more: then the tool is told, and after a moment it is over."""
@@ -145,11 +177,11 @@ class Exchange:
         if self._reason is None:
             if is_over:
                 self._reason = "timeout"
-            elif self.context is not None and self.context.cancelled:
+            elif self._context is not None and self._context.cancelled:
                 self._reason = "cancelled"
             else:
                 return
-            if self.can_stop and self._is_told():
+            if self._can_stop and self._is_told():
                 self._until = now + _GRACE
                 return
             raise Stopped(self._reason)
@@ -165,19 +197,13 @@ class Exchange:
 
     def _take(self, data: bytes) -> Reply | None:
         """The reply, once all of it is there; progress is reported on the way."""
-        if self._read is None:
-            if len(data) >= REPLY.size:
-                kind, is_worn, number, size = REPLY.unpack_from(data)
-                if len(data) == REPLY.size + size and number == self._number and kind in {OUTPUT, RESULT}:
-                    return Reply(kind, is_worn, data[REPLY.size :], self._reason)
-            self._read = bytearray()
         read = self._read
         read += data
         while len(read) >= REPLY.size:
             kind, is_worn, number, size = REPLY.unpack_from(read)
-            if number != self._number or kind not in {OUTPUT, RESULT, PROGRESS}:
+            if number != self._number or kind not in {*_FINAL, PROGRESS}:
                 raise Broken("wrote what is no answer")
-            if size > (_LONGEST_PROGRESS if kind == PROGRESS else self.longest):
+            if size > (_LONGEST_PROGRESS if kind == PROGRESS else self._longest):
                 raise TooLarge
             total = REPLY.size + size
             if len(read) < total:
@@ -196,5 +222,6 @@ class Exchange:
             done, total, message = decode(body)
         except (ValueError, TypeError, RecursionError):
             raise Broken("wrote what is no answer") from None
-        if self.context is not None and is_number(done) and (total is None or is_number(total)):
-            self.context.progress(done, total, str(message))
+        if self._context is not None and is_number(done) and (total is None or is_number(total)):
+            self._context.progress(done, total, str(message))
+            self._look()  # it takes what time it likes

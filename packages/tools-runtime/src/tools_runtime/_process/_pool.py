@@ -47,14 +47,14 @@ class Pool:
     def take(self, context: Context | None) -> Worker | None:
         """A worker that waits for a call; None when the caller gave up. Raises Lost, Unavailable and Closed."""
         while True:
-            worker = None
-            if not self._waiting:
-                with suppress(IndexError):
-                    worker = self._idle.pop()
+            try:
+                worker = None if self._waiting else self._idle.pop()
+            except IndexError:
+                worker = None
             if worker is None:
                 worker = self._obtain(context)
-            if worker is None:
-                return None
+                if worker is None:
+                    return None
             try:
                 if worker.is_ready():
                     return worker

@@ -6,12 +6,11 @@ import os
 import socket
 import threading
 import weakref
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_core import Result
 from tools_runtime._process._context import pack
-from tools_runtime._process._exchange import Broken, Exchange, Refused, Reply, Stopped, TooLarge
+from tools_runtime._process._exchange import Broken, Refused, Reply, Stopped, TooLarge, exchange
 from tools_runtime._process._main_module import find_main, is_loading
 from tools_runtime._process._outcome import closed, crashed, result_of, stopped, too_large
 from tools_runtime._process._pool import Closed, Pool, forget_all
@@ -147,8 +146,7 @@ class ProcessRuntime(Runtime):
                 if sent.number not in worker.known:
                     frame = sent.load + frame
                     worker.known.add(sent.number)
-                deadline = None if limit is None else monotonic() + limit
-                reply = Exchange(worker, number, context, deadline, self._longest, sent.can_stop).make(frame)
+                reply = exchange(worker, number, frame, context, limit, longest=self._longest, can_stop=sent.can_stop)
             except Refused:
                 pool.drop(worker)
             except BaseException as error:  # noqa: BLE001  (`_failed` raises again what is no outcome)

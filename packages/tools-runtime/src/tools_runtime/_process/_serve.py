@@ -30,9 +30,11 @@ from tools_runtime._process._wire import (
     decode,
     encode,
     is_exact,
+    request_size,
 )
 from tools_runtime._process._words import size_of
 
+_AT_ONCE = 1 << 20  # bytes
 _LOST = 74  # exit code when the host can no longer be spoken to (EX_IOERR)
 
 
@@ -72,39 +74,43 @@ class _Worker:
         self._longest: int = settings["max_result_bytes"]
         self._loader = Loader(settings["main"])
         self._tools: dict[int, Tool | Exception] = {}
-        self._read = bytearray()  # what has come and was not yet asked for
+        self._read = b""  # what has come and was not yet asked for
         self._number: int | None = None  # of the call that is being made
         self._speaking = threading.Lock()
 
     def run(self) -> None:
         """Until the end of the socket."""
-        while self._fill(REQUEST.size):
-            kind, number, size, extra, tool, remaining = REQUEST.unpack_from(self._read)
-            total = REQUEST.size + extra + size
-            if not self._fill(total):
-                return
-            with memoryview(self._read) as frame:
-                packed = bytes(frame[REQUEST.size : REQUEST.size + extra])
-                body = bytes(frame[REQUEST.size + extra : total])
-            del self._read[:total]
+        while frame := self._next():
+            kind, number, _, extra, tool, remaining = REQUEST.unpack_from(frame)
+            body = frame[REQUEST.size + extra :]
             if kind in CALL_KINDS:
+                packed = frame[REQUEST.size : REQUEST.size + extra] if extra else b""
                 self._call(kind, number, tool, body, packed, remaining)
             elif kind == LOAD:
                 self._load(tool, body)
             # else the host gave up a call that had just been answered
 
-    def _fill(self, size: int) -> bool:
-        """Read until there is so much; False at the end."""
-        while len(self._read) < size:
+    def _next(self) -> bytes:
+        """The next request, or nothing at the end."""
+        read = self._read or self._receive(CHUNK)
+        if len(read) < REQUEST.size or len(read) < request_size(read):
+            parts = bytearray(read)
+            while len(parts) < REQUEST.size or len(parts) < request_size(parts):
+                chunk = self._receive(_AT_ONCE)
+                if not chunk:
+                    return b""
+                parts += chunk
+            read = bytes(parts)
+        size = request_size(read)
+        self._read = read[size:]
+        return read[:size]
+
+    def _receive(self, most: int) -> bytes:
+        while True:
             try:
-                chunk = self._connection.recv(max(CHUNK, size - len(self._read)))
+                return self._connection.recv(most)
             except BlockingIOError:  # idle for long: from now on a request is refused, unless it is here already
                 self._connection.shutdown(socket.SHUT_RD)
-                continue
-            if not chunk:
-                return False
-            self._read += chunk
-        return True
 
     def _load(self, number: int, data: bytes) -> None:
         try:
@@ -197,11 +203,14 @@ class _Worker:
         os._exit((code or 0) & 0xFF)
 
 
+_NOTHING_ELSE = Result.ok().__reduce__()[1][2:]  # after whether it is ok, and its output
+
+
 def _written(result: Result) -> tuple[int, bytes]:
     output = result.output
     try:
         # What pickles like a result of nothing but its output is one: for most that is half of the work.
-        if is_exact(output) and result.__reduce__() == Result.ok(output).__reduce__():
+        if result.is_ok and is_exact(output) and result.__reduce__()[1][2:] == _NOTHING_ELSE:
             return OUTPUT, encode(output)
     except RecursionError:
         pass  # `to_dict` cuts off what is too deep

@@ -7,10 +7,12 @@ import select
 import signal
 import socket
 from contextlib import suppress
+from struct import pack
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_runtime._process._descendants import end_tree
+from tools_runtime._process._exchange import SLICE
 from tools_runtime._process._system import is_readable
 from tools_runtime._process._template import Lost, Unavailable
 from tools_runtime._process._wire import HELLO
@@ -59,6 +61,7 @@ class Worker:
                 raise Lost
             raise Unavailable("no worker process can be started; there may be too many processes, or too little memory")
         (self.pid,) = HELLO.unpack(said)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, pack("ll", 0, int(SLICE * 1e6)))
         self.poll.register(self.connection, select.POLLIN)
         self.poll.register(self.control, 0)  # which tells when the other end is gone
         if descriptors:
