@@ -46,7 +46,7 @@ class Direct(Streams):
                     stdin=self.theirs[0],
                     stdout=self.theirs[1],
                     stderr=self.theirs[2],
-                    cwd=f"/proc/self/fd/{command.directory}" if hasattr(os, "O_PATH") else command.workdir,
+                    cwd=command.workdir,
                     env=environment,
                     start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
                     pass_fds=command.extra,
