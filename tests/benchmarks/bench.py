@@ -7,6 +7,7 @@ fails here; the targets are printed for the reader. With words as arguments only
 import asyncio
 import inspect
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
@@ -14,18 +15,21 @@ import sys
 import time
 import typing
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
 from tools_core import Context, Result, ToolCall, tool
 from tools_core.formats import FORMATS
-from tools_runtime import Executor, hookimpl
+from tools_runtime import Executor, ProcessRuntime, hookimpl
 from tools_shell import Bash, Repl
 
 ROUNDS = 9
+TURNS, TURN = 40, 0.01  # of calls, and how many seconds each of them takes: in a short one nobody interferes
 
 
 class LineItem(TypedDict):
@@ -341,6 +345,41 @@ def executors() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     ]
 
 
+@tool
+def plus(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def answer(connection: Connection) -> None:
+    """Send back what comes, as long as something does."""
+    with suppress(EOFError):
+        while True:
+            connection.send(connection.recv())
+
+
+def workers() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of a call that is made in a process which is there already."""
+    runtime, arguments = ProcessRuntime(1), {"a": 2, "b": 3}
+    call, executor = ToolCall("1", "plus", arguments), Executor([plus], runtime=runtime, plugins=False)
+    here, there = multiprocessing.Pipe()
+    multiprocessing.Process(target=answer, args=(there,), daemon=True).start()
+    pool = ProcessPoolExecutor(1)
+
+    def piped() -> Any:
+        here.send(arguments)
+        return here.recv()
+
+    def made() -> Result:
+        return runtime.run_tool(plus, call, None)
+
+    return [
+        ("process call, warm / multiprocessing.Pipe, there and back", "1.5", made, piped),
+        ("process call, warm / ProcessPoolExecutor", "0.5", made, lambda: pool.submit(plus.call, arguments).result()),
+        ("process call by an executor / multiprocessing.Pipe", "", lambda: executor.execute([call]), piped),
+    ]
+
+
 def spawned() -> bytes:
     ours, theirs = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, theirs, 1), (os.POSIX_SPAWN_DUP2, theirs, 2)]
@@ -362,9 +401,9 @@ def timed(call: Callable[[], Any], count: int) -> float:
 def per_call(ours: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float]:
     """Seconds of each, the least of several turns: noise only ever adds."""
     first = timed(baseline, 1)
-    count = max(1, int(0.05 / timed(baseline, max(1, min(20, int(0.1 / first))))))
+    count = max(1, int(TURN / timed(baseline, max(1, min(20, int(0.1 / first))))))
     timed(ours, min(count, 20))
-    turns = [(timed(ours, count), timed(baseline, count)) for _ in range(ROUNDS)]
+    turns = [(timed(ours, count), timed(baseline, count)) for _ in range(TURNS)]
     return min(a for a, _ in turns), min(b for _, b in turns)
 
 
@@ -445,8 +484,11 @@ def show(what: str, target: str, ours: float, baseline: float, unit: str, scale:
 
 def main(words: list[str]) -> None:
     print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
-    is_wanted = not words or any(word in ("repl", "bash") for word in words)
-    for what, target, ours, baseline in [*calls(), *executors(), *formats(), *(commands() if is_wanted else [])]:
+    rows = [*calls(), *executors(), *formats()]
+    for more, names in ((workers, "process call"), (commands, "repl bash")):  # these start processes
+        if not words or any(word in names for word in words):
+            rows += more()
+    for what, target, ours, baseline in rows:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:
