@@ -28,6 +28,7 @@ STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & se
 PUBLIC_MODULES = {
     "tools_core.formats",
     "tools_core.strict",
+    "tools_core.text",  # for who asks, prints or logs
     "tools_core.threads",  # for who runs calls
     "tools_runtime.hookspecs",
     "tools_runtime.plugins",

@@ -1,6 +1,8 @@
 """Tools go to other processes as functions do: by reference."""
 
+import copy
 import pickle
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,33 @@ class Prepared(Notes):
         self.path = self.path / "prepared"
 
 
+class Opened(Toolset):
+    """Counts how often it was set up."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def setup(self) -> None:
+        self.times += 1
+
+    def count(self) -> int:
+        """Tell how often it was set up."""
+        return self.times
+
+
+class OpenedLater(Opened):
+    async def setup(self) -> None:  # type: ignore[override]
+        self.times += 1
+
+
+class OpenedInSlots(Opened):
+    __slots__ = ("kept",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = "kept"
+
+
 def again(value):
     return pickle.loads(pickle.dumps(value))
 
@@ -77,6 +106,29 @@ def test_an_instance_keeps_its_state():
 def test_the_tool_of_a_toolset_comes_with_its_toolset(toolset):
     (add,) = toolset(Path("notes")).tools
     assert again(add).call(text="x") == add.call(text="x")
+
+
+@pytest.mark.parametrize("kind", [Opened, OpenedLater, OpenedInSlots])
+@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
+def test_a_toolset_that_was_set_up_is_set_up_anew_where_it_comes_to(kind, anew):
+    with closing(kind()) as here:
+        assert here.tool("count").call().output == 1
+        with closing(anew(here)) as there:
+            assert there.tool("count").call().output == 2
+            assert there.tool("count").call().output == 2
+            assert getattr(there, "kept", None) == getattr(here, "kept", None)
+        assert here.tool("count").call().output == 1  # and is left as it was
+
+
+def test_a_toolset_that_is_being_set_up_goes_without_that():
+    class Slow(Opened):
+        def setup(self) -> None:
+            states.append(self.__getstate__())
+
+    states: list[dict[str, object]] = []
+    with closing(Slow()) as toolset:
+        toolset.tool("count").call()
+    assert states == [{"times": 0}]
 
 
 def test_a_tool_of_a_function_inside_a_function_is_refused_as_the_function_would_be():

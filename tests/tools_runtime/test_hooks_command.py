@@ -102,11 +102,13 @@ def test_a_plugin_that_is_denied_is_not_imported(site, ask_tools, tmp_path):
     assert (tmp_path / "imported").exists()
 
 
-def test_with_a_lock_only_plugins_of_locked_distributions_are_imported(site, ask_tools, tmp_path):
+def test_with_a_lock_only_plugins_that_were_locked_are_imported(site, ask_tools, tmp_path):
+    site("acme-hooks", "guard", WORKING)
     locked = ask_tools("lock", "--file", "tools.lock")
     assert locked.returncode == 0, locked.stderr
-    site("acme-hooks", "guard", f"open({str(tmp_path / 'imported')!r}, 'w')\n{WORKING}")
-    assert ask_tools("hooks", ASK_TOOLS_LOCK="tools.lock").stdout == "no plugin with hooks is installed\n"
+    site("late-hooks", "guard", f"open({str(tmp_path / 'imported')!r}, 'w')\n{WORKING}")
+    ended = ask_tools("hooks", "--json", ASK_TOOLS_LOCK="tools.lock")
+    assert {each["plugin"] for each in json.loads(ended.stdout)["hooks"]} == {"acme-hooks:guard"}
     assert not (tmp_path / "imported").exists()
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +162,24 @@ def test_what_is_not_allowed_is_not_imported(site, variables, imported):
     answer = site.run(**variables)
     assert {name for name in ("acme-hooks", "other-hooks") if site.was_imported(name)} == imported
     assert set(answer["seen"]) == {name.replace("-", "_") for name in imported}
+
+
+def test_a_distribution_with_plugins_alone_is_loaded_as_it_was_locked_and_barred_otherwise(site):
+    site.install("acme-hooks", "guard", WORKING)
+    command = Path(sys.executable).with_name("ask-tools")
+    lock = site.folder / "ask-tools.lock"
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site.folder)}
+    subprocess.run([command, "lock", "--file", lock], env=variables, capture_output=True, timeout=60, check=True)
+    assert not site.was_imported("acme-hooks")
+    site.install("other-hooks", "guard", WORKING)
+    answer = site.run(ASK_TOOLS_LOCK=str(lock))
+    assert (answer["seen"], answer["problems"]) == (["acme_hooks"], {})
+    assert not site.was_imported("other-hooks")
+    (site.folder / "acme_hooks-1.5.dist-info" / "entry_points.txt").write_text(
+        "[ask_tools.plugins]\nguard = other_hooks\n"
+    )
+    assert site.run(ASK_TOOLS_LOCK=str(lock))["seen"] == []
+    assert not site.was_imported("other-hooks")
 
 
 # What an import costs

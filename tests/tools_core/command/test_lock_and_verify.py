@@ -139,6 +139,44 @@ def test_only_what_is_locked_is_listed_shown_and_called(ask_tools, site):
     assert site.imported == ["tools_greet"]
 
 
+def test_a_distribution_with_plugins_alone_is_locked_without_being_imported(ask_tools, site, lock_file):
+    site.install("tools-greet", {"greet": "greet"}, GREET)
+    site.install("acme-hooks", {"guard": "Guard"}, "class Guard: ...", group="ask_tools.plugins")
+    ended = ask_tools("lock")
+    assert (ended.code, ended.out) == (0, "locked 1 tool and 1 plugin of 2 packages in ask-tools.lock\n")
+    assert json.loads(lock_file.read_text())["plugins"] == {"acme-hooks:guard": "guard = acme_hooks:Guard"}
+    assert ask_tools("lock", "--json").json["plugins"] == {"acme-hooks:guard": "guard = acme_hooks:Guard"}
+    assert ask_tools("verify").out == "all as in ask-tools.lock: 1 tool and 1 plugin of 2 packages\n"
+    assert site.imported == ["tools_greet"]
+
+
+def test_a_plugin_that_is_new_gone_or_somewhere_else_is_drift(ask_tools, site):
+    for name in ("acme-hooks", "old-hooks"):
+        site.install(name, {"guard": "Guard"}, "class Guard: ...", group="ask_tools.plugins")
+    ask_tools("lock")
+    entries = site.folder / "acme_hooks-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(entries.read_text().replace("acme_hooks:Guard", "evil:Guard"))
+    shutil.rmtree(site.folder / "old_hooks-1.0.dist-info")
+    site.install("new-hooks", {"guard": "Guard"}, "class Guard: ...", group="ask_tools.plugins")
+    seen = ask_tools("verify")
+    assert (seen.code, seen.out.splitlines()[:-1]) == (
+        1,
+        [
+            "plugin acme-hooks:guard has changed",
+            '  entry_point: "guard = acme_hooks:Guard" -> "guard = evil:Guard"',
+            "plugin new-hooks:guard is new",
+            "plugin old-hooks:guard is gone",
+        ],
+    )
+
+
+def test_a_plugin_that_is_denied_is_not_locked(ask_tools, site):
+    site.install("acme-hooks", {"guard": "Guard"}, "class Guard: ...", group="ask_tools.plugins")
+    ended = ask_tools("lock", "--json", ASK_TOOLS_DENY="acme-hooks")
+    assert ended.json["plugins"] == {}
+    assert "1 barred by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY" in ended.err
+
+
 def test_doctor_imports_no_command_of_a_package_that_is_not_let_in(ask_tools, site):
     site.install("tools-greet", {"greet": "greet"}, GREET)
     ask_tools("lock")

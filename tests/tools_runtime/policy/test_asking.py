@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tools_runtime._policy._ask import shown, visible
+from tools_runtime._policy._ask import shown
 
 PROGRAM = """
 import json, sys
@@ -182,33 +182,10 @@ def test_without_a_terminal_the_call_is_denied_and_the_way_out_is_named(place):
     assert out.stdout == "denied\n", out.stderr
 
 
-@pytest.mark.parametrize(
-    "char",
-    [
-        "\x00",
-        "\x1b",
-        "\x7f",
-        "\x9b",
-        "\u00ad",
-        "\u200b",
-        "\u202e",
-        "\u2028",
-        "\u3164",
-        "\ufe0f",
-        "\ufeff",
-        "\ud800",
-        "\U000e0041",
-        "\U000e0100",
-        "\xa0",
-    ],
-)
-def test_what_is_not_seen_is_written_out(char):
-    assert (
-        visible(f"a{char}b")
-        == f"a\\{'u' if ord(char) <= 0xFFFF else 'U'}{ord(char):0{4 if ord(char) <= 0xFFFF else 8}x}b"
-    )
-    assert char not in shown({"a": [char]})
+@pytest.mark.parametrize("char", ["\x7f", "\x9b", "\u202e", "\u2028", "\u3164", "\ud800", "\U000e0041", "\xa0"])
+def test_what_is_not_seen_in_an_argument_is_written_out(char):
+    assert shown({"a": [char]}) == '{"a": ["' + char.encode("unicode_escape").decode() + '"]}'
 
 
 def test_letters_of_any_script_stay_as_they_are():
-    assert visible("Grüße, 世界, שלום") == "Grüße, 世界, שלום"
+    assert shown("Grüße, 世界, שלום 👍") == '"Grüße, 世界, שלום 👍"'

@@ -37,7 +37,7 @@ class Admission:
 
     def refuses(self, point: EntryPoint) -> bool:
         """Whether the entry point is not to be imported."""
-        if self._lock is not None and not self._lock.hashes(point):
+        if self._lock is not None and not self._lock.trusts(point):
             return True
         if self._allowed is not None and not _matches(point.distribution, point.name, self._allowed):
             return True

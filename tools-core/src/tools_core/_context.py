@@ -20,10 +20,13 @@ class Context:
     `state` is the caller's own mapping, `workspace` the folder that file tools stay inside, `timeout` the seconds
     from now until its calls must have ended, `call_id` the provider's id of the call, `on_progress` receives what the
     tool reports. With `enforced=False` the limit is the caller's to watch: a synchronous tool then stays in the calling
-    thread, which `Tool.call` could not leave it behind in, and a coroutine is not cancelled.
+    thread, which `Tool.call` could not leave it behind in, and a coroutine is not cancelled. `runtime` is for an
+    executor to set: the name of where the call is made.
     """
 
-    __slots__ = ("_cancelled", "_outer", "_workspace", "call_id", "deadline", "enforced", "on_progress", "state")
+    __slots__ = (
+        "_cancelled", "_outer", "_workspace", "call_id", "deadline", "enforced", "on_progress", "runtime", "state",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class Context:
         self.call_id = call_id
         self.deadline = None if timeout is None else _after(timeout)
         self.enforced = enforced
+        self.runtime: str | None = None
 
     @property
     def workspace(self) -> Path | None:
@@ -82,6 +86,7 @@ class Context:
         inner.state = self.state
         inner.call_id = call_id or self.call_id
         inner.enforced = self.enforced
+        inner.runtime = self.runtime
         deadline = self.deadline
         if timeout is not None:
             own = _after(timeout)

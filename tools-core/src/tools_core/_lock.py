@@ -1,7 +1,8 @@
-"""`ask-tools.lock`: the tools that are trusted, and as what; `ask-tools lock` writes it.
+"""`ask-tools.lock`: the tools that are trusted, and as what, and the plugins; `ask-tools lock` writes it.
 
     {"version": 1,
-     "distributions": {"tools-weather": "1.0"},
+     "distributions": {"tools-weather": "1.0", "acme-hooks": "2.1"},
+     "plugins": {"acme-hooks:guard": "guard = acme_hooks:Guard"},
      "tools": {"tools-weather:forecast": {"entry_point": "forecast = tools_weather:forecast",
                                           "sha256": "...", "definition": {...}}}}
 
@@ -20,7 +21,7 @@ from tools_core._write import replace
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from tools_core._entry_points import EntryPoint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tools_core._tool import Tool
 
 FILE = "ask-tools.lock"
+PLUGINS = "ask_tools.plugins"  # the group of those for the hooks of tools-runtime
 ABSENT: Any = object()  # one side of a change, where there is nothing
 _VERSION = 1
 _FIELDS = {"entry_point": str, "sha256": str, "definition": dict}
@@ -49,17 +51,26 @@ class LockedTool:
 
 
 class Lock:
-    """Versions by distribution, and tools by `distribution:name`."""
+    """Versions by distribution; by `distribution:name` tools, and of plugins their lines among the entry points."""
 
-    __slots__ = ("_trusted", "distributions", "tools")
+    __slots__ = ("_trusted", "distributions", "plugins", "tools")
 
-    def __init__(self, distributions: Mapping[str, str], tools: Mapping[str, LockedTool]) -> None:
+    def __init__(
+        self, distributions: Mapping[str, str], tools: Mapping[str, LockedTool], plugins: Mapping[str, str]
+    ) -> None:
         self.distributions = distributions
         self.tools = tools
+        self.plugins = plugins
         self._trusted: dict[tuple[str, str], dict[str, str]] = {}  # by distribution and entry point
         for qualified, tool in tools.items():
             distribution, _, name = qualified.rpartition(":")
             self._trusted.setdefault((distribution, tool.entry_point), {})[name] = tool.sha256
+
+    def trusts(self, point: EntryPoint) -> bool:
+        """Whether an entry point may be imported: a plugin that is named, or what has a tool that is."""
+        if point.group == PLUGINS:
+            return self.plugins.get(point.qualified) == _line(point)
+        return bool(self.hashes(point))
 
     def hashes(self, point: EntryPoint) -> Mapping[str, str]:
         """The hashes of the tools that an entry point is trusted to have, by name; none if it is not trusted."""
@@ -78,7 +89,7 @@ class Change:
 
 
 class Drift:
-    """What is not as it was locked: a tool that is `new`, `gone` or `changed`, or a distribution's `version`."""
+    """What is not as it was locked: a `new`, `gone` or `changed` tool or plugin, or a distribution's `version`."""
 
     __slots__ = ("changes", "kind", "name")
 
@@ -103,8 +114,11 @@ def hash_of(definition: Mapping[str, Any]) -> str:
     return sha256(text.encode("ascii")).hexdigest()
 
 
-def lock_of(registry: Registry) -> tuple[Lock, dict[str, str]]:
-    """Load every discovered tool and lock it as it is; those that cannot be locked are left out, with the reason."""
+def lock_of(registry: Registry, plugins: Iterable[EntryPoint] = ()) -> tuple[Lock, dict[str, str]]:
+    """Load every discovered tool and lock it as it is; those that cannot be locked are left out, with the reason.
+
+    Of plugins it is their place that is locked, and none is imported: what they do cannot be read from a definition.
+    """
     distributions: dict[str, str] = {}
     tools: dict[str, LockedTool] = {}
     refused: dict[str, str] = {}
@@ -121,7 +135,11 @@ def lock_of(registry: Registry) -> tuple[Lock, dict[str, str]]:
             continue
         distributions[point.distribution] = point.version
         tools[f"{point.distribution}:{name}"] = LockedTool(_line(point), digest, definition)
-    return Lock(distributions, tools), refused
+    named: dict[str, str] = {}
+    for point in plugins:
+        distributions[point.distribution] = point.version
+        named[point.qualified] = _line(point)
+    return Lock(distributions, tools, named), refused
 
 
 def read(path: str | os.PathLike[str]) -> Lock:
@@ -140,13 +158,13 @@ def read(path: str | os.PathLike[str]) -> Lock:
     if problem:
         raise LockError(f"{where} is no lock of this version: {problem}")
     tools = {name: LockedTool(**tool) for name, tool in value["tools"].items()}
-    return Lock(value["distributions"], tools)
+    return Lock(value["distributions"], tools, value.get("plugins", {}))
 
 
 def write(path: str | os.PathLike[str], lock: Lock) -> None:
     """Write a lock, whole or not at all; OSError when that is not possible."""
     tools = {name: {field: getattr(tool, field) for field in _FIELDS} for name, tool in lock.tools.items()}
-    value = {"version": _VERSION, "distributions": lock.distributions, "tools": tools}
+    value = {"version": _VERSION, "distributions": lock.distributions, "plugins": lock.plugins, "tools": tools}
     replace(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode("ascii"))
 
 
@@ -163,6 +181,12 @@ def compare(old: Lock, new: Lock) -> list[Drift]:
             found.append(Drift("new" if before is None else "gone", name))
         elif changes := list(_changes_of(before, after)):
             found.append(Drift("changed", name, *changes))
+    for name in old.plugins.keys() | new.plugins.keys():
+        line, now = old.plugins.get(name, ABSENT), new.plugins.get(name, ABSENT)
+        if line is ABSENT or now is ABSENT:
+            found.append(Drift("new" if line is ABSENT else "gone", f"plugin {name}"))
+        elif line != now:
+            found.append(Drift("changed", f"plugin {name}", Change("entry_point", line, now)))
     return sorted(found, key=lambda drift: (drift.name, drift.kind))
 
 
@@ -205,7 +229,7 @@ def _problem(value: Any) -> str | None:
     """What keeps a JSON value from being a lock."""
     if not isinstance(value, dict) or value.get("version") != _VERSION:
         return f"it does not say version {_VERSION}"
-    distributions, tools = value.get("distributions"), value.get("tools")
+    distributions, tools, plugins = value.get("distributions"), value.get("tools"), value.get("plugins", {})
     if not isinstance(distributions, dict) or not all(isinstance(each, str) for each in distributions.values()):
         return "distributions are names with versions"
     if not isinstance(tools, dict):
@@ -215,4 +239,9 @@ def _problem(value: Any) -> str | None:
         kinds = {field: type(content) for field, content in fields.items()}
         if kinds != _FIELDS or name.rpartition(":")[0] not in distributions:
             return f"{name} needs {', '.join(_FIELDS)} and a distribution"
+    if not isinstance(plugins, dict):
+        return "plugins are names with entry points"
+    for name, line in plugins.items():
+        if not isinstance(line, str) or name.rpartition(":")[0] not in distributions:
+            return f"{name} needs an entry point and a distribution"
     return None

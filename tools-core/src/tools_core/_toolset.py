@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tools_core._spec import Spec
 
 
+_LIFECYCLE = ("_setup_lock", "_is_set_up", "_opening")
+
+
 class Toolset:
     """Subclass it: each public method is a tool, named after the toolset and the method.
 
@@ -113,6 +116,13 @@ class Toolset:
 
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
+
+    def __getstate__(self) -> Any:
+        """What is pickled, and copied: not that `setup` ran, which a copy does for itself."""
+        state: Any = super().__getstate__()
+        own, *slots = state if isinstance(state, tuple) else (state,)
+        kept = {name: value for name, value in (own or {}).copy().items() if name not in _LIFECYCLE}
+        return (kept, *slots) if slots else kept
 
     def _prepared(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """The method, preceded by `setup` where the class has one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, TypeAlias
 
+from tools_core.text import is_secret_name
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
@@ -14,22 +15,6 @@ _Span: TypeAlias = tuple[int, int, bytes]  # from, to, and what stands there ins
 
 _SHORTEST = 8  # characters: what is shorter stands in ordinary output, too
 _PART = 4  # bytes: from here on a part of a secret at the edge of a window counts as one
-_WORDS = frozenset(
-    (
-        *("APIKEY", "APITOKEN", "AUTH", "AUTHORIZATION", "COOKIE", "CREDENTIAL", "CREDENTIALS", "CREDS"),
-        *("JWT", "KEY", "PASS", "PASSPHRASE", "PASSWD", "PASSWORD", "PAT", "PIN", "PRIVATE", "PSK", "PWD"),
-        *("SECRET", "SECRETS", "SIGNATURE", "TOKEN", "TOKENS"),
-    )
-)
-_ENDINGS = ("APIKEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")  # as in PGPASSWORD and authToken
-# Words that say that the value is about a secret and is none itself.
-_ABOUT = frozenset(
-    (
-        *("ALGORITHM", "CLASS", "COUNT", "DIR", "DIRECTORY", "FILE", "FORMAT", "ID", "LENGTH", "METHOD"),
-        *("MODE", "NAME", "PATH", "PROVIDER", "SIZE", "SOCK", "SOCKET", "TIMEOUT", "TTL", "TYPE"),
-        "VERSION",
-    )
-)
 _ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
 
@@ -41,19 +26,14 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, value in environment.items():
-        words = name.upper().replace("-", "_").split("_")
         secret = value.strip()
-        if words[-1] in _ADDRESSES:
+        if name.upper().replace("-", "_").rpartition("_")[2] in _ADDRESSES:
             secret = _password(secret)
-        elif name in _FOLDERS or words[-1] in _ABOUT or not any(map(_is_about_secrets, words)):
+        elif name in _FOLDERS or not (is_secret_name(name) or name.strip("_0123456789").upper() == "KEY"):
             continue
         if _is_telling(secret):
             found[name] = secret
     return found
-
-
-def _is_about_secrets(word: str) -> bool:
-    return word in _WORDS or word.endswith(_ENDINGS)
 
 
 def _password(address: str) -> str:

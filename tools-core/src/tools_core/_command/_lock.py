@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tools_core._command._drift import facts, lines
 from tools_core._command._installed import prints_aside
 from tools_core._command._terminal import CommandError, counted, error, note, one_line, write, write_json
-from tools_core._lock import FILE, Lock, LockError, compare, lock_of, read
+from tools_core._lock import FILE, PLUGINS, Lock, LockError, compare, lock_of, read
 from tools_core._lock import write as write_lock
 from tools_core._registry import Registry
 
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _EPILOG = """\
-The lock has every installed tool with its distribution, version and definition, and the SHA-256 of that. Review it,
-and keep it under version control. With ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry,
-what it does not name is never imported, and a tool whose definition has changed cannot be called. ASK_TOOLS_ALLOW and
-ASK_TOOLS_DENY hold here: what they bar is not locked.
+The lock has every installed tool with its distribution, version and definition, and the SHA-256 of that, and every
+installed plugin of tools-runtime with the place of its code. Review it, and keep it under version control. With
+ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, what it does not name is never
+imported, and a tool whose definition has changed cannot be called. ASK_TOOLS_ALLOW and ASK_TOOLS_DENY hold here: what
+they bar is not locked.
 Exit codes: 0 ok, 1 a tool could not be locked, or the file not be written.
 
 examples:
@@ -57,10 +58,8 @@ def run(options: Namespace) -> int:
             raise CommandError(message, "the file that was there is as it was", status=1) from failure
     if options.json:
         hashes = {name: tool.sha256 for name, tool in new.tools.items()}
-        written = old is None or bool(drift)
-        write_json(
-            {"file": options.file, "written": written, "tools": hashes, "drift": facts(drift), "problems": problems}
-        )
+        done = {"file": options.file, "written": old is None or bool(drift), "tools": hashes, "plugins": new.plugins}
+        write_json({**done, "drift": facts(drift), "problems": problems})
     else:
         same = ", as they were" if old is not None and not drift else ""
         write("\n".join([*map(one_line, lines(drift)), one_line(f"locked {extent(new)} in {options.file}{same}")]))
@@ -71,23 +70,26 @@ def run(options: Namespace) -> int:
 
 def extent(lock: Lock) -> str:
     """How much is locked, in words."""
-    return f"{counted(len(lock.tools), 'tool')} of {counted(len(lock.distributions), 'package')}"
+    plugins = f" and {counted(len(lock.plugins), 'plugin')}" if lock.plugins else ""
+    return f"{counted(len(lock.tools), 'tool')}{plugins} of {counted(len(lock.distributions), 'package')}"
 
 
 def installed() -> tuple[Lock, dict[str, str]]:
     """The lock of all that is installed, whatever lock there is, and why some tools cannot be in it."""
-    registry = Registry()
+    registry, plugins = Registry(), Registry()
     registry.discover(lock=None)
+    plugins.discover(PLUGINS, lock=None)
+    points = [point for point in map(plugins.origin, plugins) if point is not None]
     with prints_aside():
-        lock, problems = lock_of(registry)
+        lock, problems = lock_of(registry, points)
     # What is odd about a plugin that did load keeps none of its tools out.
     entries = {f"{name.rpartition(':')[0]}:{tool.entry_point.partition(' = ')[0]}" for name, tool in lock.tools.items()}
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name not in lock.tools and name not in entries:
             problems[name] = f"{problem.error}; fix: {problem.fix}"
-    if registry.blocked:
-        note(f"{len(registry.blocked)} barred by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY")
+    if barred := [*registry.blocked, *plugins.blocked]:
+        note(f"{len(barred)} barred by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY")
     return lock, problems
 
 

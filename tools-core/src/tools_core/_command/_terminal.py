@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from tools_core.text import replace_hidden, visible
+
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, TextIO
-
-# Controls (tab and line feed excepted), and whatever Unicode lets a terminal ignore: bidi overrides,
-# zero-width characters, fillers, tags, lone surrogates.
-_HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
-)
-# One joiner or emoji selector is ordinary text after a letter of a script that joins, or after a pictograph.
-_TEXT = "\r\n|(?<=[\u0620-\u1c7f\u20d0-\u2fff\U0001f000-\U0001faff])[\u200c\u200d\ufe0f]|(?<=\ufe0f)\u200d"
 
 
 class CommandError(Exception):
@@ -38,14 +30,9 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def visible(text: str) -> str:
-    r"""Show every hidden character of `text` as its escape: `\x1b[2J`, `\u202e`."""
-    return _replace_hidden(text, lambda char: char.encode("unicode_escape").decode("ascii"))
-
-
 def one_line(text: str) -> str:
-    """Show `text` in a line of its own: `visible`, with tabs and line feeds escaped as well."""
-    return visible(text).replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    """Show `text` in a line of its own: all that hides, and what would end the line, as escapes."""
+    return visible(text, keep_layout=True).replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def json_text(value: Any, *, pretty: bool) -> str:
@@ -54,13 +41,13 @@ def json_text(value: Any, *, pretty: bool) -> str:
 
     layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
     text = json.dumps(value, ensure_ascii=False, **layout)
-    return _replace_hidden(text, lambda char: json.dumps(char)[1:-1])
+    return replace_hidden(text, lambda char: json.dumps(char)[1:-1], keep_layout=True)
 
 
 def write(text: str) -> None:
     """Print text as lines: made visible on a terminal, as it is into a file or pipe."""
     if is_terminal(sys.stdout):
-        text = visible(text)
+        text = visible(text, keep_layout=True)
     sys.stdout.write(text + "\n" if text and not text.endswith("\n") else text)
 
 
@@ -83,7 +70,7 @@ def note(text: str) -> None:
     """Tell the person something that is not the output."""
     if sys.stderr is not None:
         sys.stdout.flush()  # so that the two streams stay in order where both go to one place
-        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.write(visible(text, keep_layout=True) + "\n")
         sys.stderr.flush()
 
 
@@ -103,17 +90,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(name[:100], list(known), n=3, cutoff=0.6)
     return f"did you mean {' or '.join(near)}?" if near else ""
-
-
-def _replace_hidden(text: str, escape: Callable[[str], str]) -> str:
-    if text.isascii() and text.isprintable():
-        return text
-    import re  # 6 ms, and most of what is shown needs no escape
-
-    def replace(match: re.Match[str]) -> str:
-        return match[0] if match[1] else escape(match[0])
-
-    return re.sub(f"({_TEXT})|[{_HIDDEN}]", replace, text)
 
 
 def terminal_width(stream: TextIO) -> int:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Drift is a tool that is new, gone or broken, another version of a distribution, and every change of a description, a
-schema or an annotation, shown as PATH: OLD -> NEW. All installed packages are imported for that; ASK_TOOLS_ALLOW and
-ASK_TOOLS_DENY hold.
+schema or an annotation, shown as PATH: OLD -> NEW; and a plugin that is new, gone or somewhere else. All packages with
+tools are imported for that; ASK_TOOLS_ALLOW and ASK_TOOLS_DENY hold.
 Exit codes: 0 all is as it was locked, 1 it is not, 2 there is no lock that can be read.
 
 examples:

@@ -6,6 +6,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tools_core.text import visible
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
@@ -66,9 +68,4 @@ def _lines(report: dict[str, Any]) -> list[str]:
     ] or ["no plugin with hooks is installed"]
     for each in report["problems"]:
         lines += ["", f"! {each['plugin']} ({each['origin']})", f"  {each['error']}"]
-    return [_visible(line) for line in lines]
-
-
-def _visible(text: str) -> str:
-    """Foreign text must not be able to act on a terminal."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return [visible(line) for line in lines]

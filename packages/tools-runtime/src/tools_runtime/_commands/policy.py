@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tools_core.text import visible
 from tools_runtime._commands._arguments import read_arguments
 
 if TYPE_CHECKING:
@@ -228,8 +229,6 @@ def _policy(options: Namespace) -> Policy | None:
 
 
 def _print(lines: Sequence[str]) -> None:
-    from tools_runtime._policy._ask import visible  # loaded already, with the policy
-
     sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
 
 
@@ -238,8 +237,6 @@ def _print_json(value: Any) -> None:
 
 
 def _fail(message: str, status: int) -> int:
-    from tools_runtime._policy._ask import visible  # loaded already, with the policy
-
     sys.stdout.flush()
     sys.stderr.write(f"error: {visible(message)}\n")
     return status

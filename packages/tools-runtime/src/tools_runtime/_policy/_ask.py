@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tools_core.text import visible
 from tools_runtime._policy._errors import NobodyToAskError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tools_runtime._policy._approvals import Scope
     from tools_runtime._policy._rule import Decision
 
-# What is printable by its category, and yet not seen: fillers, joiners and selectors.
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _MOST_SHOWN = 4_000  # characters of one value
 _WORDS: Mapping[str, Scope] = {
     "o": "once", "once": "once", "y": "once", "yes": "once",
@@ -89,23 +88,6 @@ def _show(request: Request, most: int | None) -> bool:
 def shown(value: Any) -> str:
     """A value as JSON on one line, with all that is not seen as escapes."""
     return visible(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def visible(text: str) -> str:
-    r"""Text on one line, in which everything can be seen: `\u001b[2J`, `\u202e`."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if _is_seen(char) else _escape(char) for char in text)
-
-
-def _is_seen(char: str) -> bool:
-    if not char.isprintable() or char in _UNSEEN:
-        return False
-    return not ("\ufe00" <= char <= "\ufe0f" or "\u180b" <= char <= "\u180f" or "\U000e0100" <= char <= "\U000e01ef")
-
-
-def _escape(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
 
 
 def _clipped(text: str, most: int | None) -> tuple[str, bool]:

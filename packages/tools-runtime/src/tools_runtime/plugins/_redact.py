@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tools_core.text import is_secret_name
 from tools_runtime.plugins._utf8 import encoded
 
 if TYPE_CHECKING:
@@ -16,29 +15,13 @@ if TYPE_CHECKING:
     from tools_core import Result
 
 HIDDEN = "[redacted]"
-_SECRET_WORDS = frozenset(
-    {
-        *(
-            "auth",
-            "authorization",
-            "bearer",
-            "cookie",
-            "cookies",
-            "credential",
-            "credentials",
-            "passcode",
-            "passphrase",
-        ),
-        *("passwd", "password", "passwords", "pwd", "secret", "secrets", "token", "tokens"),
-        *("apikey", "accesskey", "privatekey", "secretkey", "signingkey", "encryptionkey"),
-    }
-)
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STRING = 2_000  # characters of a string
 _NAME = 200  # characters of a name that are looked at
 _ITEMS = 100  # of a list or an object
 _DEPTH = 12
 _SHORT = 4  # characters from which on a secret is looked for in other texts
+
+_is_secret = lru_cache(4096)(is_secret_name)  # the names of arguments are few
 
 
 class Redactor:
@@ -109,18 +92,11 @@ class Redactor:
         return made
 
 
-@lru_cache(4096)
-def is_secret(name: str) -> bool:
-    """Whether a name looks like that of a secret: `apiKey`, `X-Auth-Token`, `db_password`."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    return not _SECRET_WORDS.isdisjoint([*words, *map("".join, pairwise(words))])
-
-
 def _is_hidden(name: str, value: Any) -> bool:
     # `max_tokens: 100` counts something. A number can be a password, but hardly a list of tokens.
     if value is None or isinstance(value, bool) or (isinstance(value, int | float) and "tokens" in name.lower()):
         return False
-    return is_secret(name[:_NAME])
+    return _is_secret(name[:_NAME])
 
 
 def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
