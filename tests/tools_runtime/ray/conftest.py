@@ -34,6 +34,11 @@ def whoami() -> str:
 elsewhere = tool(whoami, name="elsewhere")
 
 @tool
+def elsewhere_large(size: int) -> str:
+    """A text."""
+    return size * "x"
+
+@tool
 def sleeps(path: str, seconds: float) -> str:
     """Tell the process, and sleep."""
     note(path)
@@ -100,6 +105,12 @@ def swallows() -> None:
             time.sleep(0.01)
         except BaseException:
             pass
+
+@tool
+def clings(path: str) -> None:
+    """Tell the process, and swallow every exception."""
+    note(path)
+    swallows.__wrapped__()
 
 @tool
 async def sleepy() -> None:
@@ -244,7 +255,11 @@ def runtime(cluster):
     from tools_runtime._ray import RayRuntime
 
     with RayRuntime(
-        resources={"elsewhere": {"resources": {"second": 1}}, "whoami": {"resources": {"first": 1}}}
+        resources={
+            "elsewhere": {"resources": {"second": 1}},
+            "elsewhere_large": {"resources": {"second": 1}},
+            "whoami": {"resources": {"first": 1}},
+        }
     ) as made:
         yield made
 

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,7 @@ from tools_core import Context, ToolCall
 from tools_runtime import Executor
 from tools_testing import RuntimeConformance
 
-pytestmark = [
-    pytest.mark.slow,
-    # Ray leaves sockets and processes to the garbage collector.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = pytest.mark.slow
 
 
 class TestRay(RuntimeConformance):
@@ -51,6 +47,40 @@ def test_what_no_node_offers_is_unavailable_after_the_time_to_wait(make):
     result = make("add", {"a": 1}, using=using)
     assert (result.error_type, result.metadata["queue_timeout"]) == ("unavailable", 1.0)
     assert "no node of the cluster offers 1 CPU, 3 GPU" in result.error_message
+
+
+def test_a_call_that_gets_no_place_ends_as_timed_out_and_was_never_begun(runtime, tools, make, tmp_path, kit):
+    from tools_runtime._ray import RayRuntime
+
+    path, late = str(tmp_path / "pids"), str(tmp_path / "late")
+    taken = [ToolCall(str(n), "sleeps", {"path": path, "seconds": 600}) for n in range(3)]  # all places there are
+    context, executor = Context(), Executor([tools.sleeps], runtime=runtime, plugins=False, default_timeout=None)
+    holder = threading.Thread(target=executor.execute, args=(taken, context))
+    holder.start()
+    kit.wait_for(lambda: len(runs(path)) == 3)
+    began = time.monotonic()
+    other = RayRuntime(queue_timeout=1.0)
+    result = make("sleeps", {"path": late, "seconds": 0}, Context(timeout=1.0), using=other)
+    assert time.monotonic() - began < 1.0 + 2.0
+    assert (result.error_type, dict(result.metadata)) == ("timeout_error", {"queue_timeout": 1.0})
+    assert re.search(r"waited 1(\.\d+)? s for a place .* was not begun: every node .* is taken", result.error_message)
+    began = time.monotonic()
+    result = make("sleeps", {"path": late, "seconds": 0}, Context(timeout=1.0), using=RayRuntime())
+    assert 12.0 <= time.monotonic() - began < 12.0 + 2.0
+    assert (result.error_type, dict(result.metadata)) == ("timeout_error", {"queue_timeout": 12.0})
+    context.cancel()
+    holder.join(30)
+    assert make("add", {"a": 1}).output == 2
+    assert runs(late) == []
+
+
+def test_the_wait_for_a_place_is_counted_anew_when_a_call_ends(tools, tmp_path):
+    from tools_runtime._ray import RayRuntime
+
+    calls = [ToolCall(str(n), "sleeps", {"path": str(tmp_path / "pids"), "seconds": 1.0}) for n in range(12)]
+    using = RayRuntime(queue_timeout=2.5)  # the last ones wait for 3 s
+    pairs = Executor([tools.sleeps], runtime=using, plugins=False).execute(calls)
+    assert [result.output for _, result in pairs] == ["slept"] * 12
 
 
 def test_the_limit_does_not_count_the_wait_for_a_place(runtime, tools, tmp_path):
@@ -143,7 +173,11 @@ def test_arguments_that_are_no_json_are_refused(make):
 
 def test_a_context_that_is_cancelled_ends_the_call(make, tmp_path, kit):
     path, context, outcome = str(tmp_path / "pids"), Context(), []
-    caller = threading.Thread(target=lambda: outcome.append(make("sleeps", {"path": path, "seconds": 600}, context)))
+
+    def call():
+        outcome.append(make("clings", {"path": path}, context, default_timeout=None))
+
+    caller = threading.Thread(target=call)
     caller.start()
     pid = int(kit.wait_for(lambda: runs(path))[0])
     context.cancel()
@@ -156,8 +190,8 @@ def test_a_coroutine_that_is_cancelled_ends_its_call(runtime, tools, tmp_path, k
     path = str(tmp_path / "pids")
 
     async def main():
-        executor = Executor([tools.sleeps], runtime=runtime, plugins=False)
-        task = asyncio.create_task(executor.aexecute([ToolCall("1", "sleeps", {"path": path, "seconds": 600})]))
+        executor = Executor([tools.clings], runtime=runtime, plugins=False, default_timeout=None)
+        task = asyncio.create_task(executor.aexecute([ToolCall("1", "clings", {"path": path})]))
         while not runs(path):  # noqa: ASYNC110  (it is another process that writes)
             await asyncio.sleep(0.02)
         task.cancel()
@@ -181,6 +215,55 @@ def test_an_interrupt_ends_the_call(make, tmp_path, kit):
         make("sleeps", {"path": path, "seconds": 600})
     other.join()
     kit.wait_for(lambda: not kit.is_running(int(runs(path)[0])))
+
+
+def test_large_results_of_many_calls_come_from_another_node(make, runtime, tools):
+    executor = Executor([tools.elsewhere_large], runtime=runtime, plugins=False)
+    pairs = executor.execute([ToolCall(str(n), "elsewhere_large", {"size": 300_000 + n}) for n in range(20)])
+    assert [len(result.output) for _, result in pairs] == [300_000 + n for n in range(20)]
+
+
+def test_many_calls_of_which_some_die_and_some_are_cancelled_each_end_by_themselves(runtime, tools):
+    async def main():
+        calls = [ToolCall(str(n), "add", {"a": n}) for n in range(60)]
+        calls[20] = ToolCall("20", "ends", {"how": "exit"})
+        executor = Executor([tools.add, tools.ends], runtime=runtime, plugins=False)
+        given_up = asyncio.create_task(executor.aexecute(calls))
+        kept = asyncio.create_task(executor.aexecute(calls))
+        for _ in range(5):  # until they are on their way
+            await asyncio.sleep(0)
+        given_up.cancel()
+        pairs = await kept
+        assert [result.output for _, result in pairs] == [None if n == 20 else n + 1 for n in range(60)]
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        return (await executor.acall(ToolCall("61", "add", {"a": 1}))).output
+
+    errors = []
+
+    async def watched():
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        return await main()
+
+    assert (asyncio.run(watched()), errors) == (2, [])
+
+
+def test_an_answer_that_comes_when_its_loop_is_closed_is_for_nobody(runtime, tools, make, tmp_path, kit, caplog):
+    path = str(tmp_path / "pids")
+
+    async def main():
+        executor = Executor([tools.sleeps], runtime=runtime, plugins=False)
+        task = asyncio.create_task(executor.aexecute([ToolCall("1", "sleeps", {"path": path, "seconds": 600})]))
+        while not runs(path):  # noqa: ASYNC110  (it is another process that writes)
+            await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())  # the worker is killed; Ray tells so when the loop is closed, or about to be
+    kit.wait_for(lambda: not kit.is_running(int(runs(path)[0])))
+    assert make("add", {"a": 1}).output == 2
+    assert [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")] == []
 
 
 def test_descriptors_and_threads_stay_the_same_over_many_calls(runtime, tools):

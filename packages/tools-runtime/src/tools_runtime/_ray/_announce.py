@@ -8,64 +8,85 @@ from __future__ import annotations
 
 import signal
 import threading
-from contextlib import contextmanager, suppress
-from time import monotonic
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from time import monotonic, sleep
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-LATE = 1.0  # seconds: who has waited so long for a place tells at once that the wait is over
 _PATIENCE = 5.0  # the longest that a call may run untold
 _TICK = 0.05
 _MARGIN = 0.15  # seconds for the driver to end a call at its limit by itself
+_LEEWAY = 1.0  # between the clocks of two machines
+
+
+class Begun:
+    """A call that runs, and whether that was told."""
+
+    __slots__ = ("is_told", "key", "when")
+
+    def __init__(self, key: bytes, when: float) -> None:
+        self.key = key
+        self.when = when
+        self.is_told = False
 
 
 class Announcer:
-    """Tells of one call at a time."""
+    """Tells of one call at a time; what each call goes through takes no lock, for most are over in no time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Condition()
-        self._key: bytes | None = None
-        self._when = 0.0
-        self._is_told = False
-        self._is_idle = True
+        self._telling = threading.Lock()
+        self._call: Begun | None = None
+        self._wake = threading.Event()
+        self._is_asleep = False
+        self._is_main = threading.current_thread() is threading.main_thread()
         threading.Thread(target=self._watch, name="tools-runtime announcer", daemon=True).start()
 
-    @contextmanager
-    def call(self, key: bytes, waited: float, limit: float | None, at_once: bool) -> Generator[None]:
-        """Tell of the call that runs inside of this, once it has run for a while or where it was late to begin."""
-        key += b"%.3f" % waited
-        with self._lock:
-            self._key, self._is_told = key, False
-            self._when = monotonic() + min(_PATIENCE, _PATIENCE if limit is None else limit / 2)
-            if at_once or waited >= LATE:
-                self._tell(key)
-            elif self._is_idle:
-                self._lock.notify()
-        try:
-            with _alarm(limit):
-                yield
-        finally:
-            with self._lock:
-                self._key = None
-                if self._is_told:
-                    _forget(key)
+    def begin(self, key: bytes, waited: float, limit: float | None, wait: float) -> None:
+        """Tell of the call that begins now once it has run for a while, or until `end`.
 
-    def _tell(self, key: bytes) -> None:
+        At once, and before it does anything, where it may still run when the driver would give it up as never begun,
+        which is `wait` seconds after it was sent. Let the kernel end this process a moment after the limit.
+        """
+        patience = _PATIENCE if limit is None else min(_PATIENCE, limit / 2)
+        call = self._call = Begun(key + b"%.3f" % waited, monotonic() + patience)
+        if limit is None or waited + limit + _LEEWAY >= wait:
+            self._tell(call)
+        elif self._is_asleep:
+            self._wake.set()
+        if limit is not None and self._is_main:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a tool may have changed it
+            signal.setitimer(signal.ITIMER_REAL, limit + _MARGIN)
+
+    def end(self) -> None:
+        """The call that began last has ended."""
+        if self._is_main:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        call, self._call = self._call, None
+        # Who tells looks at `_call` once it has the lock: from here on it does not begin to tell of this one.
+        if call is not None and (call.is_told or self._telling.locked()):
+            with self._telling:
+                if call.is_told:
+                    _forget(call.key)
+
+    def _tell(self, call: Begun) -> None:
         from ray.experimental.internal_kv import _internal_kv_put  # loaded already: this is a Ray worker
 
-        self._is_told = True
-        with suppress(Exception):  # the driver ends the call by its own clock
-            _internal_kv_put(key, b"")
+        with self._telling, suppress(Exception):  # the driver ends the call by its own clock
+            if self._call is call:
+                call.is_told = True
+                _internal_kv_put(call.key, b"")
 
     def _watch(self) -> None:
-        with self._lock:
-            while True:
-                self._is_idle = self._key is None or self._is_told
-                self._lock.wait(None if self._is_idle else _TICK)
-                if self._key is not None and not self._is_told and monotonic() >= self._when:
-                    self._tell(self._key)
+        while True:
+            call = self._call
+            if call is None or call.is_told:
+                self._is_asleep = True
+                if self._call is call:  # else one has begun that has not seen this
+                    self._wake.wait()
+                self._is_asleep = False
+                self._wake.clear()
+            sleep(_TICK)
+            call = self._call
+            if call is not None and not call.is_told and monotonic() >= call.when:
+                self._tell(call)
 
 
 def _forget(key: bytes) -> None:
@@ -73,17 +94,3 @@ def _forget(key: bytes) -> None:
 
     with suppress(Exception):  # it is a few bytes
         _internal_kv_del(key)
-
-
-@contextmanager
-def _alarm(limit: float | None) -> Generator[None]:
-    """Let the kernel end this process a moment after the limit, whatever the tool is at."""
-    if limit is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, limit + _MARGIN)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)

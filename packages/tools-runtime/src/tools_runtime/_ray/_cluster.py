@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import sys
 import threading
 from concurrent.futures import Future
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_KNOCK = 5.0  # seconds
 _lock = threading.Lock()
 
 
@@ -39,6 +41,7 @@ class Cluster:
             return known
         with _lock:
             address = self._address or os.environ.get("RAY_ADDRESS") or "local"
+            _knock(address)
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             if address == "local":
                 _authenticate()
@@ -77,6 +80,13 @@ class Cluster:
                 self._ended.set()
 
 
+def _knock(address: str) -> None:
+    """Raise OSError where nobody listens: Ray would try for a minute, and then end this process."""
+    host, _, port = address.rpartition(":")
+    if port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK).close()
+
+
 def _authenticate() -> None:
     """Give a cluster that is about to start a token of its own, unless somebody has said anything about that.
 
@@ -88,6 +98,16 @@ def _authenticate() -> None:
     os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     if "ray" not in sys.modules:  # it reads this one as it is imported, and later turns it on by itself
         os.environ["RAY_AUTH_MODE"] = "token"
+
+
+def head() -> Any:
+    """A client of the head of the cluster; requests to one that is gone wait for ever unless they have a limit.
+
+    Of a request that waits for a minute Ray ends this process.
+    """
+    from ray.experimental import internal_kv  # loaded already: there is a call
+
+    return internal_kv.global_gcs_client
 
 
 def is_offered(ray: Any, wanted: dict[str, float]) -> bool:

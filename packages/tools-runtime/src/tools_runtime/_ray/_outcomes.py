@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
 from tools_runtime._limit import shown
 from tools_runtime._process._errors import rebuild
 from tools_runtime._process._wire import decode
+from tools_runtime._ray._worker import OUTPUT
 
 if TYPE_CHECKING:
     from tools_runtime._ray._watch import Flight
@@ -29,9 +31,11 @@ class Loss(NamedTuple):
     result: Result
 
 
-def read(data: Any) -> Result:
+def read(data: bytes) -> Result:
     """The result that a worker sent."""
     try:
+        if data.startswith(OUTPUT):
+            return Result.ok(decode(data[len(OUTPUT) :]))
         told = decode(data)
         exception = told.pop("exception", None)
         result = Result.from_dict(told)
@@ -47,6 +51,13 @@ def read(data: Any) -> Result:
         return Result.error("the worker answered with what is no result", type="unavailable", exception=error)
 
 
+def head_lost(*, is_begun: bool) -> Result:
+    """Nobody tells what became of the call, or where it could be made."""
+    end = "may have had effects" if is_begun else "was not begun"
+    text = f"the head of the cluster does not answer; the call {end}"
+    return Result.error(text, type="unavailable", metadata={"crash": "head lost"})
+
+
 def timed_out(limit: float) -> Result:
     """The limit passed, and the worker was ended."""
     return Result.error(
@@ -57,7 +68,10 @@ def timed_out(limit: float) -> Result:
 
 
 def of_error(error: BaseException) -> Result | Loss:
-    """The outcome of what Ray raised."""
+    """The outcome of what Ray raised, or would raise."""
+    cause = getattr(error, "as_instanceof_cause", None)  # what was raised in a worker, where no tool raises
+    if cause is not None:
+        error = cause()
     kinds = [kind.__name__ for kind in type(error).__mro__]
     where = next((_LOST[kind] for kind in kinds if kind in _LOST), None)
     if where is not None:
@@ -83,13 +97,14 @@ def of_stop(flight: Flight, wanted: dict[str, float], offered: bool) -> Result:
         return timed_out(flight.limit)
     if flight.reason == "cancelled":
         return Result.error("the caller gave up, and the call was ended", type="cancelled", metadata={"killed": True})
-    if flight.reason == "lost":
-        text = "the head of the cluster does not answer; the call may have had effects"
-        return Result.error(text, type="unavailable", metadata={"crash": "head lost"})
+    waited = {"queue_timeout": flight.wait}
+    if flight.begun is not None:
+        text = "the call was given up for want of a place just as it began; it may have had effects"
+        return Result.error(text, type="timeout_error", metadata={**waited, "killed": True})
     needs = ", ".join(f"{count:g} {name}" for name, count in wanted.items())
     why = f"every node that offers {needs} is taken" if offered else f"no node of the cluster offers {needs}"
-    text = f"the call waited {flight.wait:.3g} s for a place on the cluster and was not begun: {why}"
-    return Result.error(text, type="unavailable", metadata={"queue_timeout": flight.wait})
+    text = f"the call waited {monotonic() - flight.sent:.3g} s for a place on the cluster and was not begun: {why}"
+    return Result.error(text, type="timeout_error" if offered else "unavailable", metadata=waited)
 
 
 def _first_line(error: BaseException) -> str:

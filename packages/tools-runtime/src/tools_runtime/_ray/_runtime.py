@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Result
+from tools_core.threads import in_thread, unwrap
 from tools_runtime._drive import elsewhere
+from tools_runtime._limit import shown
 from tools_runtime._process._wire import decode, encode, inexact, is_exact, is_number
+from tools_runtime._ray._answers import answers_of
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
-from tools_runtime._ray._outcomes import Loss, of_error, of_stop, read, timed_out
+from tools_runtime._ray._outcomes import Loss, head_lost, of_error, of_stop, read, timed_out
 from tools_runtime._ray._tools import Sent, Tools, Unsendable, dumps
 from tools_runtime._ray._watch import Flight, Watch
 from tools_runtime._ray._worker import Request
-from tools_runtime._runtimes._runtime import Runtime
+from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 from tools_runtime._state import pack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
     from tools_core import Tool, ToolCall
+    from tools_core.threads import Outcome
 
+_WAIT, _LEAST_WAIT = 60.0, 10.0  # seconds for a place; a worker may have to be started for it
 _COROUTINE_GRACE = 0.25  # seconds for a coroutine to end by itself when it is cancelled at its limit
 
 
@@ -38,10 +45,13 @@ class RayRuntime(Runtime):
     has started ends with `close`. Tools are pickled, so they keep no memory of their calls; arguments and results are
     JSON. On a cluster whose machines lack a tool's module, `runtime_env` can send it.
 
-    The limit of a call begins when a worker begins it. Until then it waits for `queue_timeout` seconds at most. A task
+    The limit of a call begins when a worker begins it. Until then it waits for `queue_timeout` seconds at most, and
+    ends with `timeout_error` where all places are taken, with `unavailable` where no node offers what it needs. A task
     is never asked to stop: at its limit, or when its caller gives up, its worker is killed, so that a tool does not see
     `context.cancelled`. Where a worker or its machine is lost, a call is made again, up to `retries` times, each with
-    its whole limit, if its tool is `read_only` or `idempotent`; any other is never made twice.
+    its whole limit, if its tool is `read_only` or `idempotent`; any other is never made twice. Without the head of the
+    cluster all calls end with `unavailable`, and a connection that was made here is closed; of one that the program has
+    made itself, Ray ends the process a minute later.
 
     Args:
         address: Of a running cluster, as `ray.init` takes it.
@@ -50,7 +60,8 @@ class RayRuntime(Runtime):
             `num_gpus`, `memory` (bytes) and `resources`.
         runtime_env: Of Ray, for the workers of these calls.
         retries: How often a call that does no harm twice is made again when its worker is lost.
-        queue_timeout: Seconds that a call may wait for a place on the cluster; `unavailable` after that.
+        queue_timeout: Seconds that a call may wait for a place on the cluster, counted anew when another call of this
+            runtime ends. By default 10 and twice its limit, and 60 without a limit.
 
     Raises: ImportError without Ray.
     """
@@ -67,21 +78,20 @@ class RayRuntime(Runtime):
         resources: Mapping[str, Mapping[str, Any]] | None = None,
         runtime_env: Mapping[str, Any] | None = None,
         retries: int = 2,
-        queue_timeout: float = 60.0,
+        queue_timeout: float | None = None,
     ) -> None:
         require_ray()
-        if max_concurrency is not None and max_concurrency < 1:
-            raise ValueError(f"max_concurrency is 1 or more, or None for no limit; got {max_concurrency}")
+        check_concurrency(max_concurrency)
         if retries < 0:
             raise ValueError(f"retries is 0 or more, got {retries}")
-        if not 0 < queue_timeout < 1e9:
+        if queue_timeout is not None and not 0 < queue_timeout < 1e9:
             raise ValueError(f"queue_timeout is in seconds and above 0, got {queue_timeout!r}")
         self.max_concurrency = max_concurrency
         self.retries = retries
         self.queue_timeout = queue_timeout
         self._cluster = Cluster(address)
         self._tools = Tools(resources or {}, runtime_env)
-        self._watch = Watch()
+        self._watch = Watch(self._cluster.close)
 
     def run_tool(self, tool: Tool, call: ToolCall, context: Context | None) -> Result:
         from tools_core.threads import run_coroutine  # brings asyncio
@@ -98,9 +108,11 @@ class RayRuntime(Runtime):
         if isinstance(body, Result):
             return body
         try:
-            ray, sent = await self._ready(tool)
+            ray, sent = await self._ready(tool, limit)
         except Unsendable as error:
             return Result.error(str(error), type="unavailable", exception=error.__cause__)
+        except TimeoutError:
+            return head_lost(is_begun=False)
         except Exception as error:  # noqa: BLE001  (whatever Ray raises when it cannot connect)
             return Result.error(f"no Ray cluster: {type(error).__name__}: {error}", type="unavailable", exception=error)
         made = _Call(tool, sent, inner, limit, body, not isinstance(call.given, str))
@@ -119,48 +131,58 @@ class RayRuntime(Runtime):
         self._tools.clear()
         self._cluster.close()
 
-    async def _ready(self, tool: Tool) -> tuple[Any, Sent]:
-        """Ray, connected, and the tool as it has it."""
-        import sys  # see Cluster.connect
-
-        ray = sys.modules.get("ray")
+    async def _ready(self, tool: Tool, limit: float | None) -> tuple[Any, Sent]:
+        """Ray, connected, and the tool as it has it; TimeoutError where its head is gone."""
+        ray: Any = sys.modules.get("ray")  # see Cluster.connect
         if ray is None or not ray.is_initialized():
             self._tools.clear()
-            ray = await elsewhere(self._cluster.connect)
-        return ray, self._tools.get(tool, ray)
+            ray = unwrap(await _within(in_thread(self._cluster.connect), limit if self._watch.is_lost else None))
+            self._watch.begin_anew()
+        elif self._watch.is_lost:
+            unwrap(await _within(in_thread(self._watch.look_for_head), 1.0 if limit is None else min(limit, 1.0)))
+        sent = self._tools.get(tool, ray)
+        if not sent.exported.done():
+            await _within(sent.exported, None if limit is None else max(limit, 1.0))
+        error = sent.exported.result()[1]
+        if error is not None:
+            self._tools.forget(tool)
+            raise error
+        return ray, sent
 
     async def _attempt(self, ray: Any, made: _Call) -> Result | Loss:
         import asyncio  # loaded already: somebody awaits us
 
-        from tools_runtime._ray._answers import answers_of  # brings asyncio
-
+        loop = asyncio.get_running_loop()
+        answers = answers_of(loop)
         grace = _COROUTINE_GRACE if made.tool.is_async else 0.0
-        flight = Flight(self._watch.key(), made.context, made.limit, grace, self.queue_timeout)
+        wait = self.queue_timeout
+        if wait is None:
+            # The more this is beyond the limit, the fewer calls have to tell that they begin, see _announce.
+            wait = _WAIT if made.limit is None else _LEAST_WAIT + 2 * shown(made.limit)
+        flight = Flight(self._watch.key(), made.context, made.limit, grace, wait, loop)
         request = pickle.dumps(tuple(made.request(flight, ray)))
-        flight.loop = asyncio.get_running_loop()
-        is_heard = made.tool.takes_context and made.context.on_progress is not None
+        reading = None
         try:
-            if is_heard:
+            if made.tool.takes_context and made.context.on_progress is not None:
                 flight.ref = made.sent.streaming.remote(request)
-                answer: Any = flight.loop.create_task(_stream(flight))
+                reading = loop.create_task(_stream(flight))
             else:
                 flight.ref = made.sent.plain.remote(request)
-                answer = answers_of(flight.loop).of(flight.ref)
+                answers.expect(flight, ray)
         except Exception as error:  # noqa: BLE001  (Ray refuses the task)
             return of_error(error)
-        flight.answer = answer
         self._watch.add(flight, ray.cancel)
         try:
-            await asyncio.wait({answer})
+            answer = await flight.answer
         except BaseException:  # the caller is cancelled
             ray.cancel(flight.ref, force=True)
-            answer.cancel()
             raise
         finally:
             self._watch.remove(flight)
-        if not answer.cancelled() and answer.exception() is None:
-            return read(answer.result())
-        return await self._failed(ray, made, flight, None if answer.cancelled() else answer.exception())
+            answers.forget(flight)
+            if reading is not None:
+                reading.cancel()
+        return read(answer) if isinstance(answer, bytes) else await self._failed(ray, made, flight, answer)
 
     async def _failed(self, ray: Any, made: _Call, flight: Flight, error: BaseException | None) -> Result | Loss:
         """What became of a task that did not answer."""
@@ -169,16 +191,19 @@ class RayRuntime(Runtime):
             outcome = of_error(error)
             limit = flight.limit
             if isinstance(outcome, Loss) and limit is not None and now - flight.sent >= limit:
-                if flight.begun is None:
+                if flight.begun is None and not self._watch.is_quiet:
                     await elsewhere(lambda: self._watch.find(flight))
                 if now - (flight.sent if flight.begun is None else flight.begun) >= limit:
                     outcome = timed_out(limit)  # the worker's own timer ended it
             self._watch.forget(flight)
             return outcome
         if flight.reason == "lost":
-            return of_stop(flight, {}, offered=True)
+            return head_lost(is_begun=True)
+        offered = True
+        if flight.reason == "queue":
+            await elsewhere(lambda: self._watch.find(flight))  # whether it has begun at the last moment
+            offered = flight.begun is not None or await elsewhere(lambda: is_offered(ray, made.sent.wanted))
         self._watch.forget(flight)
-        offered = flight.reason != "queue" or await elsewhere(lambda: is_offered(ray, made.sent.wanted))
         return of_stop(flight, made.sent.wanted, offered)
 
 
@@ -193,23 +218,33 @@ class _Call(NamedTuple):
     is_object: bool
 
     def request(self, flight: Flight, ray: Any) -> Request:
-        at_once = self.limit is None or self.limit >= flight.wait
         known = _packed(self.context, ray) if self.tool.takes_context else None
-        return Request(self.body, self.is_object, self.limit, flight.key, time(), at_once, self.context.call_id, known)
+        call_id = self.context.call_id
+        return Request(self.body, self.is_object, self.limit, flight.key, time(), flight.wait, call_id, known)
 
 
-async def _stream(flight: Flight) -> bytes:
-    """The result; progress is reported on the way."""
-    data = b""
-    async for ref in flight.ref:
-        data = await ref
-        if flight.begun is None:
-            flight.begun = monotonic()
-        elif data.startswith(b"["):
-            for done, total, message in decode(data):
-                if is_number(done) and (total is None or is_number(total)):
-                    flight.context.progress(done, total, str(message))
-    return data
+async def _within(future: Future[Outcome], limit: float | None) -> Outcome:
+    """What a thread comes to; TimeoutError where it takes longer."""
+    import asyncio  # as above
+
+    return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), limit)
+
+
+async def _stream(flight: Flight) -> None:
+    """Report the progress on the way to the answer."""
+    data: Any = b""
+    try:
+        async for ref in flight.ref:
+            data = await ref
+            if flight.begun is None:
+                flight.begun = monotonic()
+            elif data.startswith(b"["):
+                for done, total, message in decode(data):
+                    if is_number(done) and (total is None or is_number(total)):
+                        flight.context.progress(done, total, str(message))
+    except Exception as error:  # noqa: BLE001  (of Ray, or of who hears the progress)
+        data = error
+    flight.end(data)
 
 
 def _body(given: Mapping[str, Any] | str | None) -> bytes | Result:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Tool, tool
+from tools_core.threads import in_thread
 from tools_runtime._ray import _worker
+from tools_runtime._ray._cluster import head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
 _OPTIONS = (
     "name", "description", "read_only", "destructive", "idempotent", "open_world", "timeout", "requires_approval",
     "strict", "tags",
 )  # fmt: skip
 _MOST = 1_000  # tools that are remembered
+_PATIENCE = 8.0  # seconds for the head of the cluster to answer
 
 
 class Sent(NamedTuple):
@@ -26,6 +31,7 @@ class Sent(NamedTuple):
     plain: Any
     streaming: Any
     wanted: dict[str, float]  # by the names that nodes offer resources under
+    exported: Future[Any]  # done once the head of the cluster has it, which may be lost
 
 
 class Unsendable(Exception):
@@ -56,6 +62,10 @@ class Tools:
             made = self._known[id(tool)] = self._made(tool, ray)
         return made
 
+    def forget(self, tool: Tool) -> None:
+        """Make it anew the next time."""
+        self._known.pop(id(tool), None)
+
     def clear(self) -> None:
         """Forget them: the next cluster is another one."""
         self._known.clear()
@@ -74,12 +84,18 @@ class Tools:
             options["runtime_env"] = dict(self._runtime_env)
         names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
         wanted = {names[key]: value for key, value in asked.items() if key in names and value}
-        return Sent(
-            tool,
-            ray.remote(**options)(_worker.plain(pickled)),
-            ray.remote(num_returns="streaming", **options)(_worker.streaming(pickled)),
-            {**wanted, **asked.get("resources", {})},
-        )
+        plain = ray.remote(**options)(_worker.plain(pickled))
+        streaming = ray.remote(num_returns="streaming", **options)(_worker.streaming(pickled))
+        exported = in_thread(lambda: _export(plain, streaming))
+        return Sent(tool, plain, streaming, {**wanted, **asked.get("resources", {})}, exported)
+
+
+def _export(*functions: Any) -> None:
+    head().internal_kv_exists(b"tools-runtime", None, _PATIENCE)  # what follows has no limit where it is gone
+    for function in functions:
+        # Ray sends it before it sees that an argument is missing. What else is wrong the first call will tell.
+        with suppress(Exception):
+            function.remote()
 
 
 def dumps(value: Any, ray: Any) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import threading
-from contextlib import nullcontext
 from queue import Empty, SimpleQueue
 from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,9 +16,11 @@ from tools_runtime._state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+
+OUTPUT = b"="  # before an output that is a whole result; no JSON begins so
 
 _AT_ONCE = 1_000  # reports of progress that go in one item
+_NOTHING_ELSE = Result.ok().__reduce__()[1][2:]  # after whether it is ok, and its output
 
 _tools: dict[bytes, Tool | Exception] = {}
 _announcer: Announcer | None = None
@@ -34,7 +35,7 @@ class Request(NamedTuple):
     limit: float | None
     key: bytes
     sent: float  # by the clock of the driver's machine
-    at_once: bool  # whether to tell at once that the call has begun
+    wait: float  # seconds after `sent` when the driver gives up a call of which nobody has told that it has begun
     call_id: str | None
     context: dict[str, Any] | None  # None for a tool that takes no Context
 
@@ -63,8 +64,12 @@ def serve(pickled: bytes, packed: bytes) -> bytes:
     request = Request(*pickle.loads(packed))  # noqa: S301  (the driver's own)
     if _announcer is None:
         _announcer = Announcer()
-    waited = max(0.0, time() - request.sent)
-    return _make(pickled, request, None, _announcer.call(request.key, waited, request.limit, request.at_once))
+    tool = _tools.get(pickled) or _load(pickled)
+    _announcer.begin(request.key, max(0.0, time() - request.sent), request.limit, request.wait)
+    try:
+        return _make(tool, request, None)
+    finally:
+        _announcer.end()
 
 
 def serve_stream(pickled: bytes, packed: bytes) -> Iterator[bytes]:
@@ -74,7 +79,7 @@ def serve_stream(pickled: bytes, packed: bytes) -> Iterator[bytes]:
     items: SimpleQueue[list[Any] | bytes] = SimpleQueue()
 
     def run() -> None:
-        items.put(_make(pickled, request, lambda *report: items.put(list(report)), nullcontext()))
+        items.put(_make(_load(pickled), request, lambda *report: items.put(list(report))))
 
     threading.Thread(target=run, name="tools-runtime call", daemon=True).start()
     while True:
@@ -101,16 +106,14 @@ def _next(items: SimpleQueue[list[Any] | bytes]) -> tuple[list[Any], bytes | Non
     return reports, item
 
 
-def _make(pickled: bytes, request: Request, report: Any, around: AbstractContextManager[None]) -> bytes:
-    tool = _load(pickled)
+def _make(tool: Tool | Exception, request: Request, report: Any) -> bytes:
     if isinstance(tool, Exception):
         text = f"a worker of the cluster cannot load the tool: {type(tool).__name__}: {tool}"
         return _written(
             Result.error(f"{text}; install it there, or send it by runtime_env", type="unavailable", exception=tool)
         )
     try:
-        with around:
-            result = _result(tool, request, report)
+        result = _result(tool, request, report)
     except BaseException as error:  # noqa: BLE001  (what ends the process inline: Ray would pickle it)
         text = f"the tool ended its process ({type(error).__name__}: {error}); the call may have had effects"
         result = Result.error(text, metadata={"crash": type(error).__name__}, exception=error)
@@ -151,6 +154,13 @@ def _load(pickled: bytes) -> Tool | Exception:
 
 
 def _written(result: Result) -> bytes:
+    output = result.output
+    try:
+        # What pickles like a result of nothing but its output is one, as most are.
+        if result.is_ok and is_exact(output) and result.__reduce__()[1][2:] == _NOTHING_ELSE:
+            return OUTPUT + encode(output)
+    except RecursionError:
+        pass  # `to_dict` cuts off what is too deep
     told = result.to_dict()
     if result.exception is not None:
         told["exception"] = describe(result.exception)
