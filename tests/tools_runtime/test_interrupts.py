@@ -9,12 +9,12 @@ import subprocess
 import sys
 import textwrap
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import pytest
 
-from tools_core import Context, ToolCall, tool
-from tools_runtime import AsyncRuntime, Executor, Runtime, ThreadRuntime, hookimpl
+from tools_core import Context, Result, ToolCall, tool
+from tools_runtime import AsyncRuntime, Blocking, Executor, Pause, Runtime, ThreadRuntime, hookimpl
 
 
 class Workshop:
@@ -126,9 +126,11 @@ def test_who_stops_begins_nothing_more_and_finished_results_are_kept(shop, until
         stop_in_the_middle()
     gc.collect()  # of the exception, whose traceback holds the generator
     assert len(shop.contexts) == 2 and all(context.cancelled for context in shop.contexts)
-    assert sorted(key[0] for key in executor._undelivered) == ["c"]
+    # What was thrown in may as well have come just before the first one was given, which so is kept.
+    kept = ["a"] if stop == "throw" else []
+    assert sorted(key[0] for key in executor._undelivered) == [*kept, "c"]
     shop.go_on.set()
-    until(lambda: sorted(key[0] for key in executor._undelivered) == ["b", "c", "d"])
+    until(lambda: sorted(key[0] for key in executor._undelivered) == [*kept, "b", "c", "d"])
     assert sorted(shop.made) == ["a", "b", "c", "d"]
     assert [result.output for _, result in executor.execute(batch[1:])] == ["b", "c", "d", "e", "f"]
     assert sorted(shop.made) == ["a", "b", "c", "d", "e", "f"]  # none twice
@@ -268,6 +270,143 @@ class Quiet:
     @hookimpl
     def before_tool_call(self):
         return None
+
+
+class Interrupted:
+    """Is interrupted once, after the call; `answer` is what it says to the call from then on, before it is made."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.times = 0
+
+    @hookimpl
+    def around_tool_call(self, call):
+        self.times += 1
+        if self.times == 1:
+            yield
+            yield Blocking(self.interrupt)
+        answer = self.answer(call)
+        return answer if isinstance(answer, Result) else (yield answer)
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+
+HOOKED = [
+    (lambda call: call, "a", ["a"]),
+    (lambda call: Result.error("no", type="denied"), "no", ["a"]),  # what was made is not told past the hooks
+    (lambda call: ToolCall(call.id, "quick", {"key": "b"}), "b", ["a", "b"]),  # which is another call
+]
+
+
+@pytest.mark.parametrize(("answer", "told", "made"), HOOKED)
+def test_hooks_that_were_interrupted_after_the_call_begin_again_without_it(shop, answer, told, made):
+    executor = Executor(shop.tools, hooks=[Quiet(), Interrupted(answer)], plugins=False)
+    with pytest.raises(KeyboardInterrupt):
+        executor.call(call("quick", "a"))
+    assert str(executor.call(call("quick", "a")).content) == told
+    assert shop.made == made
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_hooks_that_were_cancelled_after_the_call_begin_again_without_it(shop, runtime):
+    paused, began = threading.Event(), []
+
+    class Pausing:
+        @hookimpl
+        def around_tool_call(self, call):
+            began.append(call.id)
+            result = yield
+            paused.set()
+            yield Pause(0.0 if len(began) == 2 else 30.0)
+            return result.with_metadata({"seen": len(began)})
+
+    executor = Executor(shop.tools, runtime=runtime, hooks=[Pausing()], plugins=False, default_timeout=None)
+
+    async def main():
+        task = asyncio.create_task(executor.acall(call("quick", "a")))
+        await asyncio.to_thread(paused.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    result = executor.call(call("quick", "a"))
+    assert (result.output, result.metadata["seen"], shop.made) == ("a", 2, ["a"])
+
+
+@pytest.mark.parametrize(("name", "told"), [("quick", "a"), ("stuck", "timeout_error")])
+@pytest.mark.parametrize("drive", ["iterate", "aiterate"])
+def test_hooks_in_an_event_loop_that_are_stopped_after_the_call_begin_again_without_it(shop, until, name, told, drive):
+    paused, closed = threading.Event(), []
+
+    class Pausing:
+        @hookimpl
+        def around_tool_call(self, call):
+            result = yield
+            if call.id == "a" and not closed:
+                paused.set()
+                try:
+                    yield Pause(30.0)
+                finally:
+                    closed.append(call.id)
+            return result
+
+    @tool
+    async def stuck(key: str) -> str:
+        """Do not end when it is cancelled."""
+        shop.made.append(key)
+        while not shop.go_on.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+        return key
+
+    runtime = AsyncRuntime(grace=0.01)
+    executor = Executor([*shop.tools, stuck], runtime=runtime, hooks=[Pausing()], plugins=False, default_timeout=0.1)
+    batch = [call("quick", "first"), call(name, "a")]
+
+    async def main():
+        given = executor.aiterate(batch)
+        await anext(given)
+        await asyncio.to_thread(paused.wait, 20)
+        await given.aclose()
+        shop.go_on.set()  # the end of the loop waits for it
+
+    if drive == "aiterate":
+        asyncio.run(main())
+    else:
+        given = executor.iterate(batch)
+        next(given)
+        assert paused.wait(20)
+        given.close()
+    until(lambda: closed and executor._unfinished)
+    result = executor.call(batch[1])
+    assert (result.output or result.error_type, sorted(shop.made)) == (told, ["a", "first"])
+    shop.go_on.set()
+    until(lambda: runtime.leaked == 0 or drive == "aiterate")  # whose loop has ended
+
+
+def test_what_was_made_stays_kept_while_its_hooks_are_interrupted_again_and_again(shop):
+    class Impatient:
+        times = 0
+
+        @hookimpl
+        def around_tool_call(self):
+            self.times += 1
+            if self.times == 2:  # before the call, this time
+                raise KeyboardInterrupt
+            result = yield
+            if self.times in (1, 3):
+                raise KeyboardInterrupt
+            return result
+
+    executor = Executor(shop.tools, hooks=[Impatient()], plugins=False)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            executor.call(call("quick", "a"))
+    assert (executor.call(call("quick", "a")).output, shop.made) == ("a", ["a"])
+    assert executor.call(call("quick", "a")).output == "a"
+    assert shop.made == ["a", "a"]  # it is given once
 
 
 def test_only_the_same_call_is_given_a_kept_result(shop, until):

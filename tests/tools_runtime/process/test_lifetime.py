@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tools_core import Context, ToolCall
+from tools_runtime import Executor
 from tools_runtime._process import ProcessRuntime
 
 HEAD = """
@@ -127,7 +128,7 @@ def test_workers_get_variables_of_their_own(tools, make, run):
     assert run(tools.environment, {"name": "SPECIAL"}, on=make(1, environment={"SPECIAL": "yes"})).output == "yes"
 
 
-@pytest.mark.parametrize("option", ["max_concurrency", "memory", "cpu", "max_calls", "max_rss", "idle"])
+@pytest.mark.parametrize("option", ["memory", "cpu", "max_calls", "max_rss", "idle"])
 def test_an_option_out_of_range_is_refused(option):
     with pytest.raises(ValueError, match=f"{option} must be above 0"):
         ProcessRuntime(**{option: 0})
@@ -284,3 +285,13 @@ if __name__ == "__main__":
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=30)[0] == "interrupted 1\n"
     assert time.monotonic() - began < 10
+
+
+def test_a_call_that_was_interrupted_is_not_made_again(tools, make, tmp_path):
+    note = tmp_path / "note"
+    call = ToolCall("1", "interrupt", {"host": os.getpid(), "note": str(note)})
+    executor = Executor([tools.interrupt], runtime=make(2), plugins=False)
+    with pytest.raises(KeyboardInterrupt):
+        executor.call(call)
+    assert executor.call(call).error_type == "cancelled"
+    assert note.read_text() == "made\n"

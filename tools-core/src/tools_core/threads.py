@@ -45,11 +45,12 @@ def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
             future.set_result(_outcome(context.run, body))
 
     with _lock:
-        inbox = _idle.pop() if _idle else None
-    if inbox is None:
-        inbox = SimpleQueue()
-        threading.Thread(target=_work, args=(inbox,), name="tools-core worker", daemon=True).start()
-    inbox.put(job)
+        if _idle:
+            _idle.pop().put(job)
+            return future
+    inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    inbox.put(job)  # before it starts: an interruption in between would leave it waiting for ever
+    threading.Thread(target=_work, args=(inbox,), name="tools-core worker", daemon=True).start()
     return future
 
 

@@ -58,9 +58,8 @@ class Batch:
         from tools_core.threads import start_coroutine  # brings asyncio
         from tools_runtime._tasks import run_all  # as above
 
-        running = start_coroutine(run_all(jobs, most, partial(self._news.put, None)))
-        running.add_done_callback(self._loop_ended)
-        self._in_loop.append(running)
+        self._in_loop.append(start_coroutine(run_all(jobs, most, partial(self._news.put, None))))
+        self._in_loop[-1].add_done_callback(self._loop_ended)
 
     def _start(self, runtime: Runtime, waiting: deque[Job], most: int | None) -> None:
         if runtime.runs_in_loop:
@@ -81,10 +80,6 @@ class Batch:
                 return
             if not self._end(job, job.run):
                 return
-
-    def _resume(self, job: Job, value: Result, waiting: deque[Job]) -> None:
-        if self._end(job, partial(job.resume, value)):
-            self._work(waiting)
 
     def _end(self, job: Job, run: Callable[[], Result]) -> bool:
         """Bring a call to its end; whether this thread has a place to make another one in."""
@@ -126,10 +121,15 @@ class Batch:
         for attempt, job in self._attempts.copy().items():
             if attempt.deadline <= now:
                 self._attempts.pop(attempt, None)
-                timed_out = attempt.time_out()
-                if timed_out is not None:
-                    job.runtime.left_behind(1)
-                    in_thread(partial(self._resume, job, timed_out, self._waiting[job.runtime]))
+                in_thread(partial(self._leave_behind, attempt, job, self._waiting[job.runtime]))
+
+    def _leave_behind(self, attempt: Attempt, job: Job, waiting: deque[Job]) -> None:
+        """Go on without an attempt; in a thread, which nothing interrupts between the claim and the result."""
+        timed_out = attempt.time_out()
+        if timed_out is not None:
+            job.runtime.left_behind(1)
+            if self._end(job, partial(job.resume, timed_out)):
+                self._work(waiting)
 
     def _loop_ended(self, running: Future[None]) -> None:
         self._news.put(None if running.cancelled() else running.exception())

@@ -16,8 +16,9 @@ Kind = Literal["start", "progress", "retry", "end", "crash", "hook_failed"]
 class Event:
     """Something that happened to a call.
 
-    `kind` is `start`, `progress` (detail: done, total, message), `retry` (attempt, delay), `end` (with the result),
-    `crash` (a worker was lost; error) or `hook_failed` (plugin, hook, error); `at` is `time.monotonic()`.
+    `kind` is `start` (detail: runtime, its name), `progress` (done, total, message), `retry` (attempt, delay), `crash`
+    (error; with the result of an attempt whose worker was lost), `end` (with the result), or `hook_failed` (plugin,
+    hook, error); `at` is `time.monotonic()`.
     """
 
     __slots__ = ("at", "call", "detail", "kind", "result")

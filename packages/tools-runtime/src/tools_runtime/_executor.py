@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Self
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
 from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
-from tools_runtime._job import Job, directly, is_plain
+from tools_runtime._job import Job, is_plain, overran
 from tools_runtime._plugins import Plugins
-from tools_runtime._runtimes._runtime import find, refusal
+from tools_runtime._runtimes._runtime import check_concurrency, find, refusal
 
 if TYPE_CHECKING:
     from tools_core import Registry
@@ -24,6 +25,7 @@ Pair = tuple[ToolCall, Result]
 # What is a mistake in a program rather than a failure of what it works with.
 BUGS = (NameError, AttributeError, TypeError, NotImplementedError, AssertionError, ImportError, RecursionError)
 _KEPT = 1_000  # results that wait for who asked for them
+_Kept = TypeVar("_Kept")
 
 
 class Executor:
@@ -66,8 +68,7 @@ class Executor:
             raise ValueError(f'error_policy is "capture_all" or "strict_bugs", got {error_policy!r}')
         if default_timeout is not None and not 0 < default_timeout < 1e9:
             raise ValueError(f"default_timeout is in seconds and above 0, or None; got {default_timeout!r}")
-        if max_concurrency is not None and max_concurrency < 1:
-            raise ValueError(f"max_concurrency is 1 or more, or None; got {max_concurrency!r}")
+        check_concurrency(max_concurrency)
         self._choices: Mapping[str, Choice] = runtime if isinstance(runtime, Mapping) else {}
         self._choice = self._choices.get("*") if isinstance(runtime, Mapping) else runtime
         for choice in (*self._choices.values(), self._choice):
@@ -84,6 +85,7 @@ class Executor:
         for choice in self._choices.values():
             self._runtimes.check(choice)
         self._undelivered: dict[tuple[str, str, str], Result] = {}
+        self._unfinished: dict[tuple[str, str, str], Pair] = {}  # what was made, of calls whose hooks did not end
         self._keeping = Lock()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
         # With nothing around the calls, a plain tool is simply called.
@@ -97,20 +99,23 @@ class Executor:
         """Make calls, and return each with its result, in their order."""
         calls = list(calls)
         pairs: list[Pair] = []
+        limit = self.default_timeout
         try:
             while self._is_direct and context is None and len(pairs) < len(calls):
                 call = calls[len(pairs)]
-                result = self._at_once(call)
-                if result is None:
+                tool = self._plain(call)
+                if tool is None:
                     break
-                pairs.append((call, result))
+                began = monotonic()
+                pairs.append((call, tool.call(call.given)))  # at once: what follows may be interrupted
+                if limit is not None and monotonic() - began > limit:
+                    pairs[-1] = call, overran(pairs[-1][1], limit)
             if len(pairs) < len(calls):
-                for pair in self.iterate(calls[len(pairs) :], context):
-                    pairs.append(pair)  # noqa: PERF402  (each at once: what follows may be interrupted)
+                pairs.extend(self.iterate(calls[len(pairs) :], context))  # which has each as soon as it is there
+            return pairs  # noqa: TRY300  (it may be interrupted here)
         except BaseException as error:
             self._take_back(pairs, error)
             raise
-        return pairs
 
     async def aexecute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
         """`execute` for coroutines."""
@@ -125,8 +130,7 @@ class Executor:
 
     def call(self, call: ToolCall, context: Context | None = None) -> Result:
         """Make one call."""
-        result = self._at_once(call) if self._is_direct and context is None else None
-        return self.execute([call], context)[0][1] if result is None else result
+        return self.execute([call], context)[0][1]
 
     async def acall(self, call: ToolCall, context: Context | None = None) -> Result:
         """`call` for coroutines."""
@@ -137,13 +141,13 @@ class Executor:
 
         A runtime that makes one call at a time makes each when its turn comes: who stops asking has made no more. Of
         others, results that were not asked for are kept, and given when the same call comes again, which so is not made
-        twice.
+        twice; nor is one whose hooks were interrupted after it: they begin again, with what it came to.
         """
         jobs = self._jobs(calls, context)
-        batch = None
+        batch, given = None, 0
         try:
             self._give_kept(jobs)
-            if any(self._is_concurrent(job) or job.runtime.limits == "watched" for job in jobs):
+            if any(job.runtime.limits == "watched" or (len(jobs) > 1 and self._is_concurrent(job)) for job in jobs):
                 from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
 
                 batch = Batch(jobs)
@@ -151,13 +155,17 @@ class Executor:
             for job in jobs:
                 if batch is not None:
                     batch.wait_for(job)
-                result = job.run() if job.result is None else job.result
-                job.is_delivered = True
-                yield job.call, result
+                yield job.call, job.run() if job.result is None else job.result
+                given += 1
+        except GeneratorExit:
+            given += 1  # who stops asking has the last one
+            raise
         finally:
-            self._keep(jobs)
-            if batch is not None:
-                batch.give_up()
+            try:
+                self._keep(jobs[given:])
+            finally:
+                if batch is not None:
+                    batch.give_up()
         self._raise_bug(jobs)
 
     async def aiterate(self, calls: Iterable[ToolCall], context: Context | None = None) -> AsyncIterator[Pair]:
@@ -166,15 +174,18 @@ class Executor:
 
         from tools_runtime._tasks import results  # as above
 
-        jobs = self._jobs(calls, context)
+        jobs, given = self._jobs(calls, context), 0
         try:
             self._give_kept(jobs)
             async with aclosing(results(jobs, self._is_concurrent, self._most(jobs))) as done:
                 async for job, result in done:
-                    job.is_delivered = True
                     yield job.call, result
+                    given += 1
+        except GeneratorExit:
+            given += 1  # see iterate
+            raise
         finally:
-            self._keep(jobs)
+            self._keep(jobs[given:])
         self._raise_bug(jobs)
 
     def runtime_of(self, name: str, context: Context | None = None) -> Runtime:
@@ -196,15 +207,15 @@ class Executor:
         tools = self._tools
         return tools if isinstance(tools, Mapping) else as_mapping(given_context(tools, context) or ())
 
-    def _at_once(self, call: ToolCall) -> Result | None:
-        """The result of a call to a plain tool in this thread; None where something else is to be done."""
+    def _plain(self, call: ToolCall) -> Tool | None:
+        """The tool, where nothing is to be done but to call it in this thread."""
         try:
             tool: Tool = self._tools[call.name]  # type: ignore[index]
         except Exception:  # noqa: BLE001  (said where the call is made)
             return None
-        if self._undelivered or tool.runtime is not None or not is_plain(tool):
+        if self._undelivered or self._unfinished or tool.runtime is not None or not is_plain(tool):
             return None
-        return directly(tool, call, self.default_timeout)
+        return tool
 
     def _jobs(self, calls: Iterable[ToolCall], context: Context | None) -> list[Job]:
         tools = self._tools_for(context)
@@ -245,18 +256,26 @@ class Executor:
 
     def _give_kept(self, jobs: Iterable[Job]) -> None:
         """Give calls the results that they had when nobody asked any more."""
-        if self._undelivered:
+        if self._undelivered or self._unfinished:
             for job in jobs:
-                job.result = self._undelivered.pop(_key(job.call), None)
+                key = _key(job.call)
+                job.kept = self._unfinished.pop(key, None)
+                job.result = self._undelivered.pop(key, None)
 
     def _keep(self, jobs: Iterable[Job]) -> None:
         """Keep the results that nobody asked for in the end, also those of calls which still run."""
         for job in jobs:
-            if not job.is_delivered:
-                job.is_given_up = True
-                job.on_late = self._keep_result
-                if job.result is not None:
-                    self._keep_result(job.call, job.result)
+            job.is_given_up = True
+            job.on_late = self._keep_late
+            if job.kept is not None:
+                self._keep_made(job.call, job.kept)
+            self._keep_late(job)
+
+    def _keep_late(self, job: Job) -> None:
+        if job.result is not None:
+            self._keep_result(job.call, job.result)
+        elif job.asked is not None and isinstance(job.made, Result):
+            self._keep_made(job.call, (job.asked, job.made))
 
     def _take_back(self, pairs: Iterable[Pair], error: BaseException) -> None:
         """Keep what was to be returned together, and now is not; but for the result that `error` tells."""
@@ -267,9 +286,12 @@ class Executor:
     def _keep_result(self, call: ToolCall, result: Result) -> None:
         if call.id is not None:
             with self._keeping:
-                self._undelivered[_key(call)] = result
-                while len(self._undelivered) > _KEPT:
-                    self._undelivered.pop(next(iter(self._undelivered)), None)
+                _add(self._undelivered, _key(call), result)
+
+    def _keep_made(self, call: ToolCall, made: Pair) -> None:
+        if call.id is not None:
+            with self._keeping:
+                _add(self._unfinished, _key(call), made)
 
     def _raise_bug(self, jobs: list[Job]) -> None:
         if self.error_policy == "strict_bugs":
@@ -283,6 +305,12 @@ _NOTHING = Context()
 
 def _key(call: ToolCall) -> tuple[str, str, str]:
     return str(call.id), call.name, str(call.given)
+
+
+def _add(kept: dict[tuple[str, str, str], _Kept], key: tuple[str, str, str], value: _Kept) -> None:
+    kept[key] = value
+    while len(kept) > _KEPT:
+        kept.pop(next(iter(kept)), None)
 
 
 def as_mapping(tools: Any) -> Mapping[str, Tool]:

@@ -77,7 +77,7 @@ class Job:
     """A call with all that is needed to make it."""
 
     __slots__ = (
-        "attempt", "call", "chain", "context", "inner", "is_delivered", "is_given_up", "limit", "on_attempt",
+        "asked", "attempt", "call", "chain", "context", "inner", "is_given_up", "kept", "limit", "made", "on_attempt",
         "on_late", "result", "runtime", "steps", "tool", "tools",
     )  # fmt: skip
 
@@ -103,9 +103,13 @@ class Job:
         self.inner: Steps | None = None  # of what the runtime wraps around the call
         self.attempt: Attempt | None = None
         self.on_attempt: Callable[[Job], None] | None = None  # told when a limit begins that somebody has to watch
-        self.is_delivered = False
+        # The call as its hooks have it made, and what that came to, before they have seen it. Where these are
+        # interrupted then, it is kept: they begin again, but the call is not made again.
+        self.asked: ToolCall | None = None
+        self.made: Any = None
+        self.kept: tuple[ToolCall, Result] | None = None
         self.is_given_up = False
-        self.on_late: Callable[[ToolCall, Result], None] | None = None  # takes what comes when nobody asks any more
+        self.on_late: Callable[[Job], None] | None = None  # told when something came of it and nobody asks any more
 
     def run(self) -> Result:
         """Make the call, hooks and all, in this thread."""
@@ -119,6 +123,7 @@ class Job:
 
     def resume(self, value: Result) -> Result:
         """Go on, in this thread, with the result of an attempt that was left behind."""
+        self.made = value
         make = self._wrap if self.runtime.wraps else self._make
         if self.inner is not None:
             value = drive(self.inner, self._make, value)
@@ -136,10 +141,15 @@ class Job:
 
     async def aresume(self, value: Result) -> Result:
         """`resume` for coroutines."""
+        self.made = value
         make = self._awrap if self.runtime.wraps else self._amake
-        if self.inner is not None:
-            value = await adrive(self.inner, self._amake, value)
-        return self.end(value if self.steps is None else await adrive(self.steps, make, value))
+        try:
+            if self.inner is not None:
+                value = await adrive(self.inner, self._amake, value)
+            return self.end(value if self.steps is None else await adrive(self.steps, make, value))
+        except BaseException as error:
+            self._leave(error)
+            raise
 
     def _wrap(self, call: ToolCall) -> Result:
         """Make the call with what the runtime wraps around it."""
@@ -160,25 +170,33 @@ class Job:
         return chain.steps(call, None, self.context)
 
     def _make(self, call: ToolCall) -> Result:
-        """Make the call itself."""
+        """Make the call itself; what it comes to is put away at once, since what follows may be interrupted."""
         runtime = self.runtime
+        if self._was_made(call):
+            return self.made  # type: ignore[no-any-return]
         tool = self._known(call)
         if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
-            return directly(tool, call, self.limit)
+            began = monotonic()
+            self.made = result = tool.call(call.given)
+            return result if self.limit is None or monotonic() - began <= self.limit else overran(result, self.limit)
         attempt, context = self._attempt(tool)
         began = monotonic()
         try:
             if tool is None:
-                result = runtime.dispatch_tool_call(call, self.tools, context)
+                self.made = result = runtime.dispatch_tool_call(call, self.tools, context)
             else:
-                result = tool if isinstance(tool, Result) else runtime.run_tool(tool, call, context)
+                self.made = result = tool if isinstance(tool, Result) else runtime.run_tool(tool, call, context)
         except BaseException as error:  # a runtime of somebody's own may raise anything
             if self.on_attempt is None and not isinstance(error, Exception | Halt):
+                if runtime.limits == "kept":  # elsewhere it may have begun: it is not made again
+                    self.made = Result.error("the caller was interrupted; it may have had effects", type="cancelled")
                 raise  # what ends the process ends the caller in his own thread, and not a call beside him
-            result = failure(error)
+            self.made = result = failure(error)
         return self._made(result, began, attempt, context)
 
     async def _amake(self, call: ToolCall) -> Result:
+        if self._was_made(call):
+            return self.made  # type: ignore[no-any-return]
         runtime, tool = self.runtime, self._known(call)
         attempt, context = self._attempt(tool)
         began = monotonic()
@@ -195,7 +213,8 @@ class Job:
             result = self._caught(error, began, attempt, context)
         else:
             _uncancel(attempt)
-        return self._made(result, began, attempt, context)
+        self.made = result = self._made(result, began, attempt, context)
+        return result
 
     def _caught(self, error: BaseException, began: float, attempt: Attempt | None, context: Context) -> Result:
         """What an exception in an event loop comes to; one that is not about this call is raised again."""
@@ -231,6 +250,8 @@ class Job:
         for steps in (self.inner, self.steps):
             if steps is not None:
                 steps.close()
+        if self.on_late is not None:
+            self.on_late(self)
 
     def end(self, result: Result) -> Result:
         """Keep the result, and tell the listeners."""
@@ -238,13 +259,14 @@ class Job:
             self.chain.emit(Event("end", self.call, result=result))
         self.result = result
         if self.on_late is not None:
-            self.on_late(self.call, result)
+            self.on_late(self)
         return result
 
     def _begin(self) -> Steps | None:
         chain = self.chain
+        name = self.context.runtime = self.runtime.name or type(self.runtime).__name__
         if chain.listeners:
-            chain.emit(Event("start", self.call))
+            chain.emit(Event("start", self.call, detail={"runtime": name}))
         if chain.is_empty:
             return None
         tool = None if isinstance(self.tool, Result) else self.tool
@@ -262,6 +284,15 @@ class Job:
         if call is self.call or call.name == self.call.name:
             return self.tool
         return find(call, self.tools)  # a hook made another call of it
+
+    def _was_made(self, call: ToolCall) -> bool:
+        """Whether it was made before an interruption: then `made` is what it came to."""
+        if self.kept is not None and self.kept[0] == call:
+            self.asked, self.made, self.kept = *self.kept, None
+            return True
+        self.made = None
+        self.asked = call
+        return False
 
     def _attempt(self, tool: Tool | Result | None) -> tuple[Attempt | None, Context]:
         if self.is_given_up:
@@ -292,6 +323,8 @@ class Job:
         if not isinstance(result, Result):
             text = f"the runtime {type(self.runtime).__name__} returned {type(result).__name__}, not a Result"
             return Result.error(text, exception=TypeError(text))
+        if self.chain.listeners and "crash" in result.metadata:
+            self.chain.emit(Event("crash", self.call, result=result, detail={"error": result.error_message}))
         deadline = context.deadline
         if deadline is not None and self.runtime.limits == "told" and monotonic() > deadline:
             return overran(result, round(max(0.0, deadline - began), 3))
@@ -301,15 +334,6 @@ class Job:
 def is_plain(tool: Tool) -> bool:
     """Whether a tool has no use for a context: nothing of it reaches its code, and it sets no limit."""
     return tool.timeout is None and not tool.is_async and not tool.takes_context
-
-
-def directly(tool: Tool, call: ToolCall, limit: float | None) -> Result:
-    """Call a plain tool in this thread."""
-    if limit is None:
-        return tool.call(call.given)
-    began = monotonic()
-    result = tool.call(call.given)
-    return result if monotonic() - began <= limit else overran(result, limit)
 
 
 def overran(result: Result, limit: float) -> Result:

@@ -412,3 +412,13 @@ class Counter(Toolset):
 def context_free(number: int) -> int:
     """Add one."""
     return number + 1
+
+
+@tool
+def interrupt(host: int, note: str) -> str:
+    """Interrupt whoever waits for the answer, which comes late."""
+    with Path(note).open("a") as file:
+        file.write("made\n")
+    os.kill(host, signal.SIGINT)
+    time.sleep(600)
+    return "done"

@@ -31,12 +31,12 @@ class Pool:
         self.is_closed = False
         self.is_abandoned = False
         self._most = most
-        self._template = Template(settings, environment)
         self._owner = os.getpid()
         self._idle: list[Worker] = []
         self._workers: WeakSet[Worker] = WeakSet()  # with those that have a call, which hold themselves
         self._changed = threading.Condition()
         self._waiting = 0
+        self._template = Template(settings, environment)
         _pools.add(self)
 
     @property

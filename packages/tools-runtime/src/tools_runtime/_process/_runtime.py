@@ -17,7 +17,7 @@ from tools_runtime._process._pool import Closed, Pool, forget_all
 from tools_runtime._process._template import Lost, Unavailable
 from tools_runtime._process._tools import Unsendable
 from tools_runtime._process._wire import OBJECT, REQUEST, TEXT, encode, inexact, is_exact
-from tools_runtime._runtimes._runtime import Runtime
+from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,13 +73,9 @@ class ProcessRuntime(Runtime):
     ) -> None:
         if not hasattr(os, "fork") or not hasattr(socket, "AF_UNIX"):
             raise OSError("ProcessRuntime needs a system that can fork; use ThreadRuntime on this one")
+        check_concurrency(max_concurrency)
         most: int = max_concurrency or max(2, getattr(os, "process_cpu_count", os.cpu_count)() or 0)
-        positive: dict[str, float | None] = {
-            "max_concurrency": max_concurrency,
-            "memory": memory,
-            "cpu": cpu,
-            "max_calls": max_calls,
-        }
+        positive: dict[str, float | None] = {"memory": memory, "cpu": cpu, "max_calls": max_calls}
         positive |= {"max_rss": max_rss, "idle": idle, "max_result_bytes": max_result_bytes}
         for option, value in positive.items():
             if value is not None and not value > 0:

@@ -46,8 +46,9 @@ class Template:
             except OSError as error:
                 ours.close()
                 raise Unavailable(f"no worker process can be started: {error}") from error
-        self._end = end_of(self._pid)
+        self._end: int | None = None
         try:
+            self._end = end_of(self._pid)
             data = json.dumps(settings).encode()
             ours.settimeout(_START)
             ours.sendall(SIZE.pack(len(data)) + data)

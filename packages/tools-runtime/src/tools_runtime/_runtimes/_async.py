@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools_runtime._runtimes._runtime import Runtime
+from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 
 
 class AsyncRuntime(Runtime):
@@ -17,7 +17,6 @@ class AsyncRuntime(Runtime):
     runs_in_loop = True
 
     def __init__(self, max_concurrency: int | None = None, *, grace: float = 0.25) -> None:
-        if max_concurrency is not None and max_concurrency < 1:
-            raise ValueError(f"max_concurrency is 1 or more, or None for no limit; got {max_concurrency}")
+        check_concurrency(max_concurrency)
         self.max_concurrency = max_concurrency
         self.grace = grace

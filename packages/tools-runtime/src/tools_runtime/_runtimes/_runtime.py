@@ -129,6 +129,12 @@ class Runtime:
         return f"<{type(self).__name__}>"
 
 
+def check_concurrency(most: int | None) -> None:
+    """Raise ValueError for a `max_concurrency` with which no call could ever run; None sets no limit."""
+    if most is not None and most < 1:
+        raise ValueError(f"max_concurrency is 1 or more, or None for no limit; got {most!r}")
+
+
 def find(call: ToolCall, tools: Mapping[str, Tool]) -> Tool | Result:
     """The tool that a call asks for, or the result where there is none."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
-from tools_runtime._runtimes._runtime import Runtime
+from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 
 if TYPE_CHECKING:
     from tools_core import Context, Tool, ToolCall
@@ -23,8 +23,7 @@ class ThreadRuntime(Runtime):
     limits = "watched"
 
     def __init__(self, max_concurrency: int = 64, *, max_leaked: int = 256) -> None:
-        if max_concurrency < 1:
-            raise ValueError(f"max_concurrency is 1 or more, got {max_concurrency}")
+        check_concurrency(max_concurrency)
         self.max_concurrency = max_concurrency
         self.max_leaked = max_leaked
 

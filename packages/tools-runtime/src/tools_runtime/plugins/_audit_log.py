@@ -30,9 +30,10 @@ _LARGE = ("arguments", "metadata")
 class AuditLog:
     """Writes a line when a call starts and a line when it ends, as JSON, into a file that several processes may share.
 
-    A line has `time` (UTC), `event`, `run` (the same in both lines of a call), `pid`, `id` (the provider's) and `tool`;
-    the first one `arguments`, the second one `seconds`, `result` (ok, halt, error, or none where the caller gave up),
-    `metadata`, where an approval stands, and for errors `error_type` and `error`. What a tool returned is not written.
+    A line has `time` (UTC), `event`, `run` (the same in both lines of a call), `pid`, `id` (the provider's), `tool` and
+    `runtime` (its name); the first one `arguments`, the second one `seconds`, `result` (ok, halt, error, or none where
+    the caller gave up), `metadata`, where an approval stands, and for errors `error_type` and `error`. What a tool
+    returned is not written.
 
     Values are hidden whose names look secret (password, token, api_key, authorization ...), and these same values in
     other texts of the call; so are the values `redact`, anywhere. Long strings end with their length and SHA-256.
@@ -70,7 +71,7 @@ class AuditLog:
         """Write the two lines."""
         arguments = arguments_of(call)
         redactor = self._redactor.knowing(arguments)
-        told = {"id": call.id or context.call_id, "tool": call.name}
+        told = {"id": call.id or context.call_id, "tool": call.name, "runtime": context.runtime}
         head = {"run": os.urandom(8).hex(), "pid": os.getpid(), **redactor.copy(told)}
         began = perf_counter()
         result: Result | None = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
 from tools_runtime._effects import Pause, Until
+from tools_runtime._runtimes._runtime import check_concurrency
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -126,8 +127,7 @@ class _Gate:
     """A semaphore that anybody can wait for, in a thread or in an event loop, in the order of coming."""
 
     def __init__(self, most: int) -> None:
-        if most < 1:
-            raise ValueError(f"max_concurrency is 1 or more, got {most}")
+        check_concurrency(most)
         self._free = most
         self._waiting: deque[Future[None]] = deque()
         self._lock = threading.RLock()  # see RateLimit
