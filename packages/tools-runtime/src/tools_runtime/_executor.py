@@ -223,12 +223,14 @@ class Executor:
         return [self._job(call, find(call, tools), tools, base) for call in calls]
 
     def _job(self, call: ToolCall, tool: Tool | Result, tools: Mapping[str, Tool], base: Context) -> Job:
-        try:
-            runtime = self._runtime(call.name, tool, base)
-        except (TypeError, ValueError) as error:
-            if not isinstance(tool, Tool) or tool.runtime is None:
-                raise  # the caller's own choice; of a tool's, its call can say it
-            tool, runtime = refusal(error), self._runtimes.of(self._choice, base)
+        runtime = self._fixed
+        if runtime is None or (isinstance(tool, Tool) and tool.runtime is not None):
+            try:
+                runtime = self._runtime(call.name, tool, base)
+            except (TypeError, ValueError) as error:
+                if not isinstance(tool, Tool) or tool.runtime is None:
+                    raise  # the caller's own choice; of a tool's, its call can say it
+                tool, runtime = refusal(error), self._runtimes.of(self._choice, base)
         limit = None if isinstance(tool, Result) else tool.timeout
         context = base.for_call(None, call.id)
         chain = self._chain

@@ -172,8 +172,9 @@ class Job:
     def _make(self, call: ToolCall) -> Result:
         """Make the call itself; what it comes to is put away at once, since what follows may be interrupted."""
         runtime = self.runtime
-        if self._was_made(call):
+        if self.kept is not None and self._was_made(call):
             return self.made  # type: ignore[no-any-return]
+        self.made, self.asked = None, call
         tool = self._known(call)
         if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
             began = monotonic()
@@ -195,8 +196,9 @@ class Job:
         return self._made(result, began, attempt, context)
 
     async def _amake(self, call: ToolCall) -> Result:
-        if self._was_made(call):
+        if self.kept is not None and self._was_made(call):
             return self.made  # type: ignore[no-any-return]
+        self.made, self.asked = None, call
         runtime, tool = self.runtime, self._known(call)
         attempt, context = self._attempt(tool)
         began = monotonic()
@@ -290,8 +292,6 @@ class Job:
         if self.kept is not None and self.kept[0] == call:
             self.asked, self.made, self.kept = *self.kept, None
             return True
-        self.made = None
-        self.asked = call
         return False
 
     def _attempt(self, tool: Tool | Result | None) -> tuple[Attempt | None, Context]:
