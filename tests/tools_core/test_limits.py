@@ -287,3 +287,12 @@ class Legacy(Tool):
 def test_classes_may_be_asynchronous():
     assert Legacy().call(n=3).output == 3
     assert in_a_loop(lambda: Legacy().acall(n=3))[0].output == 3
+
+
+def test_a_limit_is_told_as_it_was_set_though_a_little_of_it_has_passed():
+    outer = Context(timeout=10)
+    assert outer.as_set(9.97) == 10
+    assert outer.for_call(0.05).as_set(0.041) == 0.05
+    assert outer.for_call(20).for_call().as_set(9.9) == 10
+    assert outer.as_set(2.0) == 2.0  # it was set long ago: what is left is what counts
+    assert Context().as_set(0.001) == 0.001

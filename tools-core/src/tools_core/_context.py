@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     Progress = Callable[[float, float | None, str], object]
 
 
+_JUST_NOW = 1.0  # seconds
+
+
 class Context:
     """Injected where `execute` asks for it by annotation; every part is optional.
 
@@ -25,7 +28,8 @@ class Context:
     """
 
     __slots__ = (
-        "_cancelled", "_outer", "_workspace", "call_id", "deadline", "enforced", "on_progress", "runtime", "state",
+        "_cancelled", "_limit", "_outer", "_workspace", "call_id", "deadline", "enforced", "on_progress", "runtime",
+        "state",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +49,7 @@ class Context:
         self.state: Mapping[str, Any] = {} if state is None else state
         self.call_id = call_id
         self.deadline = None if timeout is None else _after(timeout)
+        self._limit = timeout
         self.enforced = enforced
         self.runtime: str | None = None
 
@@ -61,6 +66,15 @@ class Context:
     def remaining(self) -> float | None:
         """Seconds until the deadline, at least 0; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def as_set(self, seconds: float) -> float:
+        """The limit to tell of a call that began with so many seconds left: as it was set, if that was only just now.
+
+        To a hundredth, since another process may have set it a moment after its caller did.
+        """
+        limit = self._limit
+        told = limit if limit is not None and abs(limit - seconds) < _JUST_NOW else seconds
+        return round(told + 0.0005, 2) or told
 
     @property
     def cancelled(self) -> bool:
@@ -87,11 +101,13 @@ class Context:
         inner.call_id = call_id or self.call_id
         inner.enforced = self.enforced
         inner.runtime = self.runtime
-        deadline = self.deadline
+        inner.deadline = self.deadline
+        inner._limit = self._limit
         if timeout is not None:
             own = _after(timeout)
-            deadline = own if deadline is None or own < deadline else deadline
-        inner.deadline = deadline
+            if inner.deadline is None or own < inner.deadline:
+                inner.deadline = own
+                inner._limit = timeout
         return inner
 
 

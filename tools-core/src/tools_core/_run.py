@@ -165,8 +165,7 @@ def _noted(result: Result, repairs: Sequence[str]) -> Result:
 
 
 def _timed_out(limit: TimeLimit) -> Result:
-    # What is left of a limit when the body begins is a little less than was set.
-    message = f"did not end within its limit of {round(limit.seconds + 0.0005, 2) or limit.seconds:.3g} s"
+    message = f"did not end within its limit of {limit.seconds:.3g} s"
     if not limit.abandoned:
         return Result.error(f"{message} and was cancelled", type="timeout_error", metadata={"timeout": limit.seconds})
     return Result.error(
@@ -189,7 +188,7 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
     if tool._spec.is_async:
         from tools_core.threads import run_coroutine  # only for coroutines
 
-        return run_coroutine(_limited(tool.execute(**arguments), limit))
+        return run_coroutine(_limited(tool.execute(**arguments), context))
     if context is None or limit is None:
         return finish(tool.execute(**arguments))
     from tools_core.threads import in_thread, unwrap  # only for limits
@@ -199,7 +198,7 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
         outcome = future.result(limit)
     except TimeoutError:
         context.cancel()
-        raise TimeLimit(limit, abandoned=True) from None
+        raise TimeLimit(context.as_set(limit), abandoned=True) from None
     except BaseException:  # the caller was interrupted while it waited
         context.cancel()
         raise
@@ -215,7 +214,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
     limit = _limit_of(context)
     if tool._spec.is_async:
         try:
-            return await _limited(tool.execute(**arguments), limit)
+            return await _limited(tool.execute(**arguments), context)
         except asyncio.CancelledError:
             if context is not None:
                 context.cancel()
@@ -227,11 +226,11 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
     except BaseException as error:
         if context is not None:
             context.cancel()
-        if isinstance(error, TimeoutError) and limit is not None:  # a tool's own error is in the outcome
-            raise TimeLimit(limit, abandoned=True) from None
+            if isinstance(error, TimeoutError) and limit is not None:  # a tool's own error is in the outcome
+                raise TimeLimit(context.as_set(limit), abandoned=True) from None
         raise
     value = unwrap(outcome)
-    return await _limited(value, _limit_of(context)) if type(value) in _AWAITED else value
+    return await _limited(value, context) if type(value) in _AWAITED else value
 
 
 def _limit_of(context: Context | None) -> float | None:
@@ -268,11 +267,12 @@ def _listed(value: Any) -> Any:
     return list(value) if type(value) is GeneratorType else value
 
 
-async def _limited(value: Any, limit: float | None) -> Any:
+async def _limited(value: Any, context: Context | None) -> Any:
     import asyncio  # loaded already: this runs in its loop
 
     awaited = awaitable(value)
-    if limit is None:
+    limit = _limit_of(context)
+    if context is None or limit is None:
         return await awaited
     watch = asyncio.timeout(limit)
     try:
@@ -280,7 +280,7 @@ async def _limited(value: Any, limit: float | None) -> Any:
             return await awaited
     except TimeoutError:
         if watch.expired():
-            raise TimeLimit(limit, abandoned=False) from None
+            raise TimeLimit(context.as_set(limit), abandoned=False) from None
         raise
 
 

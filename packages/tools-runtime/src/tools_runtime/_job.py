@@ -11,7 +11,6 @@ from tools_core import Halt, Result, Tool, ToolCall
 from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
 from tools_runtime._event import Event
-from tools_runtime._limit import shown
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Attempt:
     def timed_out(self, *, abandoned: bool) -> Result:
         """The result of a call that did not end within its limit."""
         end = "; it may still be running and have effects" if abandoned else " and was cancelled"
-        limit = shown(self.limit)
+        limit = self.context.as_set(self.limit)
         known = {"timeout": limit}
         return Result.error(
             f"did not end within its limit of {limit:.3g} s{end}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
-from tools_runtime._limit import shown
 from tools_runtime._process._errors import rebuild
 from tools_runtime._process._system import name_of
 from tools_runtime._process._wire import OUTPUT, decode
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def result_of(reply: Reply, limit: float | None) -> Result | None:
-    """The result that a worker answered; None if that is no result.
+    """The result that a worker answered; None if that is no result. The limit is told as it was set.
 
     One that came only when the tool was told that its time is over is a timeout, as it is everywhere.
     """
@@ -27,9 +26,9 @@ def result_of(reply: Reply, limit: float | None) -> Result | None:
         return None
     if reply.reason == "timeout" and limit is not None and result.error_type != "timeout_error":
         return Result.error(
-            f"did not end within its limit of {shown(limit):.3g} s, only when it was told to stop",
+            f"did not end within its limit of {limit:.3g} s, only when it was told to stop",
             type="timeout_error",
-            metadata={"timeout": shown(limit), "killed": False},
+            metadata={"timeout": limit, "killed": False},
         )
     return result
 
@@ -55,9 +54,9 @@ def stopped(reason: str, limit: float | None) -> Result:
             metadata={"killed": True},
         )
     return Result.error(
-        f"did not end within its limit of {shown(limit):.3g} s and was killed",
+        f"did not end within its limit of {limit:.3g} s and was killed",
         type="timeout_error",
-        metadata={"timeout": shown(limit), "killed": True},
+        metadata={"timeout": limit, "killed": True},
     )
 
 

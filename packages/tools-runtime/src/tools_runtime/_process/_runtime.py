@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
 from tools_runtime._process._context import pack
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 
 _runtimes: weakref.WeakSet[ProcessRuntime] = weakref.WeakSet()
 _ATTEMPTS = 3  # to get a worker, when the process that forks them is killed again and again
+
+
+class _Asked(NamedTuple):
+    """A call on its way to a worker: its arguments as they are written, and its limit as it is and as it was set."""
+
+    kind: int
+    body: bytes
+    call: ToolCall
+    context: Context | None
+    limit: float | None
+    as_set: float | None
 
 
 class ProcessRuntime(Runtime):
@@ -99,19 +110,20 @@ class ProcessRuntime(Runtime):
         if isinstance(written, Result):
             return written
         kind, body = written
-        limit = tool.timeout
+        limit = as_set = tool.timeout
         if context is not None:
             if context.cancelled:
                 return Result.error("the caller gave up before the call began", type="cancelled")
             remaining = context.remaining
-            limit = remaining if limit is None or (remaining is not None and remaining < limit) else limit
+            if remaining is not None and (limit is None or remaining < limit):
+                limit, as_set = remaining, context.as_set(remaining)
             if limit == 0:
                 return Result.error("the time limit had passed before the call could begin", type="timeout_error")
         try:
             for _ in range(_ATTEMPTS):
                 pool = self._pool or self._open()
                 try:
-                    return self._run(pool, pool.tools.get(tool), kind, body, call, context, limit)
+                    return self._run(pool, pool.tools.get(tool), _Asked(kind, body, call, context, limit, as_set))
                 except Lost:
                     self._abandon(pool)
         except (Unavailable, Unsendable) as error:
@@ -120,16 +132,8 @@ class ProcessRuntime(Runtime):
             return closed()
         return Result.error("the process that starts workers was killed again and again", type="unavailable")
 
-    def _run(
-        self,
-        pool: Pool,
-        sent: Sent,
-        kind: int,
-        body: bytes,
-        call: ToolCall,
-        context: Context | None,
-        limit: float | None,
-    ) -> Result:
+    def _run(self, pool: Pool, sent: Sent, asked: _Asked) -> Result:
+        kind, body, call, context, limit, as_set = asked
         packed = pack(context, call.id) if sent.wants_context else b""
         told = limit if limit is not None and (packed or sent.wants_limit) else -1.0
         while True:
@@ -146,14 +150,14 @@ class ProcessRuntime(Runtime):
             except Refused:
                 pool.drop(worker)
             except BaseException as error:  # noqa: BLE001  (`_failed` raises again what is no outcome)
-                return self._failed(pool, worker, error, limit)
+                return self._failed(pool, worker, error, as_set)
             else:
-                return self._answered(pool, worker, reply, limit)
+                return self._answered(pool, worker, reply, as_set)
 
-    def _answered(self, pool: Pool, worker: Worker, reply: Reply, limit: float | None) -> Result:
-        result = result_of(reply, limit)
+    def _answered(self, pool: Pool, worker: Worker, reply: Reply, as_set: float | None) -> Result:
+        result = result_of(reply, as_set)
         if result is None:
-            return self._failed(pool, worker, Broken("wrote what is no answer"), limit)
+            return self._failed(pool, worker, Broken("wrote what is no answer"), as_set)
         worker.calls += 1
         if reply.is_worn or worker.calls >= self._max_calls:
             pool.replace(worker)
@@ -161,7 +165,7 @@ class ProcessRuntime(Runtime):
             pool.give(worker)
         return result
 
-    def _failed(self, pool: Pool, worker: Worker, error: BaseException, limit: float | None) -> Result:
+    def _failed(self, pool: Pool, worker: Worker, error: BaseException, as_set: float | None) -> Result:
         """What a call came to that was not answered; its worker ends."""
         code = None
         if isinstance(error, Broken) and error.has_ended:
@@ -170,7 +174,7 @@ class ProcessRuntime(Runtime):
             worker.kill()
         pool.replace(worker)
         if isinstance(error, Stopped):
-            return stopped(error.reason, limit)
+            return stopped(error.reason, as_set)
         if isinstance(error, TooLarge):
             return too_large(self._longest)
         if isinstance(error, Broken):

@@ -6,7 +6,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
-from tools_runtime._limit import shown
 from tools_runtime._process._errors import rebuild
 from tools_runtime._process._wire import decode
 from tools_runtime._ray._worker import OUTPUT
@@ -61,9 +60,9 @@ def head_lost(*, is_begun: bool) -> Result:
 def timed_out(limit: float) -> Result:
     """The limit passed, and the worker was ended."""
     return Result.error(
-        f"did not end within its limit of {shown(limit):.3g} s and was ended",
+        f"did not end within its limit of {limit:.3g} s and was ended",
         type="timeout_error",
-        metadata={"timeout": shown(limit), "killed": True},
+        metadata={"timeout": limit, "killed": True},
     )
 
 
@@ -94,7 +93,7 @@ def of_error(error: BaseException) -> Result | Loss:
 def of_stop(flight: Flight, wanted: dict[str, float], offered: bool) -> Result:
     """The outcome of a task that was stopped."""
     if flight.reason == "timeout" and flight.limit is not None:
-        return timed_out(flight.limit)
+        return timed_out(flight.context.as_set(flight.limit))
     if flight.reason == "cancelled":
         return Result.error("the caller gave up, and the call was ended", type="cancelled", metadata={"killed": True})
     waited = {"queue_timeout": flight.wait}

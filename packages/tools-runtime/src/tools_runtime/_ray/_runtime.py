@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_core import Context, Result
 from tools_core.threads import in_thread, unwrap
 from tools_runtime._drive import elsewhere
-from tools_runtime._limit import shown
 from tools_runtime._process._wire import decode, encode, inexact, is_exact, is_number
 from tools_runtime._ray._answers import answers_of
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
@@ -158,7 +157,7 @@ class RayRuntime(Runtime):
         wait = self.queue_timeout
         if wait is None:
             # The more this is beyond the limit, the fewer calls have to tell that they begin, see _announce.
-            wait = _WAIT if made.limit is None else _LEAST_WAIT + 2 * shown(made.limit)
+            wait = _WAIT if made.limit is None else _LEAST_WAIT + 2 * made.context.as_set(made.limit)
         flight = Flight(self._watch.key(), made.context, made.limit, grace, wait, loop)
         request = pickle.dumps(tuple(made.request(flight, ray)))
         reading = None
@@ -194,7 +193,7 @@ class RayRuntime(Runtime):
                 if flight.begun is None and not self._watch.is_quiet:
                     await elsewhere(lambda: self._watch.find(flight))
                 if now - (flight.sent if flight.begun is None else flight.begun) >= limit:
-                    outcome = timed_out(limit)  # the worker's own timer ended it
+                    outcome = timed_out(flight.context.as_set(limit))  # the worker's own timer ended it
             self._watch.forget(flight)
             return outcome
         if flight.reason == "lost":
