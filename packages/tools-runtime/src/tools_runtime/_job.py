@@ -188,7 +188,7 @@ class Job:
                 self.made = result = tool if isinstance(tool, Result) else runtime.run_tool(tool, call, context)
         except BaseException as error:  # a runtime of somebody's own may raise anything
             if self.on_attempt is None and not isinstance(error, Exception | Halt):
-                if runtime.limits == "kept":  # elsewhere it may have begun: it is not made again
+                if runtime.limits == "kept" and not runtime.worker_thread:  # it may have begun in another process
                     self.made = Result.error("the caller was interrupted; it may have had effects", type="cancelled")
                 raise  # what ends the process ends the caller in his own thread, and not a call beside him
             self.made = result = failure(error)
