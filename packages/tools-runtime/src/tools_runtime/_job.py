@@ -184,8 +184,10 @@ class Job:
         try:
             if tool is None:
                 self.made = result = runtime.dispatch_tool_call(call, self.tools, context)
+            elif isinstance(tool, Result):
+                self.made = result = tool
             else:
-                self.made = result = tool if isinstance(tool, Result) else runtime.run_tool(tool, call, context)
+                self.made = result = runtime.run_tool(tool, call, context)
         except BaseException as error:  # a runtime of somebody's own may raise anything
             if self.on_attempt is None and not isinstance(error, Exception | Halt):
                 if runtime.limits == "kept" and not runtime.worker_thread:  # it may have begun in another process
