@@ -180,7 +180,10 @@ def test_a_job_that_kills_all_who_watch_over_it_ends_at_once_and_the_next_call_i
 @pytest.mark.parametrize("script", STOPS.values(), ids=STOPS)
 def test_a_job_that_stops_its_supervisor_ends_at_its_limit_and_the_next_call_is_served(bash, lifeline, script):
     result = bash.call(command=f"exec 9> {lifeline.path}; (setsid sleep 900 &) ; {script}; sleep 900", timeout=1)
-    assert result.error_type == "timeout_error" or (result.is_ok and result.output["signal"] == "SIGKILL"), result
+    if result.is_ok:
+        assert result.output["signal"] == "SIGKILL"
+    else:  # the supervisor may be killed even before it has told that the command runs
+        assert result.error_type == "timeout_error" or "which may have had effects" in result.error_message
     assert "survivors" not in (result.metadata or {})
     assert lifeline.holders_are_gone()
     assert bash.call(command="echo next").output["stdout"] == "next\n"
