@@ -106,7 +106,9 @@ class Supervised(Streams):
         if not chunk and not self._is_taken:
             raise _NotTaken(errno.EPIPE, "the server of supervisors has ended")
         if not chunk and not self._is_started:
-            raise OSError(errno.EIO, "the supervisor was ended before it told that the command runs, which may have had effects")
+            raise OSError(
+                errno.EIO, "the supervisor was ended before it told that the command runs, which may have had effects"
+            )
         if not chunk and not self.is_gone:
             # Somebody killed the supervisor; the server ends what it left behind, unless it was killed, too.
             server.wake()
