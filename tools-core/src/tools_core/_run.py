@@ -184,11 +184,11 @@ def _text(error: Exception) -> str:
 
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
-    limit = _limit_of(context)
     if tool._spec.is_async:
         from tools_core.threads import run_coroutine  # only for coroutines
 
         return run_coroutine(_limited(tool.execute(**arguments), context))
+    limit = _limit_of(context)
     if context is None or limit is None:
         return finish(tool.execute(**arguments))
     from tools_core.threads import in_thread, unwrap  # only for limits
@@ -211,7 +211,6 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
 
     from tools_core.threads import in_thread, unwrap  # threads only where a tool is synchronous
 
-    limit = _limit_of(context)
     if tool._spec.is_async:
         try:
             return await _limited(tool.execute(**arguments), context)
@@ -219,6 +218,7 @@ async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | No
             if context is not None:
                 context.cancel()
             raise
+    limit = _limit_of(context)
     future = asyncio.wrap_future(in_thread(lambda: _listed(tool.execute(**arguments))))
     try:
         # The thread goes on when the wait ends, so that is what the shield says.

@@ -29,6 +29,7 @@ from tools_runtime._process._wire import (
     RESULT,
     decode,
     encode,
+    encode_plain,
     is_exact,
     request_size,
 )
@@ -203,17 +204,10 @@ class _Worker:
         os._exit((code or 0) & 0xFF)
 
 
-_NOTHING_ELSE = Result.ok().__reduce__()[1][2:]  # after whether it is ok, and its output
-
-
 def _written(result: Result) -> tuple[int, bytes]:
-    output = result.output
-    try:
-        # What pickles like a result of nothing but its output is one: for most that is half of the work.
-        if result.is_ok and is_exact(output) and result.__reduce__()[1][2:] == _NOTHING_ELSE:
-            return OUTPUT, encode(output)
-    except RecursionError:
-        pass  # `to_dict` cuts off what is too deep
+    plain = encode_plain(result)
+    if plain is not None:
+        return OUTPUT, plain
     told = result.to_dict()
     if result.exception is not None:
         told["exception"] = describe(result.exception)

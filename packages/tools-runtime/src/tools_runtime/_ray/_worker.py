@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Result, Tool
 from tools_runtime._process._errors import describe
-from tools_runtime._process._wire import decode, encode, is_exact
+from tools_runtime._process._wire import decode, encode, encode_plain, is_exact
 from tools_runtime._ray._announce import Announcer
 from tools_runtime._state import State
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 OUTPUT = b"="  # before an output that is a whole result; no JSON begins so
 
 _AT_ONCE = 1_000  # reports of progress that go in one item
-_NOTHING_ELSE = Result.ok().__reduce__()[1][2:]  # after whether it is ok, and its output
 
 _tools: dict[bytes, Tool | Exception] = {}
 _announcer: Announcer | None = None
@@ -154,13 +153,9 @@ def _load(pickled: bytes) -> Tool | Exception:
 
 
 def _written(result: Result) -> bytes:
-    output = result.output
-    try:
-        # What pickles like a result of nothing but its output is one, as most are.
-        if result.is_ok and is_exact(output) and result.__reduce__()[1][2:] == _NOTHING_ELSE:
-            return OUTPUT + encode(output)
-    except RecursionError:
-        pass  # `to_dict` cuts off what is too deep
+    plain = encode_plain(result)
+    if plain is not None:
+        return OUTPUT + plain
     told = result.to_dict()
     if result.exception is not None:
         told["exception"] = describe(result.exception)
