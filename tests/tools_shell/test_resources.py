@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -134,12 +135,18 @@ def test_a_limit_that_is_none_is_refused_when_it_is_set(value):
         Resources(memory=value)
 
 
-def test_a_job_is_the_first_to_go_when_memory_runs_out(limited):
-    assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000
-    script = (
-        "until read -r score < /proc/$$/oom_score_adj && test $score = 1000; do :; done; cat /proc/self/oom_score_adj"
-    )
-    assert limited().call(command=script).output["stdout"] == "1000\n"
+def test_a_job_is_the_first_to_go_when_memory_runs_out_from_its_first_step_on(limited):
+    script = "cat /proc/$$/oom_score_adj; (cat /proc/$BASHPID/oom_score_adj) & wait"
+    tool = limited()
+    with ThreadPoolExecutor(10) as threads:
+        results = list(threads.map(lambda _: tool.call(command=script), range(40)))
+    assert [result.output["stdout"] for result in results] == ["1000\n1000\n"] * 40
+
+
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+def test_what_forks_the_jobs_does_not_go_before_its_host(limited):
+    script = "read -r _ _ _ server _ < /proc/$PPID/stat; cat /proc/$server/oom_score_adj"
+    assert limited().call(command=script).output["stdout"] == Path("/proc/self/oom_score_adj").read_text() != "1000\n"
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="the kernel does not limit the processes of root")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tools_shell._supervisor._descendants import descendants, is_zombie, kill, line_of, send
 from tools_shell._supervisor._leader import start_leader
-from tools_shell._supervisor._limits import Watch, expose, hit_of, limit_time
+from tools_shell._supervisor._limits import Watch, hit_of, limit_time
 from tools_shell._supervisor._remove import remove
 from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
 
@@ -72,7 +72,6 @@ class _Job:
             if descriptor != kept:
                 os.close(descriptor)
         if problem is None:
-            expose(self._leader)
             limit_time(self._leader, self._request["resources"])
         self._say(**({"started": self._leader} if problem is None else {"failed": problem}))
         return problem is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import signal
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     Resources: TypeAlias = Mapping[str, float | None]
 
 _INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
-_TRIES, _PAUSE = 100, 0.001  # seconds
 
 
 def limit(resources: Resources) -> None:
@@ -57,18 +55,32 @@ def limit_open_files(resources: Resources) -> None:
         _set(resource.RLIMIT_NOFILE, int(files))
 
 
-def expose(pid: int) -> None:
-    """See to it that the job goes first should memory run out."""
-    for _ in range(_TRIES):
+class Expendable:
+    """Lets what is forked meanwhile go first should memory run out; of no effect where /proc cannot be written.
+
+    Processes inherit it, while one that is marked later may just have forked another. Made before `hide`, which
+    takes an ordinary user's process the right to do this to itself.
+    """
+
+    def __init__(self) -> None:
         try:
-            with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
-                file.write(b"1000")
-        except PermissionError:  # in the middle of beginning a program it is as invisible as we are, for a moment
-            time.sleep(_PAUSE)
+            # Any process may raise its score, and lower it again to where it began (proc_pid_oom_score_adj(5)).
+            self._score = open("/proc/self/oom_score_adj", "r+b", buffering=0)  # noqa: SIM115  (open for good)
         except OSError:
-            return
-        else:
-            return
+            self._score = open(os.devnull, "r+b", buffering=0)  # noqa: SIM115
+        self._before = self._score.read()
+
+    def begin(self) -> None:
+        """From here on what is forked goes first."""
+        self._set(b"1000")
+
+    def end(self) -> None:
+        """From here on it does not."""
+        self._set(self._before)
+
+    def _set(self, score: bytes) -> None:
+        with suppress(OSError):  # some security modules let nobody write to /proc
+            self._score.write(score)
 
 
 def _set(kind: int, value: int, pid: int = 0) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tools_shell._supervisor._descendants import descendants, send
 from tools_shell._supervisor._job import supervise
-from tools_shell._supervisor._limits import open_many
+from tools_shell._supervisor._limits import Expendable, open_many
 from tools_shell._supervisor._remove import remove
 from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
 
@@ -28,16 +28,18 @@ def main() -> None:
     open_many()
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the host's libraries may have left some open
     os.chdir("/")  # no file system is kept busy
+    expendable = Expendable()
     hide()
     adopt_orphans()  # those of a supervisor that was killed
     gc.disable()  # there is no garbage, and looking for it writes to pages that are shared with the forks
     gc.freeze()
-    _Server(socket.socket(fileno=0)).run()
+    _Server(socket.socket(fileno=0), expendable).run()
 
 
 class _Server:
-    def __init__(self, requests: socket.socket) -> None:
+    def __init__(self, requests: socket.socket, expendable: Expendable) -> None:
         self._requests = requests
+        self._expendable = expendable
         self._supervisors: dict[int, str] = {}  # each with the folder for its job's temporary files, or ""
         self._litter: set[str] = set()  # such folders of supervisors that were killed
         self._wakeup = wakeup_pipe()
@@ -63,8 +65,10 @@ class _Server:
             return False
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # not all of them are the command's
+        self._expendable.begin()
         with suppress(OSError):  # there is no room for one more process, of which the end of its socket tells the host
             self._fork(lambda: supervise(descriptors[0], descriptors[1:]), os.fsdecode(message[1:]))
+        self._expendable.end()
         for descriptor in descriptors:
             os.close(descriptor)
         return True
