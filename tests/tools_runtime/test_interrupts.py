@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 
 import pytest
@@ -407,6 +408,84 @@ def test_what_was_made_stays_kept_while_its_hooks_are_interrupted_again_and_agai
     assert (executor.call(call("quick", "a")).output, shop.made) == ("a", ["a"])
     assert executor.call(call("quick", "a")).output == "a"
     assert shop.made == ["a", "a"]  # it is given once
+
+
+@pytest.mark.parametrize("runtime", ["thread", ThreadRuntime(2), AsyncRuntime()])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_call_that_still_runs_when_it_is_asked_for_again_is_waited_for(shop, until, runtime, hooked):
+    class Mark:
+        @hookimpl
+        def around_tool_call(self):
+            return (yield).with_metadata({"seen": True})
+
+    executor = Executor(shop.tools, runtime=runtime, hooks=[Mark()] if hooked else [], plugins=False)
+    given = executor.iterate([call("quick", "a"), call("held", "b")])
+    next(given)
+    assert shop.stuck.wait(20)
+    given.close()
+    with ThreadPoolExecutor(1) as other:
+        again = other.submit(executor.execute, [call("held", "b"), call("quick", "c")])
+        until(lambda: "c" in shop.made)  # it waits, and keeps nobody else from running
+        shop.go_on.set()
+        (_, result), _ = again.result()
+    assert (result.output, "seen" in result.metadata) == ("b", hooked)
+    assert sorted(shop.made) == ["a", "b", "c"]
+    assert executor._undelivered == executor._running == {}
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_a_call_whose_thread_still_runs_when_a_coroutine_asks_again_is_waited_for(shop, until, runtime):
+    executor = Executor(shop.tools, runtime=runtime, plugins=False)
+
+    async def main():
+        task = asyncio.create_task(executor.acall(call("held", "a")))
+        await asyncio.to_thread(shop.stuck.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        again = asyncio.create_task(executor.acall(call("held", "a")))
+        await asyncio.sleep(0)
+        shop.go_on.set()
+        return await again
+
+    assert asyncio.run(main()).output == "a"
+    assert shop.made == ["a"]
+    assert executor._undelivered == executor._running == {}
+
+
+def test_what_still_runs_is_waited_for_within_the_limit_and_not_made_again(shop, until):
+    executor = Executor(shop.tools, runtime="thread", plugins=False, default_timeout=0.1)
+    given = executor.iterate([call("quick", "a"), call("held", "b")])
+    next(given)
+    assert shop.stuck.wait(20)
+    given.close()
+    for _ in range(2):
+        result = executor.call(call("held", "b"))
+        assert (result.error_type, result.metadata) == ("timeout_error", {"timeout": 0.1})
+        assert result.error_message == "was interrupted before, and still runs: it is not made a second time"
+    shop.go_on.set()
+    until(lambda: executor._undelivered)
+    assert executor.call(call("held", "b")).output == "b"
+    assert sorted(shop.made) == ["a", "b"]
+
+
+def test_a_call_that_comes_to_nothing_after_it_was_given_up_is_made_again(shop, until):
+    executor = Executor(shop.tools, runtime="async", plugins=False)
+
+    async def main():
+        task = asyncio.create_task(executor.acall(call("awaited", "a")))
+        await asyncio.to_thread(shop.stuck.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        again = asyncio.create_task(executor.acall(call("awaited", "a")))
+        await asyncio.to_thread(until, lambda: shop.made == ["a", "a"])
+        again.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await again
+
+    asyncio.run(main())
+    assert executor._running == {}
 
 
 def test_only_the_same_call_is_given_a_kept_result(shop, until):

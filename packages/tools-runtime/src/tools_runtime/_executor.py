@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -15,6 +16,8 @@ from tools_runtime._plugins import Plugins
 from tools_runtime._runtimes._runtime import check_concurrency, find, refusal
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tools_core import Registry
     from tools_runtime._choose import Choice
     from tools_runtime._runtimes import Runtime
@@ -86,6 +89,7 @@ class Executor:
             self._runtimes.check(choice)
         self._undelivered: dict[tuple[str, str, str], Result] = {}
         self._unfinished: dict[tuple[str, str, str], Pair] = {}  # what was made, of calls whose hooks did not end
+        self._running: dict[tuple[str, str, str], Future[Job]] = {}  # given up, and still under way
         self._keeping = Lock()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
         # With nothing around the calls, a plain tool is simply called.
@@ -141,7 +145,8 @@ class Executor:
 
         A runtime that makes one call at a time makes each when its turn comes: who stops asking has made no more. Of
         others, results that were not asked for are kept, and given when the same call comes again, which so is not made
-        twice; nor is one whose hooks were interrupted after it: they begin again, with what it came to.
+        twice; nor is one that still runs then, which is waited for within its limit, nor one whose hooks were
+        interrupted after it: they begin again, with what it came to.
         """
         jobs = self._jobs(calls, context)
         batch, given = None, 0
@@ -155,7 +160,7 @@ class Executor:
             for job in jobs:
                 if batch is not None:
                     batch.wait_for(job)
-                yield job.call, job.run() if job.result is None else job.result
+                yield self._delivered(job, job.run() if job.result is None else job.result)
                 given += 1
         except GeneratorExit:
             given += 1  # who stops asking has the last one
@@ -179,7 +184,7 @@ class Executor:
             self._give_kept(jobs)
             async with aclosing(results(jobs, self._is_concurrent, self._most(jobs))) as done:
                 async for job, result in done:
-                    yield job.call, result
+                    yield self._delivered(job, result)
                     given += 1
         except GeneratorExit:
             given += 1  # see iterate
@@ -213,7 +218,7 @@ class Executor:
             tool: Tool = self._tools[call.name]  # type: ignore[index]
         except Exception:  # noqa: BLE001  (said where the call is made)
             return None
-        if self._undelivered or self._unfinished or tool.runtime is not None or not is_plain(tool):
+        if self._undelivered or self._unfinished or self._running or tool.runtime is not None or not is_plain(tool):
             return None
         return tool
 
@@ -258,26 +263,47 @@ class Executor:
 
     def _give_kept(self, jobs: Iterable[Job]) -> None:
         """Give calls the results that they had when nobody asked any more."""
-        if self._undelivered or self._unfinished:
+        if self._undelivered or self._unfinished or self._running:
             for job in jobs:
                 key = _key(job.call)
+                job.earlier = self._running.get(key)
                 job.kept = self._unfinished.pop(key, None)
                 job.result = self._undelivered.pop(key, None)
+
+    def _delivered(self, job: Job, result: Result) -> Pair:
+        if job.earlier is not None:  # of which it was kept as well
+            self._undelivered.pop(_key(job.call), None)
+            self._unfinished.pop(_key(job.call), None)
+        return job.call, result
 
     def _keep(self, jobs: Iterable[Job]) -> None:
         """Keep the results that nobody asked for in the end, also those of calls which still run."""
         for job in jobs:
             job.is_given_up = True
-            job.on_late = self._keep_late
+            running = None
+            if job.runs_on and job.call.id is not None:
+                from concurrent.futures import Future  # loaded already: it runs in a thread
+
+                running = Future[Job]()
+            job.on_late = partial(self._keep_late, running)
+            if running is not None:
+                self._running[_key(job.call)] = running
             if job.kept is not None:
                 self._keep_made(job.call, job.kept)
-            self._keep_late(job)
+            self._keep_late(running, job)
 
-    def _keep_late(self, job: Job) -> None:
+    def _keep_late(self, running: Future[Job] | None, job: Job) -> None:
         if job.result is not None:
             self._keep_result(job.call, job.result)
         elif job.asked is not None and isinstance(job.made, Result):
             self._keep_made(job.call, (job.asked, job.made))
+        if running is not None and not job.runs_on:
+            with self._keeping:
+                was_running = self._running.get(_key(job.call)) is running
+                if was_running:
+                    del self._running[_key(job.call)]
+            if was_running:
+                running.set_result(job)
 
     def _take_back(self, pairs: Iterable[Pair], error: BaseException) -> None:
         """Keep what was to be returned together, and now is not; but for the result that `error` tells."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Halt, Result, Tool, ToolCall
 from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
+from tools_runtime._effects import Until
 from tools_runtime._event import Event
 from tools_runtime._runtimes._runtime import find
 
@@ -76,8 +77,8 @@ class Job:
     """A call with all that is needed to make it."""
 
     __slots__ = (
-        "asked", "attempt", "call", "chain", "context", "inner", "is_given_up", "kept", "limit", "made", "on_attempt",
-        "on_late", "result", "runtime", "steps", "tool", "tools",
+        "asked", "attempt", "call", "chain", "context", "earlier", "goes_on", "inner", "is_given_up", "kept", "limit",
+        "made", "on_attempt", "on_late", "result", "runtime", "steps", "tool", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -107,7 +108,9 @@ class Job:
         self.asked: ToolCall | None = None
         self.made: Any = None
         self.kept: tuple[ToolCall, Result] | None = None
+        self.earlier: Future[Job] | None = None  # of the same call, which still runs though it was given up
         self.is_given_up = False
+        self.goes_on = False  # in a thread, though its coroutine was cancelled
         self.on_late: Callable[[Job], None] | None = None  # told when something came of it and nobody asks any more
 
     def run(self) -> Result:
@@ -230,6 +233,7 @@ class Job:
         if not isinstance(error, CancelledError) or (task is not None and task.cancelling()):
             running = _running(error)
             if running is not None:
+                self.goes_on = True
                 running.add_done_callback(partial(self._ended_late, began, attempt, context))
             raise error
         if attempt is not None and is_over:
@@ -239,6 +243,7 @@ class Job:
     def _ended_late(self, began: float, attempt: Attempt | None, context: Context, running: Future[Any]) -> None:
         """A thread has ended after its coroutine was cancelled: the hooks see its result, which is kept."""
         if running.cancelled():  # it never began
+            self._leave(GivenUp())
             return
         from tools_core.threads import in_thread  # only for who is interrupted
 
@@ -253,6 +258,8 @@ class Job:
         for steps in (self.inner, self.steps):
             if steps is not None:
                 steps.close()
+        if self.made is None:
+            self.asked = None
         if self.on_late is not None:
             self.on_late(self)
 
@@ -270,11 +277,36 @@ class Job:
         name = self.context.runtime = self.runtime.name or type(self.runtime).__name__
         if chain.listeners:
             chain.emit(Event("start", self.call, detail={"runtime": name}))
-        if chain.is_empty:
-            return None
-        tool = None if isinstance(self.tool, Result) else self.tool
-        self.steps = chain.steps(self.call, tool, self.context, self._found)
+        if self.earlier is not None:
+            self.steps = self._after(self.earlier)
+        elif not chain.is_empty:
+            self.steps = self._hooked()
         return self.steps
+
+    def _hooked(self) -> Steps:
+        tool = None if isinstance(self.tool, Result) else self.tool
+        return self.chain.steps(self.call, tool, self.context, self._found)
+
+    def _after(self, earlier: Future[Job]) -> Steps:
+        """Wait for the same call, which was given up and still runs, and make it only if nothing comes of that."""
+        context = self.context.for_call(self.limit, self.call.id)
+        limit = context.remaining
+        if not (yield Until(earlier, limit)):
+            text = "was interrupted before, and still runs: it is not made a second time"
+            known = {} if limit is None else {"timeout": context.as_set(limit)}
+            return Result.error(text, type="timeout_error", metadata=known)
+        job = earlier.result()
+        if job.result is not None:
+            return job.result
+        if job.asked is not None and isinstance(job.made, Result):
+            self.kept = job.asked, job.made
+        return (yield from self._hooked())
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether it is being made, and not in the thread that asks."""
+        is_under_way = self.asked is not None and self.made is None and self.result is None
+        return is_under_way and (self.on_attempt is not None or self.goes_on)
 
     def _found(self, name: str) -> Tool | None:
         tool = find(ToolCall(None, name), self.tools)
