@@ -187,7 +187,9 @@ def test_every_call_gets_exactly_one_result_in_the_order_of_the_calls(runtime, d
             assert result.error_type == EXPECTED[name], (name, result)
         if result.is_ok:
             assert result.output == str(number)
-        assert made[str(number)] == (name not in ("unknown", "bad"))
+        # On a busy machine a limit may be over before the tool has begun.
+        begun = (0, 1) if result.error_type == "timeout_error" else (name not in ("unknown", "bad"),)
+        assert made[str(number)] in begun
     assert executor._undelivered == {}
 
 

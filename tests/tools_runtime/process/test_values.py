@@ -8,9 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tools_core import Image, Result, ToolCall, tool
-from tools_runtime import Executor
-from tools_runtime._process import RemoteError
-from tools_runtime._process._wire import decode, encode, is_exact
+from tools_runtime import Executor, RemoteError
+from tools_runtime._remote._json import decode, encode, is_exact
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

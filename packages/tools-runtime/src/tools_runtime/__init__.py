@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from tools_runtime._event import Event
     from tools_runtime._executor import Executor
     from tools_runtime._policy import Decision, Policy, PolicyError, Request
-    from tools_runtime._process import ProcessRuntime, RemoteError
+    from tools_runtime._process import ProcessRuntime
     from tools_runtime._ray import RayRuntime
+    from tools_runtime._remote import RemoteError
     from tools_runtime._runtimes import AsyncRuntime, InlineRuntime, Runtime, ThreadRuntime
     from tools_runtime.hookspecs import hookimpl
 
@@ -42,8 +43,9 @@ _HOMES = {
     "_event": ("Event",),
     "_executor": ("Executor",),
     "_policy": ("Decision", "Policy", "PolicyError", "Request"),
-    "_process": ("ProcessRuntime", "RemoteError"),
+    "_process": ("ProcessRuntime",),
     "_ray": ("RayRuntime",),
+    "_remote": ("RemoteError",),
     "_runtimes": ("AsyncRuntime", "InlineRuntime", "Runtime", "ThreadRuntime"),
     "hookspecs": ("hookimpl",),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tools_runtime._process._errors import RemoteError
 from tools_runtime._process._runtime import ProcessRuntime
 
-__all__ = ["ProcessRuntime", "RemoteError"]
+__all__ = ["ProcessRuntime"]

@@ -7,7 +7,8 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_runtime._process._wire import CANCEL, CHUNK, OUTPUT, PROGRESS, REPLY, REQUEST, RESULT, decode, is_number
+from tools_runtime._process._wire import CANCEL, CHUNK, OUTPUT, PROGRESS, REPLY, REQUEST, RESULT
+from tools_runtime._remote._json import decode, is_number
 
 if TYPE_CHECKING:
     from tools_core import Context

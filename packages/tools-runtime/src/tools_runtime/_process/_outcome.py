@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
-from tools_runtime._process._errors import rebuild
 from tools_runtime._process._system import name_of
-from tools_runtime._process._wire import OUTPUT, decode
+from tools_runtime._process._wire import OUTPUT
 from tools_runtime._process._words import size_of
+from tools_runtime._remote._errors import rebuild
+from tools_runtime._remote._json import decode
 
 if TYPE_CHECKING:
     from tools_runtime._process._exchange import Reply

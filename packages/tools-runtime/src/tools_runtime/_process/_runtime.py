@@ -16,7 +16,8 @@ from tools_runtime._process._outcome import closed, crashed, result_of, stopped,
 from tools_runtime._process._pool import Closed, Pool, forget_all
 from tools_runtime._process._template import Lost, Unavailable
 from tools_runtime._process._tools import Unsendable
-from tools_runtime._process._wire import OBJECT, REQUEST, TEXT, encode, inexact, is_exact
+from tools_runtime._process._wire import OBJECT, REQUEST, TEXT
+from tools_runtime._remote._json import encode, inexact, is_exact
 from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 
 if TYPE_CHECKING:

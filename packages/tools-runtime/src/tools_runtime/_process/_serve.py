@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from tools_core import Result, Tool
 from tools_runtime._process import _limits
 from tools_runtime._process._context import WorkerContext
-from tools_runtime._process._errors import describe
 from tools_runtime._process._main_module import Loader
 from tools_runtime._process._system import adopt_orphans, end_of
 from tools_runtime._process._wire import (
@@ -27,13 +26,11 @@ from tools_runtime._process._wire import (
     REPLY,
     REQUEST,
     RESULT,
-    decode,
-    encode,
-    encode_plain,
-    is_exact,
     request_size,
 )
 from tools_runtime._process._words import size_of
+from tools_runtime._remote._errors import describe
+from tools_runtime._remote._json import decode, encode, encode_plain, is_exact
 
 _AT_ONCE = 1 << 20  # bytes
 _LOST = 74  # exit code when the host can no longer be spoken to (EX_IOERR)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tools_runtime._process._errors import RemoteError
 from tools_runtime._ray._runtime import RayRuntime
 
-__all__ = ["RayRuntime", "RemoteError"]
+__all__ = ["RayRuntime"]

@@ -6,9 +6,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
-from tools_runtime._process._errors import rebuild
-from tools_runtime._process._wire import decode
 from tools_runtime._ray._worker import OUTPUT
+from tools_runtime._remote._errors import rebuild
+from tools_runtime._remote._json import decode
 
 if TYPE_CHECKING:
     from tools_runtime._ray._watch import Flight

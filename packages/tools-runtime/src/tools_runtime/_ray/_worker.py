@@ -9,9 +9,9 @@ from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Result, Tool
-from tools_runtime._process._errors import describe
-from tools_runtime._process._wire import decode, encode, encode_plain, is_exact
 from tools_runtime._ray._announce import Announcer
+from tools_runtime._remote._errors import describe
+from tools_runtime._remote._json import decode, encode, encode_plain, is_exact
 from tools_runtime._state import State
 
 if TYPE_CHECKING:
