@@ -607,7 +607,8 @@ def test_neither_descriptors_nor_threads_nor_processes_grow_with_sessions(root):
         repl.call(code="import os; os._exit(1)")
         value_of(repl, "1")
         repl.call(action="close")
-    assert count() == before
+    descriptors, threads = count()
+    assert descriptors == before[0] and threads <= before[1]  # fewer, when one that was idle has ended
 
 
 def test_a_table_that_nobody_holds_any_more_ends_its_sessions(root, lifeline):
