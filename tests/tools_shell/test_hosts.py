@@ -83,6 +83,11 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
     assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # of the two above nobody but the C library knows
 
 
+def test_a_host_that_knows_no_interpreter_is_told_what_is_missing(root):
+    program = "sys.executable = ''\nos.write(said, bash.call(command='true').error_message.encode())"
+    assert "no Python executable is known" in run(root, "contained", program).stdout
+
+
 OPEN_FILES = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 3000))

@@ -12,6 +12,7 @@ import pytest
 from tools_core import ToolError
 from tools_shell._process._command import Command
 from tools_shell._sandbox._isolation import candidates, isolation_for
+from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources, Sandbox
 
 IS_LINUX = sys.platform == "linux"
@@ -92,6 +93,30 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
 
 
 @linux
+@pytest.mark.parametrize("path", ["{root}/bin:/usr/bin:/bin", "{outside}/link:/usr/bin:/bin", ".:/usr/bin:/bin"])
+def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_path, monkeypatch, path):
+    best = next(rungs())[0]
+    (root / "bin").mkdir()
+    (tmp_path / "link").symlink_to(root / "bin")
+    fake = root / "bin" / "bwrap"
+    fake.write_text(f"#!/bin/sh\necho outside > {tmp_path}/escaped\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", path.format(root=root, outside=tmp_path))
+    monkeypatch.chdir(root / "bin")
+    assert isolation_for(Sandbox(), str(root)).rung == best
+    assert not (tmp_path / "escaped").exists()
+
+
+@linux
+def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_link_to(root, tmp_path, monkeypatch):
+    (tmp_path / "secrets").mkdir()
+    (root / "bin").symlink_to(tmp_path / "secrets")
+    monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
+    found = candidates(Sandbox(), str(root))
+    assert not any(is_inside(str(tmp_path / "secrets"), one.seen.readable) for one in found)
+
+
+@linux
 def test_what_was_found_is_the_same_for_all_threads_and_is_tried_out_once(root):
     found = []
     threads = [threading.Thread(target=lambda: found.append(isolation_for(Sandbox(), str(root)))) for _ in range(8)]
@@ -157,3 +182,15 @@ def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_
     root.chmod(0o700)
     with pytest.raises(ToolError, match="belong to another user"):
         isolation_for(Sandbox(level="required"), str(root))
+
+
+@linux
+def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
+    best = next(rungs())[0]
+    root.chmod(0o555)
+    assert isolation_for(Sandbox(), str(root)).rung == best
+    root.chmod(0)
+    with pytest.raises(ToolError, match="closed to its own user") as raised:
+        isolation_for(Sandbox(network=True), str(root))
+    assert raised.value.type == "denied"
+    root.chmod(0o755)

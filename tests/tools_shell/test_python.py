@@ -10,7 +10,7 @@ import venv
 import pytest
 
 from tools_core import Context, Image, ToolError
-from tools_shell import Python
+from tools_shell import Python, Repl
 
 
 @pytest.fixture
@@ -211,6 +211,20 @@ def test_a_model_chooses_among_the_interpreters_that_the_developer_named(root, t
     ]
     assert prefixes == [repr(sys.prefix), repr(str(tmp_path / "environment"))]
     assert python.call(code="import sys\nsys.prefix").output["value"] == repr(sys.prefix)
+
+
+@pytest.mark.parametrize("tool", [Python, Repl])
+def test_an_environment_in_the_workspace_is_run_in_the_sandbox_alone(root, level, tmp_path, tool):
+    if level in {"none", "contained"}:
+        pytest.skip("nothing is kept from what is outside")
+    place = root / f"{tool.__name__}-{level}"  # each is asked once
+    venv.create(place, with_pip=False)
+    (site,) = (place / "lib").glob("python*/site-packages")
+    (site / "of_a_command.pth").write_text(f"import os; os.mkdir({str(tmp_path / 'escaped')!r})\n")
+    name = {"interpreters": {"venv": place}} if tool is Python else {"interpreter": place}
+    output = tool(root, sandbox=level, **name).call(code="import sys\nsys.prefix").output
+    assert output["value"] == repr(str(place))
+    assert not (tmp_path / "escaped").exists()
 
 
 def test_an_interpreter_that_is_not_there_is_told_when_the_tool_is_made(root):

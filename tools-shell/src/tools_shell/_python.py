@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
@@ -54,7 +55,7 @@ class Python(ShellTool):
         if not code.strip():
             raise ToolError("code must not be empty: give the program to run", "validation_error")
         python = self._chosen(interpreter)
-        env, readable = variables(self._env), folders_of(python)
+        env, readable = variables(self._env), functools.partial(folders_of, python)
         with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
             ended, reply = run_once(
                 command,

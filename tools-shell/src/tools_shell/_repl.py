@@ -67,7 +67,7 @@ class Repl(SessionTool[ReplSession]):
 
     def _start(self, context: Context) -> Kernel:
         python = self._interpreter or default_interpreter()
-        env, readable = variables(self._env), folders_of(python)
+        env, readable = variables(self._env), functools.partial(folders_of, python)
         with self.prepared(context, ".", [python], env=env, readable=readable) as command:
             return Kernel(command)
 

@@ -17,7 +17,7 @@ from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from tools_core import Context
     from tools_shell._settings import Level
@@ -84,21 +84,22 @@ class ShellTool(Tool, abstract=True):
         arguments: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
-        readable: Sequence[str] = (),
+        readable: Callable[[tuple[str, ...]], Sequence[str]] = lambda _writable: (),
         **options: Any,
     ) -> Generator[Command]:
         """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
 
-        `env` is what the model adds, `readable` what this command must be able to read besides; `options` are those
-        of `Command`. An OSError from the block that starts it is told as a ToolError.
+        `env` is what the model adds, `readable` says what this command must be able to read besides the folders that
+        it can write to; `options` are those of `Command`. An OSError from the block that starts it is told as a
+        ToolError.
         """
         _check_system()
         if "\0" in workdir:
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
-        if readable:
-            sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
         with open_workdir(self._root, context, workdir) as place:
+            if more := readable((place.root, *map(os.path.realpath, sandbox.writable))):
+                sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
             command = Command(
                 arguments=arguments,
                 environment={**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})},
@@ -133,4 +134,4 @@ def _unstartable(error: OSError, program: str) -> ToolError:
     if error.errno == errno.E2BIG:
         message = "command and env are too long for the system together; write the command to a file and run that"
         return ToolError(message, "limit_exceeded")
-    return ToolError(f"{program} cannot be started: {error.strerror}", "unavailable")
+    return ToolError(f"{program} cannot be started: {error.strerror or error}", "unavailable")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_shell._environment import clean_environment
+from tools_shell._sandbox._visible import is_inside, leads_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +30,16 @@ def executable(path: str | os.PathLike[str]) -> str:
 
 
 @functools.cache
-def folders_of(python: str) -> tuple[str, ...]:
-    """Where an interpreter has its libraries: it must be able to read them in a sandbox."""
+def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
+    """Where an interpreter has its libraries: it must be able to read them in a sandbox.
+
+    It is asked outside of that. So of an environment that commands can write to, whose start would run what they have
+    put there, it is the interpreter behind it that is asked, and nobody where they can change that one, too.
+    """
+    if leads_through(python, writable):
+        python = os.path.realpath(python)
+        if is_inside(python, writable):
+            return ()
     done = subprocess.run(
         [python, "-s", "-c", _ASK],
         stdin=subprocess.DEVNULL,

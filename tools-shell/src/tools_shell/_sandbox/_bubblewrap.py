@@ -6,7 +6,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tools_shell._sandbox._visible import is_inside
+from tools_shell._sandbox._visible import is_inside, leads_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ _SIZE = 1 << 30  # bytes of memory that files in /tmp may take, and as many in e
 _HAS_SIZE, _HAS_DISABLE = (0, 7), (0, 8)  # the versions that brought --size and --disable-userns
 _SMALL = 64 * 1024  # bytes of a file that is rather copied than mounted
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+_OF_THE_KERNEL = ("/dev", "/proc")  # who has no home may be said to live there
 
 
 class Bubblewrap(NamedTuple):
@@ -32,11 +33,14 @@ class Bubblewrap(NamedTuple):
     disables_userns: bool = True
 
 
-def find_bubblewrap() -> Bubblewrap | None:
-    """The bwrap that is installed; None when there is none."""
+def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
+    """The bwrap that is installed; None when there is none. It runs outside: one that commands made is none."""
     import shutil  # once
 
-    program = shutil.which("bwrap")
+    folders = [folder for folder in os.get_exec_path() if os.path.isabs(folder)]
+    if "/" not in writable:
+        folders = [folder for folder in folders if not leads_through(folder, writable)]
+    program = shutil.which("bwrap", path=os.pathsep.join(folders))
     return _examine(os.path.abspath(program)) if program else None
 
 
@@ -81,8 +85,9 @@ def options(
     }
     home = variables.get("HOME", "")
     if not is_inside(home, seen.writable):
-        if os.path.isabs(home) and os.path.normpath(home) != "/" and not is_inside(home, shared):
-            temporary.append(os.path.normpath(home))
+        folder = os.path.normpath(home)
+        if os.path.isabs(home) and folder != "/" and not is_inside(folder, (*shared, *_OF_THE_KERNEL)):
+            temporary.append(folder)
         elif home:
             variables["HOME"] = "/tmp"  # noqa: S108  # its own
     mounts = _mounts(bubblewrap, seen, tuple(temporary), numbers)

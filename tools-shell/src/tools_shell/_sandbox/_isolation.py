@@ -167,7 +167,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
             bubblewrap=variant,
             has_scopes=has_scopes,
         )
-        for variant in _variants()
+        for variant in _variants(seen.writable)
     ]
     if version:
         missing = (*everything, "file metadata", *(("signals",) if version < SCOPES else ()), "process list")
@@ -175,8 +175,8 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     return [one for one in found if sandbox.level in {"sandboxed", "required", one.rung}]
 
 
-def _variants() -> Iterator[Bubblewrap]:
-    if (found := find_bubblewrap()) is not None:
+def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:
+    if (found := find_bubblewrap(writable)) is not None:
         yield found
         yield found._replace(disables_userns=False)  # the filter forbids new ones, too
         yield found._replace(disables_userns=False, proc="shared")

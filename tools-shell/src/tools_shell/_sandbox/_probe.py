@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 import threading
 from typing import TYPE_CHECKING
@@ -98,11 +99,24 @@ def _try(candidate: Isolation, root: str) -> str | None:
         return error.strerror or str(error)
 
 
+def _is_writable(root: str) -> bool:
+    """Whether a sandbox can write to the workspace, where not even root may more than the mode says.
+
+    A command can take its own user the rights to it: that must be no reason to run the next one without a sandbox.
+    ToolError when a sandbox cannot be entered for that.
+    """
+    found = os.stat(root)
+    mode = found.st_mode if found.st_uid == os.geteuid() else stat.S_IRWXU
+    if not mode & stat.S_IXUSR:
+        raise ToolError(f"workspace {root!r} is closed to its own user; chmod u+rwx it", "denied")
+    return bool(mode & stat.S_IWUSR) and os.access(root, os.W_OK)
+
+
 def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
     pin = os.open(root, os.O_PATH | os.O_DIRECTORY)
     try:
         command = Command(
-            arguments=["/bin/sh", "-c", _TEST, "sh", hidden, "yes" if os.access(root, os.W_OK) else "no"],
+            arguments=["/bin/sh", "-c", _TEST, "sh", hidden, "yes" if _is_writable(root) else "no"],
             environment={"PATH": os.defpath},
             directory=pin,
             workdir=root,

@@ -42,7 +42,7 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
     readable = [
         *(path for path in system if os.path.exists(path)),
-        *_programs(),
+        *_programs(writable),
         *_named(sandbox.readable, "readable"),
     ]
     return Visible(_outermost([path for path in readable if not is_inside(path, writable)]), writable)
@@ -51,6 +51,12 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
 def is_inside(path: str, folders: Iterable[str]) -> bool:
     """Whether a path is one of the folders, or in or below one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def leads_through(path: str, folders: Iterable[str]) -> bool:
+    """Whether a path is or leads through one of the folders; who can write there decides what is found at its end."""
+    parts = path.split("/")
+    return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
 def top_entries() -> tuple[str, ...]:
@@ -66,11 +72,15 @@ def _named(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
     return list(_with_targets(given))
 
 
-def _programs() -> Iterator[str]:
-    """The folders of programs, and those of this Python; never one that would show all of the user's home."""
+def _programs(writable: tuple[str, ...]) -> Iterator[str]:
+    """The folders of programs, and those of this Python; never one that would show all of the user's home.
+
+    Those in the workspace are visible already, and where a link there leads to is for commands to say.
+    """
     home = os.path.realpath(os.path.expanduser("~"))
     folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    for folder in _with_targets(os.path.normpath(folder) for folder in folders if os.path.isabs(folder)):
+    found = (os.path.normpath(folder) for folder in folders if os.path.isabs(folder))
+    for folder in _with_targets(folder for folder in found if not leads_through(folder, writable)):
         if os.path.isdir(folder) and folder != "/" and not is_inside(home, [folder]):
             yield folder
 
