@@ -37,6 +37,8 @@ def test_the_commands_are_told_by_their_words(tool):
         ("ls >> a 2> $b &> c", [["ls"], [">", "a"], [">", None], [">", "c"]]),
         ("ls > /dev/null 2>&- >&2", [["ls"]]),
         ("ls >& out", [["ls"], [">", "out"]]),
+        ("ls > - 2>&-", [["ls"], [">", "-"]]),
+        ("ls >&٣ 2>&1-", [["ls"], [">", "٣"]]),
         ("> out", [[">", "out"]]),
         ("{ ls; } > out", [["ls"], [">", "out"]]),
         ("ls ';' rm", [["ls", ";", "rm"]]),

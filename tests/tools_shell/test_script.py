@@ -181,6 +181,7 @@ def test_the_text_of_a_here_document_is_its_target():
         ("a[1]=x", "element of an array"),
         ("a=(x y)", "array"),
         ("find . $x", "may be given `-exec`"),
+        ('find . -ok ls -name "$x" -exec rm {} ";"', "may be given `-exec`"),
         ("env -S 'rm x'", "options of `env`"),
         ("sudo -i rm", "options of `sudo`"),
         ("xargs --replace rm", "options of `xargs`"),
@@ -242,6 +243,9 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "find . -name '*.py' -exec grep -l foo {} +",
         "find src -type f -print0 | xargs -0 -n1 grep foo",
         'find . -name "$n" -maxdepth 2',
+        'find . -exec grep -name {} + -newer "$f" -print',
+        "find . -print0 | xargs -0 -I% -P2 -E -I head %",
+        "sed 's/[[:space:]]*$//; s/[^a-z]/x/g' f; base64 -w0 f; xxd -p -c 16 f",
         "rg -n --glob='*.py' 'a|b' src",
         "sed -n '1,20p' f; sed -n -e '/a/,/b/p' f; sed 's/a/b/g; 1d' f; sed -n '$=' f",
         "awk -F: '{ print $1 }' f; awk 'NR==1' f",
@@ -290,6 +294,8 @@ def test_what_only_reads_is_known_to_read_only(text):
         ('ls > "$f"', Effects(False, None, None)),
         ("curl https://example.org", Effects(None, None, True)),
         ("cat < /dev/tcp/example.org/80", Effects(None, None, True)),
+        ("awk '{ print }' /inet/tcp/0/example.org/80", Effects(None, None, None)),
+        ('awk \'BEGIN { ARGV[1] = "/in" "et/tcp/0/x/80"; ARGC = 2 } { print }\'', Effects(None, None, None)),
         ("git push", Effects(None, None, True)),
         ("git reset --hard", Effects(False, True, None)),
         ("git add .", Effects(False, None, None)),
@@ -483,6 +489,9 @@ find . -exec "$x" {} \;
 find . -exec {} \;
 find . -exec grep x {} + -delete
 find . -name x -o -delete
+find . -name -name "$x"
+find . -exec ls -name "$x" -delete
+find . -exec echo + -name "$x" -exec rm {} \;
 sort -o x f
 sort -ox f
 sort -ro x f
@@ -542,7 +551,10 @@ tee x
 ls | tee x
 xxd a b
 xxd -r a b
+xxd -ps a b
+xxd -pc a b
 tree -o x
+tree -Po '*.c' x
 tree -R -o x
 tree --output x
 file -C -m x
@@ -566,6 +578,18 @@ xargs --replace rm x
 xargs -i rm {}
 xargs -I{} {} x
 xargs $x
+xargs -E -I% sort
+xargs -I% -n2 sort
+xargs -I% -L1 sort
+xargs --max-args=2 -I % sort
+arch rm x
+base64 -o x y
+echo x >&²
+echo x >&٣
+echo x >&2--
+sed 's/[]/]/p;/w f/p' x
+sed 's/[^]/]/p;/w f/p' x
+sed 's/[[:alpha:]/]/p;/w f/p' x
 env rm x
 env -i rm x
 env -S 'rm x'

@@ -27,7 +27,7 @@ class Verdict(NamedTuple):
 _UNKNOWN = Verdict(None, None, None)
 # None of their options writes, runs a program or reaches out (GNU, BSD and busybox).
 _READING = words("""
-    : [ [[ arch b2sum base32 base64 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname
+    : [ [[ b2sum base32 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname
     dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head hexdump id join logname ls
     md5sum nl nproc numfmt od paste pathchk popd pr printenv ps pushd pwd readlink realpath return rev seq set sha1sum
     sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort tty type uname
@@ -53,6 +53,7 @@ _TRANSPARENT = frozenset(
     )
 )
 _WITH_OPTIONS = {
+    "base64": harmless("di", "w", "decode wrap="),  # that of macOS and FreeBSD has one for a file to write to
     "file": harmless("bhiLkN", "", "brief mime mime-type mime-encoding dereference"),
     "jq": harmless("rcnsSeMCajR", "", "raw-output compact-output null-input slurp sort-keys exit-status raw-input"),
     "rg": harmless(
@@ -68,9 +69,9 @@ _WITH_OPTIONS = {
         "check field-separator= human-numeric-sort ignore-case key= numeric-sort reverse stable unique version-sort"
         " zero-terminated",
     ),
-    "tree": harmless("adfinsphugDFqNCt", "LIP", "dirsfirst noreport gitignore prune"),
+    "tree": harmless("adfinsphugDFqNCt", "LIP", "dirsfirst noreport gitignore prune", is_apart=True),
     "uniq": harmless("cdDiuz", "fsw", "count repeated unique ignore-case zero-terminated", operands=1),
-    "xxd": harmless("pubai", "lscg", operands=1),
+    "xxd": harmless("pubai", "lscg", operands=1, is_apart=True),
 }
 _DESTROYING = words("""
     chgrp chmod chown cp dd fallocate install kill killall ln mkfs mv pkill rm rmdir shred tee truncate unlink

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools_shell._script._commands import Verdict, judge
-from tools_shell._script._names import is_harmless_setting, is_local_name
+from tools_shell._script._names import is_descriptor, is_harmless_setting, is_local_name
 from tools_shell._script._parts import Expanded
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _redirection(redirection: Redirection) -> Verdict:
         return Verdict(None, None, open_world=True)
     if operator == "<" or target in _NOWHERE:
         return Verdict()
-    if operator in ("<&", ">&") and (target.rstrip("-").isdigit() or target == "-"):
+    if operator in ("<&", ">&") and (is_descriptor(target) or target == "-"):
         return Verdict()
     if operator in ("<>", ">>", "&>>"):
         return Verdict(False, None if operator == "<>" else False, False)

@@ -22,17 +22,23 @@ _VALUED = words("""
     -xtype
 """)
 RUNNING = frozenset(("-exec", "-execdir"))
+_ASKING = frozenset(("-ok", "-okdir"))
 
 
 def unclear(arguments: Sequence[Word]) -> str | None:
     """The word that may become an action, such as `-delete`; None where there is none."""
+    is_value = is_command = False  # of a test, or a part of what `-exec` runs, which a word that becomes `;` would end
     for before, word in zip(("", *arguments), arguments, strict=False):
         if (
             isinstance(word, Expanded)
             and (not word.prefix or word.prefix[0] in "-(!,;+")
-            and not (before in _VALUED and word.is_single)
+            and not (is_value and word.is_single)
         ):
             return word.text
+        if is_command:
+            is_command = word != ";" and (before, word) != ("{}", "+")
+        else:
+            is_value, is_command = not is_value and word in _VALUED, not is_value and word in RUNNING | _ASKING
     return None
 
 

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Word
 
 _SED = harmless("nErsuz", "", "quiet silent regexp-extended null-data")
-# Output to files and commands, input from commands and the network, calls by a name that is computed.
-_ACTIVE = (">", "|", "@", "system", "getline", "\\\n")
+# Output to files and commands, input from commands and the network, calls by a name that is computed; gawk takes some
+# names of files for addresses, be they operands or what the program makes of them.
+_ACTIVE = (">", "|", "@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
 
 
 def sed_reads(arguments: Sequence[Word]) -> bool:
@@ -80,12 +81,18 @@ def _address(script: str, position: int) -> int | None:
 
 def _part(script: str, position: int) -> int | None:
     """Where what stands before the next slash ends; a slash in brackets is read in two ways, so that is none."""
-    bracket = False
+    bracket = 0  # how deep: `[[:alpha:]]` has one in it
     while position < len(script) and script[position] != "\n":
         character = script[position]
+        behind = script[position + 1 : position + 3]
         if character == "/":
             return None if bracket else position + 1
-        bracket = character == "[" or (bracket and character != "]")
+        if character == "[":
+            if behind.startswith("]") or behind == "^]":  # which does not end it
+                return None
+            bracket += not bracket or behind[:1] in (":", ".", "=")
+        elif character == "]" and bracket:
+            bracket -= 1
         position += 2 if character == "\\" else 1
     return None
 
@@ -102,4 +109,4 @@ def awk_reads(arguments: Sequence[Word]) -> bool:
             return False
     if not rest or not isinstance(rest[0], str) or any(sign in rest[0] for sign in _ACTIVE):
         return False
-    return not any(map(may_be_option, rest[1:]))
+    return not any(may_be_option(word) or (isinstance(word, str) and word.startswith("/inet")) for word in rest[1:])

@@ -11,6 +11,12 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def is_descriptor(word: str) -> bool:
+    """Whether the shell takes it for the number of a descriptor, behind `>&`: `2`, or `2-`; else it is a file."""
+    digits = word.removesuffix("-")
+    return digits.isascii() and digits.isdecimal()
+
+
 def is_local_name(name: str) -> bool:
     """Whether a variable of this name stays inside the script: programs look for names in capitals."""
     return name.isascii() and name == name.lower() and not name.endswith("_proxy")

@@ -19,10 +19,13 @@ class Harmless(NamedTuple):
     valued: str = ""  # letters that take a value
     long: frozenset[str] = frozenset()  # those with a value end in `=`
     operands: int | None = None  # at most so many: the next would be written to
+    is_apart: bool = False  # a letter that takes a value is a word of its own: `-pc` is not `-p -c`
 
 
-def harmless(flags: str = "", valued: str = "", long: str = "", operands: int | None = None) -> Harmless:
-    return Harmless(flags, valued, frozenset(f"--{name}" for name in long.split()), operands)
+def harmless(
+    flags: str = "", valued: str = "", long: str = "", operands: int | None = None, *, is_apart: bool = False
+) -> Harmless:
+    return Harmless(flags, valued, frozenset(f"--{name}" for name in long.split()), operands, is_apart)
 
 
 def is_harmless(arguments: Sequence[Word], allowed: Harmless) -> bool:
@@ -66,6 +69,8 @@ def _is_allowed(word: str, rest: list[Word], allowed: Harmless) -> bool:
         return name + equals in allowed.long
     for number, letter in enumerate(word[1:], 1):
         if letter in allowed.valued:
+            if allowed.is_apart and len(word) > 2:
+                return False
             return bool(word[number + 1 :]) or (bool(rest) and is_one(rest.pop(0)))
         if letter not in allowed.flags:
             return False

@@ -179,7 +179,10 @@ def _xargs(command: SimpleCommand) -> Inner:
         return Inner(unknown="options of `xargs` that are not followed")
     if not rest:
         return Inner()
-    marks = list(_replaced(command.arguments[: len(command.arguments) - len(rest)]))
+    options = command.arguments[: len(command.arguments) - len(rest)]
+    marks = list(_replaced(options))
+    if marks and any(isinstance(word, str) and word.startswith(("-n", "-L", "--max-args")) for word in options):
+        return Inner(unknown="`xargs` is told to replace and to append: the last one wins")
     if not marks:
         return Inner([_made(command, [*rest, _ANY])])
     mark = marks[0] if len(marks) == 1 else ""
@@ -188,11 +191,14 @@ def _xargs(command: SimpleCommand) -> Inner:
 
 def _replaced(options: Sequence[Word]) -> Iterator[str]:
     """What `-I` says is replaced; empty, which stands for everything, where it is not literal."""
-    for word, behind in zip(options, (*options[1:], ""), strict=False):
+    rest = list(options)
+    while rest:
+        word = rest.pop(0)
+        value = rest.pop(0) if word in _XARGS.valued and rest else ""  # which may look like an option
         if word == "-I":
-            yield behind if isinstance(behind, str) else ""
-        elif isinstance(word, str) and word.startswith("-") and "I" in word:
-            yield word[2:] if word.startswith("-I") else ""
+            yield value if isinstance(value, str) else ""
+        elif isinstance(word, str) and word.startswith("-I"):
+            yield word[2:]
 
 
 def _holding(word: Word, mark: str) -> Word:

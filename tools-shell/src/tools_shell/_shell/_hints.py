@@ -82,11 +82,13 @@ def _word(word: Word) -> str | None:
 
 
 def _files(redirection: Redirection) -> Iterator[list[str | None]]:
+    from tools_shell._script._names import is_descriptor  # only for who asks
+
     operator, target = redirection.operator, _word(redirection.target)
     if operator in ("<<", "<<-", "<<<"):  # text of the script itself
         return
-    is_descriptor = operator in (">&", "<&") and target is not None and target.rstrip("-").isdecimal()
-    if not (is_descriptor or target in ("-", "/dev/null")):
+    is_open = operator in (">&", "<&") and target is not None and (target == "-" or is_descriptor(target))
+    if not (is_open or target == "/dev/null"):
         if "<" in operator:
             yield ["<", target]
         if ">" in operator:
