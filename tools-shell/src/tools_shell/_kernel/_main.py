@@ -10,7 +10,7 @@ from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from tools_shell._kernel._frames import NONCE, encoded, pack, unpack
 from tools_shell._kernel._pictures import pictures
 from tools_shell._kernel._surroundings import Cells, Stream
-from tools_shell._kernel._values import clip, message_of, shown
+from tools_shell._kernel._values import clip, message_of, name_of, shown
 
 TYPE_CHECKING = False  # importing typing for it would cost more than all of this module
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class Kernel:
                 status = self._status(error)
                 fields.append((b"x", b"%d" % status))
             else:
-                fields += self._guarded(self._describe, error)[0] or [(b"t", encoded(type(error).__name__))]
+                fields += self._guarded(self._describe, error)[0] or [(b"t", encoded(name_of(error)))]
+        self._guarded(self._flush)
         for stream in self._streams:
             for note in stream.restore():
                 fields.append((b"n", encoded(note)))
@@ -179,10 +180,13 @@ class Kernel:
                 status = 0 if error is None else self._status(error)
             else:
                 sys.stderr.write(f"{self._traceback(error)}\n")
-            for stream in self._streams:
-                stream.flush()
+            self._flush()
         finally:
             os._exit(status)
+
+    def _flush(self) -> None:
+        for stream in self._streams:
+            stream.flush()
 
     def _status(self, error: SystemExit) -> int:
         def said() -> int:
@@ -238,7 +242,7 @@ class Kernel:
     def _describe(self, error: Any) -> list[tuple[bytes, bytes]]:
         """The exception by class, message and traceback."""
         message = clip(message_of(error), _MESSAGE)
-        fields = [(b"t", encoded(type(error).__name__)), (b"m", encoded(message))]
+        fields = [(b"t", encoded(name_of(error))), (b"m", encoded(message))]
         try:
             text = self._traceback(error)
         except Exception as failure:  # noqa: BLE001 - the code may have broken what this needs: the rest is still worth it

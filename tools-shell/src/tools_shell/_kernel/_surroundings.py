@@ -74,32 +74,39 @@ class Stream:
         for stream in (self._stream,) if theirs is self._stream or theirs is None else (theirs, self._stream):
             try:
                 stream.flush()
-            except Exception:  # noqa: BLE001, S112 - the code's own object: whatever it raises, there is no more to be had
+            except BaseException:  # noqa: BLE001, S112 - the code's own object: whatever it raises, there is no more to be had
                 continue
 
     def restore(self) -> list[str]:
-        """Undo what the code did to it; returns what there is to say about that."""
-        self.flush()
+        """Undo what the code did to it, which was flushed; returns what there is to say about that."""
         if self._is_as_before():
             return []
         changes = []
+        if getattr(sys, self._name, None) is not self._stream or self._is_closed():
+            # First of all: when the code's own stream goes, it may close what ours writes to.
+            setattr(sys, self._name, self._stream)
+            changes.append(f"sys.{self._name} was replaced or closed")
         if not self._is_connected():
             os.dup2(self.spare, self._number)
             changes.append(f"descriptor {self._number} was closed or redirected")
-        if self._stream.closed:
+        if self._is_closed():
             errors = self._stream.errors
             self._stream = open(  # noqa: SIM115 - for as long as the process lives
                 self._number, "w", 1, encoding="utf-8", errors=errors, closefd=False
             )
-            setattr(sys, f"__{self._name}__", self._stream)
-        if getattr(sys, self._name, None) is not self._stream:
             setattr(sys, self._name, self._stream)
-            changes.append(f"sys.{self._name} was replaced or closed")
+            setattr(sys, f"__{self._name}__", self._stream)
         return [f"{change} by the code; it is as it was before" for change in changes]
 
     def _is_as_before(self) -> bool:
         stream: Any = getattr(sys, self._name, None)
-        return stream is self._stream and not stream.closed and self._is_connected()
+        return stream is self._stream and not self._is_closed() and self._is_connected()
+
+    def _is_closed(self) -> bool:
+        try:
+            return bool(self._stream.closed)
+        except ValueError:  # its buffer was detached, for a stream of the code's own
+            return True
 
     def _is_connected(self) -> bool:
         try:

@@ -117,6 +117,12 @@ def _decimal(value: int) -> str:
         return ""
 
 
+def name_of(error: BaseException) -> str:
+    """The name of an exception's class, whatever that class's own class makes of it."""
+    name: str = vars(type)["__name__"].__get__(type(error))
+    return name
+
+
 def message_of(error: BaseException) -> str:
     """The message of an exception, whatever its class makes of that."""
     try:
