@@ -57,7 +57,7 @@ def test_of_an_address_its_password_is_secret():
         "HOME_URL": "https://example.org/path",
         "BAD_URL": "http://[",
     }
-    assert secret_variables(addresses) == {"DATABASE_URL": "s3cret/pass", "REDIS_URL": "hunter2-hunter2"}
+    assert secret_variables(addresses) == {"DATABASE_URL": "s3cret%2Fpass", "REDIS_URL": "hunter2-hunter2"}
 
 
 def test_a_letter_at_the_end_of_a_name_does_not_make_its_value_ordinary():
@@ -247,3 +247,25 @@ def test_a_variable_that_acts_before_the_script_is_refused_and_the_message_says_
     with pytest.raises(ToolError, match=says) as caught:
         checked_additions(variables)
     assert caught.value.type == kind
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAgEAAoIB\n-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("postgres://u:p%40ssW0rd!x@h/db", "postgres://u:p%40ssW0rd!x@h/db"),
+        ("postgres://u:p%40ssW0rd!x@h/db", "p@ssW0rd!x"),
+        ("postgres://u:p%40ssW0rd!x@h/db", "p%40ssW0rd%21x"),
+        (KEY, KEY.replace("\n", "\r\n")),
+        (KEY, repr(KEY)),
+        (KEY, KEY.splitlines()[1]),
+        ("back\\slash'and\"quotes", repr("back\\slash'and\"quotes")),
+    ],
+)
+def test_a_secret_is_found_however_an_address_a_terminal_or_a_value_writes_it(value, written):
+    cleaned = Redactor.of_host(environment={"A_URL": value} if "://" in value else {"A_KEY": value}).clean_text(written)
+    assert "[redacted A_" in cleaned
+    assert not any(part in cleaned for part in ("ssW0rd", "MIIEvQ", "AQEFAA", "slash"))
+    assert Redactor.of_host(environment={"A_KEY": KEY}).clean_text(KEY.splitlines()[0]) == KEY.splitlines()[0]

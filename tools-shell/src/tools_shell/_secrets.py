@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _Span: TypeAlias = tuple[int, int, bytes]  # from, to, and what stands there instead
 
 _SHORTEST = 8  # characters: what is shorter stands in ordinary output, too
+_LINE = 16  # characters of a line of a longer secret, such as a key, from which on it is one by itself
 _PART = 4  # bytes: from here on a part of a secret at the edge of a window counts as one
 _ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
@@ -37,10 +38,10 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _password(address: str) -> str:
-    from urllib.parse import unquote, urlsplit  # 5 ms, and few environments have an address
+    from urllib.parse import urlsplit  # 5 ms, and few environments have an address
 
     try:
-        return unquote(urlsplit(address).password or "")
+        return urlsplit(address).password or ""
     except ValueError:  # no address after all
         return ""
 
@@ -60,7 +61,8 @@ class Redactor:
         forms = [
             (form, b"[redacted %s]" % name.encode())
             for name, value in (values or {}).items()
-            for form in _forms(value.encode(errors="surrogateescape"))
+            for spelling in _spellings(value)
+            for form in _forms(spelling.encode(errors="surrogateescape"))
         ]
         # The longest first, since one may be a part of another.
         self._needles = sorted(dict(reversed(forms)).items(), key=lambda item: -len(item[0]))
@@ -139,6 +141,19 @@ def _replaced(data: bytes, first: int, spans: list[_Span]) -> bytes:
             parts.append(label)
         position = end - first
     return b"".join([*parts, data[position:]])
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """The secret as it stands, without what an address or a program text makes of it, and line by line."""
+    yield secret
+    if "%" in secret:
+        from urllib.parse import unquote
+
+        yield unquote(secret)
+    yield repr(secret)[1:-1]
+    for line in secret.splitlines():  # a terminal, say, ends each in another way
+        if len(line) >= _LINE and not line.startswith("-----") and _is_telling(line.strip()):
+            yield line.strip()
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:
