@@ -218,6 +218,15 @@ def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
     assert lifeline.holders_are_gone()
 
 
+@pytest.mark.parametrize("timeout", [30 * 24 * 3600, 1e308])
+def test_a_time_limit_that_is_far_away_holds_up_nobody(here, timeout):
+    far = here.start("cat", stdin=True, timeout=timeout)
+    other = here.start("echo other")
+    assert here.output(other, until_end=True, wait=5)["output"] == "other\n"
+    here.input(far, "in\n", end=True)
+    assert here.output(far, until_end=True, wait=5)["output"] == "in\n"
+
+
 def test_a_developer_may_set_the_longest_time_of_all_jobs(root):
     conversation = Conversation(root, "none", longest=0.5)
     with conversation.jobs:

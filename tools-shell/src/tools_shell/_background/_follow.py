@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _NEVER = float("inf")
+_LONGEST_WAIT = 24 * 3600.0  # seconds: a limit may be further away than the milliseconds that `poll` can count
 _PATIENCE = 10.0  # seconds that the end of this process waits for the jobs that it kills
 
 
@@ -89,7 +90,7 @@ class Follower:
     def _step(self) -> bool:
         """One round; False when there is nothing left to follow."""
         due = min(self._followed.values(), default=0.0)
-        wait = None if due == _NEVER else max(due - time.monotonic(), 0) * 1000
+        wait = None if due == _NEVER else min(max(due - time.monotonic(), 0), _LONGEST_WAIT) * 1000
         touched: set[Followed] = set()
         for descriptor, events in self._poll.poll(wait):
             if descriptor == self._woken:
