@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import Context
-from tools_shell import Repl, ShellSessions
+from tools_shell import Bash, Repl, ShellSessions
 
 
 @pytest.fixture
@@ -414,6 +414,11 @@ def test_exit_ends_the_code_and_not_the_session(repl, leave):
         "import sys\nsys.stdout = None\nsys.stderr = 5",
         "import io, sys\nsys.stdout = io.StringIO()\nprint('swallowed')",
         "import sys\nsys.stdout.close()\nsys.stderr.close()",
+        "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.detach(), encoding='utf-8')",
+        "import codecs, sys\nsys.stderr = codecs.getwriter('utf-8')(sys.stderr.detach())",
+        "import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')",
+        "import sys\nsys.stdout = open(1, 'w')\nsys.stderr = open(2, 'w')",
+        "import sys\nclass S:\n    def flush(self): raise KeyboardInterrupt\nsys.stdout = S()",
         "import os\nos.close(1)\nos.close(2)",
         "import os\nos.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
     ],
@@ -424,6 +429,12 @@ def test_output_works_again_after_code_that_replaced_closed_or_redirected_it(rep
     output = repl.call(code="import sys\nprint('here')\nprint('there', file=sys.stderr)").output
     assert (output["stdout"], output["stderr"]) == ("here\n", "there\n")
     assert "notes" not in output
+
+
+def test_a_stream_that_hangs_when_it_is_flushed_is_interrupted_and_the_variables_are_kept(repl):
+    code = "import sys, threading\nclass S:\n    def flush(self): threading.Event().wait()\nx, sys.stdout = 1, S()"
+    assert "variables are kept" in repl.call(code=code, timeout=1).error_message
+    assert value_of(repl, "x") == "1"
 
 
 def test_a_fork_of_the_code_cannot_answer_for_the_session(every):
@@ -508,6 +519,7 @@ def test_a_session_survives_code_that_breaks_its_interpreter(repl, code):
         ("raise GeneratorExit", "GeneratorExit"),
         ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E", "E"),
         ("class E(BaseException): pass\nraise E", "E"),
+        ("class M(type): __name__ = property(lambda c: 1 / 0)\nclass E(Exception, metaclass=M): pass\nraise E", "E"),
     ],
 )
 def test_whatever_is_raised_is_a_fact(repl, code, kind):
@@ -609,6 +621,23 @@ def test_neither_descriptors_nor_threads_nor_processes_grow_with_sessions(root):
         repl.call(action="close")
     descriptors, threads = count()
     assert descriptors == before[0] and threads <= before[1]  # fewer, when one that was idle has ended
+
+
+@pytest.mark.parametrize("tool", [Repl, Bash])
+def test_a_session_that_is_closed_during_a_call_ends_with_all_that_it_started(root, level, lifeline, tool):
+    code = {
+        Repl: f"import threading\nheld = open({str(lifeline.path)!r}, 'w')\nprint('on', file=held, flush=True)\n"
+        "threading.Event().wait()",
+        Bash: f"exec 9> '{lifeline.path}'; echo on >&9; sleep 60",
+    }[tool]
+    used = tool(root, sandbox=level)
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(used.call, {"code" if tool is Repl else "command": code, "session": "s"})
+        lifeline.wait_for(b"on\n")
+        used.close()
+        assert lifeline.holders_are_gone()
+        assert call.result().error_type == "cancelled"
+        assert "it was closed" in call.result().error_message
 
 
 def test_a_table_that_nobody_holds_any_more_ends_its_sessions(root, lifeline):

@@ -43,8 +43,13 @@ class Session(Generic[InterpreterT]):
     def __init__(self, name: str, why: str | None) -> None:
         """`why` says what became of an earlier session of that name."""
         self.name = name
+        self.is_stopped = False
         self._why = why
         self._interpreter: InterpreterT | None = None
+
+    def stop(self) -> None:
+        """Have the call that uses it end soon; any thread may ask for it."""
+        self.is_stopped = True
 
     def close(self) -> None:
         """End the interpreter; what is run next gets a new one."""
@@ -69,8 +74,9 @@ class Session(Generic[InterpreterT]):
 
     def state(self, lost: str | None) -> str:
         """What has become of all that it keeps, in words."""
-        if lost is None:
+        if lost is None and not self.is_stopped:
             return f"its {self.keeps} are kept"
+        lost = lost or "it was closed"
         ended = f"the session has ended ({lost})"
         return f"{ended}: its {self.keeps} are lost, nothing is run again, and the next call begins a new session"
 

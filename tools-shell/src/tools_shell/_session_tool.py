@@ -58,4 +58,4 @@ class SessionTool(ShellTool, Generic[S], abstract=True):
         return sessions.use(name, wait, busy=self._busy, cancelled=lambda: context.cancelled)
 
     def _table(self) -> Sessions[S]:
-        return Sessions(self.kind, self.kind.close, most=self._most, idle=self._idle)
+        return Sessions(self.kind, self.kind.close, stop=self.kind.stop, most=self._most, idle=self._idle)

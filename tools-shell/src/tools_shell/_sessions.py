@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _BETWEEN = 1.0  # seconds between two looks for sessions that are idle
+_PATIENCE = 5.0  # seconds for calls to end whose sessions are closed
 _REMEMBERED = 100  # names of sessions that were closed without being asked for
 
 
@@ -38,13 +39,20 @@ class _Entry(Generic[T]):
         self.used = time.monotonic()
         self.is_closed = False
 
+    def end(self, close: Callable[[T], None]) -> None:
+        """End what is in it."""
+        value, self.value = self.value, None
+        if value is not None:
+            close(value)
+
 
 class _Use(Generic[T]):
     """Gives a session back when it is left; a generator would take twice the time."""
 
-    __slots__ = ("_entry", "_value")
+    __slots__ = ("_close", "_entry", "_value")
 
-    def __init__(self, entry: _Entry[T], value: T) -> None:
+    def __init__(self, entry: _Entry[T], value: T, close: Callable[[T], None]) -> None:
+        self._close = close
         self._entry = entry
         self._value = value
 
@@ -53,15 +61,19 @@ class _Use(Generic[T]):
 
     def __exit__(self, *_: object) -> None:
         self._entry.used = time.monotonic()
-        self._entry.lock.release()
+        try:
+            if self._entry.is_closed:  # by somebody who could not wait for us
+                self._entry.end(self._close)
+        finally:
+            self._entry.lock.release()
 
 
 class Sessions(Generic[T]):
     """At most `most` sessions by name; one that is idle for `idle` seconds is closed when any is used next.
 
     `make(name, why)` makes one, where `why` says for what reason an earlier one of that name was closed without being
-    asked for; `close` ends one. When there are too many, the one that was not used for longest is closed. All are
-    closed with the process, or when nobody holds the table any more.
+    asked for; `close` ends one, and `stop` has the call that uses one end soon. When there are too many, the one that
+    was not used for longest is closed. All are closed with the process, or when nobody holds the table any more.
     """
 
     def __init__(
@@ -69,11 +81,13 @@ class Sessions(Generic[T]):
         make: Callable[[str, str | None], T],
         close: Callable[[T], None],
         *,
+        stop: Callable[[T], None] = lambda _value: None,
         most: int = 8,
         idle: float = 1800,
     ) -> None:
         self._make = make
         self._close = close
+        self._stop = stop
         self._most = most
         self._idle = idle
         self._lock = threading.Lock()
@@ -81,7 +95,7 @@ class Sessions(Generic[T]):
         self._closed: dict[str, str] = {}
         self._looked = 0.0
         self._owner = os.getpid()
-        weakref.finalize(self, _close_all, self._entries, close, self._owner)
+        weakref.finalize(self, _close_all, self._entries, close, stop, self._owner)
 
     def use(
         self,
@@ -99,12 +113,13 @@ class Sessions(Generic[T]):
             except BaseException:
                 entry.lock.release()
                 raise
-        return _Use(entry, entry.value)
+        return _Use(entry, entry.value, self._close)
 
     def listed(self) -> list[Listed]:
         """All of them, by name."""
         now = time.monotonic()
         with self._lock:
+            self._forget_after_fork()
             return [
                 Listed(name, entry.lock.locked(), now - entry.used) for name, entry in sorted(self._entries.items())
             ]
@@ -116,6 +131,7 @@ class Sessions(Generic[T]):
     def close(self, name: str, wait: float = 0) -> bool:
         """Close a session; while a call uses it, wait for `wait` seconds. Returns whether there was one."""
         with self._lock:
+            self._forget_after_fork()
             entry = self._entries.get(name)
         if entry is None:
             return False
@@ -129,7 +145,7 @@ class Sessions(Generic[T]):
 
     def close_all(self) -> None:
         """Close every session, also one that is in use."""
-        _close_all(self._entries, self._close, self._owner)
+        _close_all(self._entries, self._close, self._stop, self._owner)
 
     def _held(self, name: str, until: float, cancelled: Callable[[], bool]) -> _Entry[T]:
         while True:
@@ -183,9 +199,7 @@ class Sessions(Generic[T]):
         with self._lock:
             if self._entries.get(name) is entry:
                 del self._entries[name]
-        if entry.value is not None:
-            self._close(entry.value)
-            entry.value = None
+        entry.end(self._close)
 
     def _made(self, name: str, entry: _Entry[T]) -> T:
         with self._lock:
@@ -201,7 +215,7 @@ class Sessions(Generic[T]):
         if self._owner != os.getpid():
             self._owner = os.getpid()
             self._entries = {}
-            weakref.finalize(self, _close_all, self._entries, self._close, self._owner)
+            weakref.finalize(self, _close_all, self._entries, self._close, self._stop, self._owner)
 
 
 def _acquire(lock: threading.Lock, name: str, until: float, cancelled: Callable[[], bool]) -> None:
@@ -220,12 +234,23 @@ def _busy(name: str) -> ToolError:
     return ToolError(message, "conflict")
 
 
-def _close_all(entries: dict[str, _Entry[Any]], close: Callable[[Any], None], owner: int) -> None:
+def _close_all(
+    entries: dict[str, _Entry[Any]], close: Callable[[Any], None], stop: Callable[[Any], None], owner: int
+) -> None:
+    found = []
     while entries and owner == os.getpid():
-        _, entry = entries.popitem()
+        found.append(entries.popitem()[1])
+    for entry in found:
         entry.is_closed = True
-        if entry.value is not None:
-            close(entry.value)
+        if entry.lock.locked() and entry.value is not None:
+            stop(entry.value)
+    until = time.monotonic() + _PATIENCE
+    for entry in found:  # no two threads at once may use what is in it
+        if entry.lock.acquire(timeout=max(until - time.monotonic(), 0)):
+            try:
+                entry.end(close)
+            finally:
+                entry.lock.release()
 
 
 class ShellSessions:

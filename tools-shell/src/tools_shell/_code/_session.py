@@ -29,7 +29,7 @@ class ReplSession(Session["Kernel"]):
         """Run `code`, which is to end by `until`; `start` gives a new kernel."""
         kernel, notes = self.ready(start)
         left = max(until - time.monotonic(), 0.01)
-        ended, reply = kernel.run(code, limit=left, cancelled=lambda: context.cancelled)
+        ended, reply = kernel.run(code, limit=left, cancelled=lambda: context.cancelled or self.is_stopped)
         facts = facts_of(ended, reply, redactor())
         if notes:
             facts["notes"] = [*notes, *facts.get("notes", ())]

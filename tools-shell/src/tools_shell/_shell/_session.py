@@ -43,7 +43,7 @@ class ShellSession(Session["BashSession"]):
             raise ToolError(message, "conflict")
         shell, notes = self.ready(start)
         left = max(until - time.monotonic(), 0.01)
-        outcome = shell.run(script, stdin=stdin, limit=left, cancelled=lambda: context.cancelled)
+        outcome = shell.run(script, stdin=stdin, limit=left, cancelled=lambda: context.cancelled or self.is_stopped)
         ended = outcome.ended
         facts = streams_of(ended, redactor()) | ending(ended.returncode, shell.isolation.rung)
         facts |= {"session": self.name, **circumstances(ended, shell.isolation, self.what)}

@@ -126,9 +126,9 @@ class _Job:
                 self._spared = spared if order["spare_leader"] else 0
                 continue
             left = descendants(os.getpid())
-            line = line_of(self._leader, spared, left)
+            not_meant = line_of(self._leader, spared, left)
             # Parents first: a shell whose command is interrupted before it is itself would go on with the next one.
-            meant = [pid for pid in left if pid not in line]
+            meant = [pid for pid in left if pid not in not_meant]
             send(order["signal"], meant, {os.getpid(), *left})
             send(signal.SIGCONT, meant, {os.getpid(), *left})  # who is stopped cannot hear
             self._say(told=True)
