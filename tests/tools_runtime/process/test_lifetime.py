@@ -1,5 +1,6 @@
 """Workers begin when they are needed, and end when they are not: nothing is left of a runtime."""
 
+import asyncio
 import os
 import random
 import signal
@@ -203,6 +204,12 @@ def test_the_end_of_the_host_ends_everything_without_close(host, processes):
     assert processes.all() == []
 
 
+def test_a_host_that_is_warned_of_everything_is_warned_of_nothing_here(host, capfd):
+    text = 'if __name__ == "__main__":\n    print(run(ProcessRuntime(), tools.echo, value=1).content)\n'
+    assert host(text, "-X", "dev", "host.py").communicate(timeout=30)[0] == "1\n"
+    assert capfd.readouterr().err == ""
+
+
 MAIN = """
 @tool
 def local(number: int) -> str:
@@ -225,9 +232,30 @@ def test_a_program_without_a_guard_is_told(host):
     assert "1 in __mp_main__" in out
 
 
-def test_a_tool_of_what_was_typed_in_is_refused(host):
+def test_a_program_that_ends_when_it_is_read_is_told(host):
+    text = MAIN.replace('if __name__ == "__main__":', "def main():") + "    return 5\n\nsys.exit(main())\n"
+    out = host(text).communicate(timeout=60)[0]
+    assert "a worker process cannot load the tool: SystemExit: 5" in out
+
+
+def test_a_tool_of_the_program_calls_another_one_in_a_process_of_its_own(host):
+    text = MAIN.replace(
+        "if __name__",
+        "@tool\ndef outer() -> str:\n"
+        '    """Call the other."""\n'
+        "    with ProcessRuntime(1) as runtime:\n        return run(runtime, local, number=1).content\n\nif __name__",
+    ).replace("local, number=1).content)", "outer).content)")
+    assert host(text).communicate(timeout=60)[0] == "1 in __mp_main__\n"
+
+
+@pytest.mark.parametrize("options", [("-c",), ()], ids=["command", "stdin"])
+def test_a_tool_of_what_was_typed_in_is_refused(options, processes):
     text = HEAD.format(workshop=".").replace("import hostile_tools as tools", "") + MAIN
-    assert "a program that is no file" in host("", "-c", text).communicate(timeout=30)[0]
+    done = subprocess.run(
+        [sys.executable, *options, *([text] if options else ["-"])],
+        input=text, capture_output=True, text=True, timeout=30, env={**os.environ, **processes.environment}, check=True,
+    )  # fmt: skip
+    assert "a program that is no file" in done.stdout
 
 
 def test_a_fork_of_the_host_has_workers_of_its_own_and_leaves_the_parents_alone(host, processes):
@@ -295,3 +323,19 @@ def test_a_call_that_was_interrupted_is_not_made_again(tools, make, tmp_path):
         executor.call(call)
     assert executor.call(call).error_type == "cancelled"
     assert note.read_text() == "made\n"
+
+
+def test_a_call_that_was_given_up_before_it_began_is_made_when_it_is_asked_for_again(tools, make, processes, tmp_path):
+    runtime, note, context = make(1), tmp_path / "note", Context()
+    executor = Executor([tools.echo], runtime=runtime, plugins=False)
+    call = ToolCall("1", "echo", {"value": 1})
+    with ThreadPoolExecutor(1) as pool:
+        first = ToolCall("c", "unmoved", {"note": str(note)})
+        busy = pool.submit(runtime.run_tool, tools.unmoved, first, context)
+        assert processes.eventually(note.exists)
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(executor.acall(call), 0.2))
+        assert processes.eventually(lambda: runtime.leaked == 0)
+        context.cancel()
+        assert busy.result().error_type == "cancelled"
+    assert executor.call(call).output == 1

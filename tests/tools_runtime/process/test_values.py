@@ -135,6 +135,12 @@ def test_progress_arrives_in_order_in_the_thread_that_waits(tools, run):
     assert {thread for _, thread in seen} == {threading.current_thread()}
 
 
+def test_progress_may_have_as_much_to_say_as_a_result(tools, run):
+    seen = []
+    result = run(tools.says, {"length": 3 << 20}, on_progress=lambda *report: seen.append(len(report[2])))
+    assert (result.output, seen) == ("said", [3 << 20])
+
+
 def test_who_fails_to_hear_progress_ends_the_call(tools, run):
     def fail(*_):
         raise LookupError("deaf")

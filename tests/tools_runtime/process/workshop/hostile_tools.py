@@ -374,6 +374,13 @@ def steps(count: int, context: Context) -> int:
     return count
 
 
+@tool
+def says(length: int, context: Context) -> str:
+    """Report with a long message."""
+    context.progress(1, 2, "x" * length)
+    return "said"
+
+
 @tool(timeout=0.3)
 def limited() -> None:
     """Sleep longer than it may by itself."""

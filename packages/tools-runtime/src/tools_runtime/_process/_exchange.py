@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 SLICE = 0.05  # seconds between two looks at whether the caller still waits
 _GRACE = 0.15  # seconds for a tool that was told to stop
-_LONGEST_PROGRESS = 1 << 20  # bytes
 _AT_ONCE = 1 << 20  # bytes
 _FINAL = frozenset({OUTPUT, RESULT})
 
@@ -204,7 +203,7 @@ class _Exchange:
             kind, is_worn, number, size = REPLY.unpack_from(read)
             if number != self._number or kind not in {*_FINAL, PROGRESS}:
                 raise Broken("wrote what is no answer")
-            if size > (_LONGEST_PROGRESS if kind == PROGRESS else self._longest):
+            if size > self._longest:
                 raise TooLarge
             total = REPLY.size + size
             if len(read) < total:

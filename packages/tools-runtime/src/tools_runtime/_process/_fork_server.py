@@ -56,10 +56,12 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # looking for garbage among it would write to pages that are shared with the workers
     worker = _ForkServer(control).run()
+    control.close()  # else Python warns of it at the end, where it was asked to
     if worker is not None:
         from tools_runtime._process._serve import serve  # loaded already
 
-        serve(worker, settings)
+        with worker:
+            serve(worker, settings)
 
 
 def _prepare(names: list[str]) -> bytes:

@@ -25,7 +25,7 @@ def find_main() -> dict[str, str]:
     if spec is not None and spec.name != "__main__":
         return {"module": spec.name}
     path = getattr(main, "__file__", None)
-    return {"path": path} if isinstance(path, str) else {}
+    return {"path": path} if isinstance(path, str) and not path.startswith("<") else {}  # as "<stdin>" is
 
 
 class Loader:
@@ -68,7 +68,7 @@ class _Unpickler(pickle.Unpickler):
         self._loader = loader
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == "__main__":
+        if module in ("__main__", NAME):  # the second in what a worker sends to workers of its own
             self._loader.main()
             module = NAME
         return super().find_class(module, name)

@@ -57,7 +57,10 @@ class Pool:
                     return None
             try:
                 if worker.is_ready():
-                    return worker
+                    if context is None or not context.cancelled:  # it may have taken long
+                        return worker
+                    self.give(worker)
+                    return None
             except BaseException:
                 self.drop(worker)
                 raise

@@ -9,10 +9,11 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
+from tools_runtime._log import said
 from tools_runtime._process._context import pack
 from tools_runtime._process._exchange import Broken, Refused, Reply, Stopped, TooLarge, exchange
 from tools_runtime._process._main_module import find_main, is_loading
-from tools_runtime._process._outcome import closed, crashed, result_of, stopped, too_large
+from tools_runtime._process._outcome import closed, crashed, not_begun, result_of, stopped, too_large
 from tools_runtime._process._pool import Closed, Pool, forget_all
 from tools_runtime._process._template import Lost, Unavailable
 from tools_runtime._process._tools import Unsendable
@@ -114,7 +115,7 @@ class ProcessRuntime(Runtime):
         limit = as_set = tool.timeout
         if context is not None:
             if context.cancelled:
-                return Result.error("the caller gave up before the call began", type="cancelled")
+                return not_begun()
             remaining = context.remaining
             if remaining is not None and (limit is None or remaining < limit):
                 limit, as_set = remaining, context.as_set(remaining)
@@ -140,7 +141,7 @@ class ProcessRuntime(Runtime):
         while True:
             worker = pool.take(context)
             if worker is None:
-                return Result.error("the caller gave up before the call began", type="cancelled")
+                return not_begun()
             try:
                 number = worker.number()
                 frame = REQUEST.pack(kind, number, len(body), len(packed), sent.number, told) + packed + body
@@ -181,7 +182,7 @@ class ProcessRuntime(Runtime):
         if isinstance(error, Broken):
             return closed() if pool.is_closed and not pool.is_abandoned else crashed(str(error), code, self._cpu)
         if isinstance(error, Exception):  # of who is told of progress
-            return Result.error(f"{type(error).__name__}: {error}", exception=error)
+            return Result.error(said(error), exception=error)
         raise error
 
     def _open(self) -> Pool:

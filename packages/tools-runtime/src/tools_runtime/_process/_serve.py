@@ -11,6 +11,7 @@ from struct import pack
 from typing import Any, NoReturn
 
 from tools_core import Result, Tool
+from tools_runtime._log import said
 from tools_runtime._process import _limits
 from tools_runtime._process._context import WorkerContext
 from tools_runtime._process._main_module import Loader
@@ -71,7 +72,7 @@ class _Worker:
         self._max_rss: int | None = settings["max_rss"]
         self._longest: int = settings["max_result_bytes"]
         self._loader = Loader(settings["main"])
-        self._tools: dict[int, Tool | Exception] = {}
+        self._tools: dict[int, Tool | Exception | SystemExit] = {}
         self._read = b""  # what has come and was not yet asked for
         self._number: int | None = None  # of the call that is being made
         self._speaking = threading.Lock()
@@ -115,7 +116,7 @@ class _Worker:
             tool = self._loader.load(data)
             if not isinstance(tool, Tool):
                 raise TypeError(f"what came is a {type(tool).__name__}, not a tool")  # noqa: TRY301
-        except Exception as error:  # noqa: BLE001  (anybody's module)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (anybody's module, or a program without a guard)
             self._tools[number] = error
         else:
             self._tools[number] = tool
@@ -141,7 +142,7 @@ class _Worker:
     def _result(self, kind: int, number: int, body: bytes, packed: bytes, remaining: float) -> Result:
         tool = self._tools[number]
         if not isinstance(tool, Tool):
-            text = f"a worker process cannot load the tool: {type(tool).__name__}: {tool}"
+            text = f"a worker process cannot load the tool: {said(tool)}"
             return Result.error(text, type="unavailable", exception=tool)
         try:
             arguments = decode(body) if kind == OBJECT else body.decode("utf-8", "surrogatepass")

@@ -7,6 +7,7 @@ import threading
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_runtime._log import said
 from tools_runtime._process._main_module import find_main
 from tools_runtime._process._wire import LOAD, REQUEST
 
@@ -65,7 +66,7 @@ def _pickled(tool: Tool) -> bytes:
         data = pickle.dumps(tool)
     except Exception as error:
         raise Unsendable(
-            f"the tool {tool.name!r} cannot be sent to a worker process ({type(error).__name__}: {error}); "
+            f"the tool {tool.name!r} cannot be sent to a worker process ({said(error)}); "
             "define it, or its class, at the top of a module, and keep what cannot be pickled out of its attributes"
         ) from error
     if b"__main__" in data and not find_main():
