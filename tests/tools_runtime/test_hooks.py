@@ -268,6 +268,27 @@ def test_an_accident_after_the_call_leaves_its_result(one, hook, caplog):
     assert "failed" in caplog.text
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_accident_that_cannot_be_shown_is_one_all_the_same(one, late, caplog):
+    def mute(call):
+        if late:
+            yield
+        raise Mute
+        yield
+
+    listener = Listener()
+    result = one(listener, around(mute))
+    assert result.output == ("x" if late else None) and made == ["x"] * late
+    (failed,) = [event for event in listener.events if event.kind == "hook_failed"]
+    assert failed.detail["error"] == "Mute"
+    assert "failed" in caplog.text
+
+
 def test_an_accident_in_a_second_attempt_leaves_the_latest_result(one):
     def again(call):
         yield
@@ -289,6 +310,28 @@ def test_the_hooks_outside_see_what_became_of_an_accident(one):
     one(around(watch), around(fails_before))
     one(around(watch), around(fails_after))
     assert seen == ["unavailable", None]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_an_exit_or_a_halt_in_what_a_hook_waited_for_is_one_in_the_hook(one, blocks, caplog):
+    def wait(error):
+        def leave():
+            raise error
+
+        async def later():
+            leave()
+
+        def hook(call):
+            yield
+            yield Blocking(leave) if blocks else later()
+
+        return around(hook)
+
+    assert one(wait(SystemExit(1))).output == "x"
+    assert "failed" in caplog.text
+    assert one(wait(Halt("over"))).is_halted
+    assert one(wait(SystemExit(1)), trace=True).output == "x"
+    assert made == ["x"] * 3
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -354,12 +397,48 @@ def test_what_can_never_work_is_refused_at_once():
         def before_tool_call(self, colour):
             """Names what there is not."""
 
+    class Coroutine:
+        @hookimpl
+        async def on_event(self):
+            """Nobody awaits it."""
+
+    class Waiting:
+        @hookimpl
+        def before_tool_call(self):
+            """Nobody takes what it yields."""
+            yield Pause(1)
+
     for plugin, text in [
         (Misspelt, "befor_tool_call; there are"), (NoGenerator, "result = yield"), (Strange, "colour"),
-        (object, "has no hook"),
+        (object, "has no hook"), (Coroutine, "on_event of .* no plain function"), (Waiting, "no plain function"),
     ]:  # fmt: skip
         with pytest.raises(pluggy.PluginValidationError, match=text):
             Executor([echo], hooks=[plugin], plugins=False)
+
+
+def test_another_call_that_a_hook_makes_runs_where_its_own_tool_does_and_has_its_limit(run):
+    class Mine(InlineRuntime):
+        name = "mine"
+
+        def run_tool(self, tool, call, context):
+            return Result.ok(f"{tool.name} in {context.runtime} within {round(context.remaining)} s")
+
+    @tool(runtime=Mine)
+    def apart() -> str:
+        """Answer."""
+
+    @tool(timeout=3)
+    def short() -> str:
+        """Answer."""
+        return "short"
+
+    def instead(call):
+        return (yield ToolCall(call.id, "apart" if call.name == "short" else "short", {}))
+
+    for runtime in ("inline", "thread", "async"):
+        executor = Executor([apart, short], runtime=runtime, hooks=[around(instead)], plugins=False)
+        pairs = run(executor, [ToolCall("1", "short"), ToolCall("2", "apart")])
+        assert [result.output for _, result in pairs] == ["apart in mine within 10 s", "short"]
 
 
 def test_a_plugin_registers_runtimes():

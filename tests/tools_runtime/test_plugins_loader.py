@@ -104,6 +104,9 @@ BROKEN = {
         "import sys, threading\nclass P:\n    def __init__(self): threading.Event().wait()\nsys.modules[__name__] = P",
         "it did not load within 1 s",
     ),
+    "says-nothing": (
+        "class Mute(Exception):\n    def __str__(self): raise RuntimeError('no words')\nraise Mute", "Mute"
+    ),
     "no-hook": ("pass", "has no hook"),
     "misspelt": ("from tools_runtime import hookimpl\n@hookimpl\ndef befor(): ...", "hooks that do not exist: befor"),
     "no-generator": (

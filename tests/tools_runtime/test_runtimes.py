@@ -457,6 +457,40 @@ def test_a_tool_that_exits_in_a_thread_or_a_task_ends_nobody_else(run, calls):
         Executor([leave], plugins=False).execute(calls("leave"))
 
 
+def test_a_coroutine_that_cancels_its_own_task_is_one_result_and_cancels_nobody_else(run, calls):
+    @tool
+    async def give_up() -> None:
+        """Cancel."""
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+
+    class Watch:
+        @hookimpl
+        def around_tool_call(self):
+            result = yield
+            yield asyncio.sleep(0)
+            return result.with_metadata({"seen": True})
+
+    executor = Executor([give_up, Named()], runtime="async", hooks=[Watch], plugins=False)
+    pairs = run(executor, calls("where", "give_up", "where"))
+    assert [result.error_type for _, result in pairs] == [None, "cancelled", None]
+    assert all(result.metadata["seen"] for _, result in pairs)
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_a_coroutine_that_cancels_every_task_of_its_loop_leaves_each_call_a_result(calls, most):
+    @tool
+    async def cancel_all() -> None:
+        """Cancel."""
+        for task in asyncio.all_tasks():
+            task.cancel()
+        await asyncio.sleep(0)
+
+    executor = Executor([cancel_all, Named()], runtime=AsyncRuntime(most), plugins=False)
+    pairs = executor.execute(calls("cancel_all", "cancel_all", "where"))
+    assert len(pairs) == 3 and pairs[0][1].error_type == "cancelled"
+
+
 # Runtimes of one's own
 
 
@@ -588,6 +622,15 @@ def test_an_around_tool_call_that_is_no_generator_is_refused_where_it_is_defined
         class Wrong(Runtime):
             def around_tool_call(self, call, context):
                 return None
+
+
+@pytest.mark.parametrize("method", ["dispatch_tool_call", "run_tool", "adispatch_tool_call"])
+def test_what_execute_could_not_await_is_refused_where_it_is_defined(method):
+    async def make(self, *_):
+        return Result.ok()
+
+    with pytest.raises(TypeError, match=f"{method} (is a coroutine|alone)"):
+        type("Wrong", (Runtime,), {method: make})
 
 
 def test_runtimes_that_were_made_here_are_closed_and_those_that_were_given_are_not():

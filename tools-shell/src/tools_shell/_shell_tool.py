@@ -98,7 +98,7 @@ class ShellTool(Tool, abstract=True):
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
         with open_workdir(self._root, context, workdir) as place:
-            if more := readable((place.root, *map(os.path.realpath, sandbox.writable))):
+            if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
                 sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
             command = Command(
                 arguments=arguments,

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_core.threads import in_thread
-from tools_runtime._job import GivenUp, LeftBehind, failure
+from tools_runtime._job import GivenUp, LeftBehind, cancelled_inside, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +32,7 @@ class Batch:
         self._in_loop: list[Future[None]] = []
         self._waiting: dict[Runtime, deque[Job]] = {}
         self._started: set[Job] = set()
+        self._is_given_up = False
 
     def start(self, is_concurrent: Callable[[Job], bool], most: int | None) -> None:
         """Start what may run beside each other."""
@@ -59,7 +60,7 @@ class Batch:
         from tools_runtime._tasks import run_all  # as above
 
         self._in_loop.append(start_coroutine(run_all(jobs, most, partial(self._news.put, None))))
-        self._in_loop[-1].add_done_callback(self._loop_ended)
+        self._in_loop[-1].add_done_callback(partial(self._loop_ended, jobs))
 
     def _start(self, runtime: Runtime, waiting: deque[Job], most: int | None) -> None:
         if runtime.runs_in_loop:
@@ -131,11 +132,16 @@ class Batch:
             if self._end(job, partial(job.resume, timed_out)):
                 self._work(waiting)
 
-    def _loop_ended(self, running: Future[None]) -> None:
+    def _loop_ended(self, jobs: Sequence[Job], running: Future[None]) -> None:
+        if running.cancelled() and not self._is_given_up:  # a tool has cancelled every task of the loop
+            for job in jobs:
+                if job.result is None:
+                    job.end(cancelled_inside())
         self._news.put(None if running.cancelled() else running.exception())
 
     def give_up(self) -> None:
         """Nobody asks for more: what has not begun never begins, and what runs is told."""
+        self._is_given_up = True
         for running in self._in_loop:
             running.cancel()
         for waiting in self._waiting.values():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Halt, Result, ToolCall, ToolError
 from tools_runtime._event import Event
-from tools_runtime._log import log
+from tools_runtime._log import log, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -205,7 +205,7 @@ class Chain:
                     continue
                 try:
                     value = yield step
-                except Exception as error:  # noqa: BLE001  (of what the hook waited for: the hook's to handle)
+                except ACCIDENTS as error:  # of what the hook waited for: the hook's to handle
                     step = generator.throw(error)
                 else:
                     step = generator.send(value)
@@ -225,7 +225,7 @@ class Chain:
             return answer
         layer = self._layers[kind][place]
         log().error("%s of %s failed", layer.hook, layer.plugin, exc_info=error)
-        text = f"{type(error).__name__}: {error}"
+        text = said(error)
         self.emit(Event("hook_failed", call, detail={"plugin": layer.plugin, "hook": layer.hook, "error": text}))
         if made is not None:
             return made
@@ -315,7 +315,7 @@ def _timed_generator(layer: Layer, trace: Trace) -> Callable[..., Any]:
             failure = None
             try:
                 value = yield step
-            except Exception as error:  # noqa: BLE001  (handed on to the hook)
+            except ACCIDENTS as error:  # handed on to the hook
                 failure = error
             began = perf_counter()
 

@@ -8,6 +8,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolCall
+from tools_runtime._chain import ACCIDENTS
 from tools_runtime._effects import Blocking, Pause, Until
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def drive(steps: Steps, make: Callable[[ToolCall], Result], value: Any = None) -
                 continue
             try:
                 value = _wait(step)
-            except Exception as error:  # noqa: BLE001  (of what a hook waited for: handed to the hook)
+            except ACCIDENTS as error:  # of what a hook waited for: handed to the hook
                 step = steps.throw(error)
             else:
                 step = steps.send(value)
@@ -46,7 +47,7 @@ async def adrive(steps: Steps, make: Callable[[ToolCall], Awaitable[Result]], va
                 continue
             try:
                 value = await _await(step)
-            except Exception as error:  # noqa: BLE001  (see drive)
+            except ACCIDENTS as error:  # see drive
                 step = steps.throw(error)
             else:
                 step = steps.send(value)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tools_core import Registry
     from tools_runtime._choose import Choice
+    from tools_runtime._job import Placed
     from tools_runtime._runtimes import Runtime
 
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
@@ -228,20 +229,25 @@ class Executor:
         return [self._job(call, find(call, tools), tools, base) for call in calls]
 
     def _job(self, call: ToolCall, tool: Tool | Result, tools: Mapping[str, Tool], base: Context) -> Job:
-        runtime = self._fixed
-        if runtime is None or (isinstance(tool, Tool) and tool.runtime is not None):
-            try:
-                runtime = self._runtime(call.name, tool, base)
-            except (TypeError, ValueError) as error:
-                if not isinstance(tool, Tool) or tool.runtime is None:
-                    raise  # the caller's own choice; of a tool's, its call can say it
-                tool, runtime = refusal(error), self._runtimes.of(self._choice, base)
-        limit = None if isinstance(tool, Result) else tool.timeout
+        tool, runtime, limit = self._placed(call, tool, base)
         context = base.for_call(None, call.id)
         chain = self._chain
         if chain.listeners:
             chain.listen(context, call)
-        return Job(call, tool, tools, runtime, chain, context, self.default_timeout if limit is None else limit)
+        return Job(call, tool, tools, runtime, chain, context, limit, self._placed)
+
+    def _placed(self, call: ToolCall, tool: Tool | Result, context: Context) -> Placed:
+        """The tool, or the result where it says that it runs where nothing can; where it runs, and its limit."""
+        runtime = self._fixed
+        if runtime is None or (isinstance(tool, Tool) and tool.runtime is not None):
+            try:
+                runtime = self._runtime(call.name, tool, context)
+            except (TypeError, ValueError) as error:
+                if not isinstance(tool, Tool) or tool.runtime is None:
+                    raise  # the caller's own choice; of a tool's, its call can say it
+                tool, runtime = refusal(error), self._runtimes.of(self._choice, context)
+        limit = None if isinstance(tool, Result) else tool.timeout
+        return tool, runtime, self.default_timeout if limit is None else limit
 
     def _runtime(self, name: str, tool: Tool | Result, context: Context | None) -> Runtime:
         choice = tool.runtime if isinstance(tool, Tool) else None
@@ -294,7 +300,8 @@ class Executor:
 
     def _keep_late(self, running: Future[Job] | None, job: Job) -> None:
         if job.result is not None:
-            self._keep_result(job.call, job.result)
+            if job.result.metadata.get("begun") is not False:  # else it was not made, and may be
+                self._keep_result(job.call, job.result)
         elif job.asked is not None and isinstance(job.made, Result):
             self._keep_made(job.call, (job.asked, job.made))
         if running is not None and not job.runs_on:

@@ -12,6 +12,8 @@ from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
 from tools_runtime._effects import Until
 from tools_runtime._event import Event
+from tools_runtime._log import said
+from tools_runtime._runtimes._inline import InlineRuntime
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tools_core import Context
     from tools_runtime._chain import Steps
     from tools_runtime._runtimes import Runtime
+
+    Placed = tuple[Tool | Result, Runtime, float | None]
 
 
 class LeftBehind(BaseException):
@@ -78,7 +82,7 @@ class Job:
 
     __slots__ = (
         "asked", "attempt", "call", "chain", "context", "earlier", "goes_on", "inner", "is_given_up", "kept", "limit",
-        "made", "on_attempt", "on_late", "result", "runtime", "steps", "tool", "tools",
+        "made", "on_attempt", "on_late", "placed", "result", "runtime", "steps", "tool", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +94,7 @@ class Job:
         chain: Chain,
         context: Context,
         limit: float | None,
+        placed: Callable[[ToolCall, Tool | Result, Context], Placed],
     ) -> None:
         self.call = call
         self.tool = tool  # a Result where there is none
@@ -98,6 +103,7 @@ class Job:
         self.chain = chain
         self.context = context
         self.limit = limit
+        self.placed = placed  # tells where another tool runs, which a hook has called instead
         self.result: Result | None = None
         self.steps: Steps | None = None
         self.inner: Steps | None = None  # of what the runtime wraps around the call
@@ -173,16 +179,15 @@ class Job:
 
     def _make(self, call: ToolCall) -> Result:
         """Make the call itself; what it comes to is put away at once, since what follows may be interrupted."""
-        runtime = self.runtime
         if self.kept is not None and self._was_made(call):
             return self.made  # type: ignore[no-any-return]
         self.made, self.asked = None, call
-        tool = self._known(call)
+        tool, runtime, limit = self._known(call)
         if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
             began = monotonic()
             self.made = result = tool.call(call.given)
-            return result if self.limit is None or monotonic() - began <= self.limit else overran(result, self.limit)
-        attempt, context = self._attempt(tool)
+            return result if limit is None or monotonic() - began <= limit else overran(result, limit)
+        attempt, context = self._attempt(tool, runtime, limit)
         began = monotonic()
         try:
             if tool is None:
@@ -197,14 +202,14 @@ class Job:
                     self.made = Result.error("the caller was interrupted; it may have had effects", type="cancelled")
                 raise  # what ends the process ends the caller in his own thread, and not a call beside him
             self.made = result = failure(error)
-        return self._made(result, began, attempt, context)
+        return self._made(result, began, attempt, context, runtime)
 
     async def _amake(self, call: ToolCall) -> Result:
         if self.kept is not None and self._was_made(call):
             return self.made  # type: ignore[no-any-return]
         self.made, self.asked = None, call
-        runtime, tool = self.runtime, self._known(call)
-        attempt, context = self._attempt(tool)
+        tool, runtime, limit = self._known(call)
+        attempt, context = self._attempt(tool, runtime, limit)
         began = monotonic()
         try:
             if tool is None:
@@ -216,13 +221,15 @@ class Job:
             else:
                 result = await runtime.arun_tool(tool, call, context)
         except BaseException as error:  # noqa: BLE001  (see _make)
-            result = self._caught(error, began, attempt, context)
+            result = self._caught(error, began, attempt, context, runtime)
         else:
             _uncancel(attempt)
-        self.made = result = self._made(result, began, attempt, context)
+        self.made = result = self._made(result, began, attempt, context, runtime)
         return result
 
-    def _caught(self, error: BaseException, began: float, attempt: Attempt | None, context: Context) -> Result:
+    def _caught(
+        self, error: BaseException, began: float, attempt: Attempt | None, context: Context, runtime: Runtime
+    ) -> Result:
         """What an exception in an event loop comes to; one that is not about this call is raised again."""
         from asyncio import CancelledError, current_task  # loaded already: somebody awaits us
 
@@ -230,17 +237,23 @@ class Job:
         is_over = _uncancel(attempt)
         if isinstance(error, Exception | Halt) or (isinstance(error, SystemExit) and self.on_attempt is not None):
             return failure(error)
-        if not isinstance(error, CancelledError) or (task is not None and task.cancelling()):
+        # Of a task that was made for this call we know who cancels it.
+        is_ours = task is not None and task.cancelling() > 0 and (self.on_attempt is None or self.is_given_up)
+        if not isinstance(error, CancelledError) or is_ours:
             running = _running(error)
             if running is not None:
                 self.goes_on = True
-                running.add_done_callback(partial(self._ended_late, began, attempt, context))
+                running.add_done_callback(partial(self._ended_late, began, attempt, context, runtime))
             raise error
         if attempt is not None and is_over:
             return attempt.timed_out(abandoned=bool(error.args))
-        return Result.error("it was cancelled from inside", type="cancelled", exception=error)
+        while task is not None and task.cancelling():  # by the tool: its hooks go on
+            task.uncancel()
+        return cancelled_inside(error)
 
-    def _ended_late(self, began: float, attempt: Attempt | None, context: Context, running: Future[Any]) -> None:
+    def _ended_late(
+        self, began: float, attempt: Attempt | None, context: Context, runtime: Runtime, running: Future[Any]
+    ) -> None:
         """A thread has ended after its coroutine was cancelled: the hooks see its result, which is kept."""
         if running.cancelled():  # it never began
             self._leave(GivenUp())
@@ -249,7 +262,7 @@ class Job:
 
         value, error = running.result()
         result = value if error is None else failure(error)
-        in_thread(lambda: self.resume(self._made(result, began, attempt, context)))
+        in_thread(lambda: self.resume(self._made(result, began, attempt, context, runtime)))
 
     def _leave(self, error: BaseException) -> None:
         """Close what wraps the call, unless it goes on elsewhere."""
@@ -312,13 +325,17 @@ class Job:
         tool = find(ToolCall(None, name), self.tools)
         return tool if isinstance(tool, Tool) else None
 
-    def _known(self, call: ToolCall) -> Tool | Result | None:
-        """The tool, where it is for us to find it; None leaves that to the runtime's own dispatch."""
-        if self.runtime.dispatches:
-            return None
-        if call is self.call or call.name == self.call.name:
-            return self.tool
-        return find(call, self.tools)  # a hook made another call of it
+    def _known(self, call: ToolCall) -> tuple[Tool | Result | None, Runtime, float | None]:
+        """The tool, or None where the runtime's own dispatch finds it, where it runs, and its limit.
+
+        What a hook made another call of runs where that tool does, though in this call's place.
+        """
+        tool, runtime, limit = self.tool, self.runtime, self.limit
+        if call is not self.call and call.name != self.call.name and not runtime.dispatches:
+            tool, runtime, limit = self.placed(call, find(call, self.tools), self.context)
+            if runtime.limits == "watched" and self.on_attempt is None:  # nobody watches here
+                runtime = _HERE
+        return None if runtime.dispatches else tool, runtime, limit
 
     def _was_made(self, call: ToolCall) -> bool:
         """Whether it was made before an interruption: then `made` is what it came to."""
@@ -327,15 +344,15 @@ class Job:
             return True
         return False
 
-    def _attempt(self, tool: Tool | Result | None) -> tuple[Attempt | None, Context]:
+    def _attempt(
+        self, tool: Tool | Result | None, runtime: Runtime, limit: float | None
+    ) -> tuple[Attempt | None, Context]:
         if self.is_given_up:
             raise GivenUp
-        runtime, limit = self.runtime, self.limit
         if tool is None:
             tool = self.tool
-        elif isinstance(tool, Tool) and tool is not self.tool and tool.timeout is not None:
-            limit = tool.timeout
         context = self.context.for_call(limit, self.call.id)
+        context.runtime = runtime.name or type(runtime).__name__
         context.enforced = runtime.worker_thread or (
             not runtime.runs_in_loop and isinstance(tool, Tool) and tool.is_async  # which Tool.call cancels
         )
@@ -350,18 +367,21 @@ class Job:
         self.on_attempt(self)
         return attempt, context
 
-    def _made(self, result: Any, began: float, attempt: Attempt | None, context: Context) -> Result:
+    def _made(self, result: Any, began: float, attempt: Attempt | None, context: Context, runtime: Runtime) -> Result:
         if attempt is not None and not attempt.claim():
             raise LeftBehind
         if not isinstance(result, Result):
-            text = f"the runtime {type(self.runtime).__name__} returned {type(result).__name__}, not a Result"
+            text = f"the runtime {type(runtime).__name__} returned {type(result).__name__}, not a Result"
             return Result.error(text, exception=TypeError(text))
         if self.chain.listeners and "crash" in result.metadata:
             self.chain.emit(Event("crash", self.call, result=result, detail={"error": result.error_message}))
         deadline = context.deadline
-        if deadline is not None and self.runtime.limits == "told" and monotonic() > deadline:
+        if deadline is not None and runtime.limits == "told" and monotonic() > deadline:
             return overran(result, round(max(0.0, deadline - began), 3))
         return result
+
+
+_HERE = InlineRuntime()
 
 
 def is_plain(tool: Tool) -> bool:
@@ -379,7 +399,12 @@ def overran(result: Result, limit: float) -> Result:
 def failure(error: BaseException) -> Result:
     """The result of a call whose exception no tool has handled."""
     answer = answer_of(error)
-    return Result.error(f"{type(error).__name__}: {error}", exception=error) if answer is None else answer
+    return Result.error(said(error), exception=error) if answer is None else answer
+
+
+def cancelled_inside(error: BaseException | None = None) -> Result:
+    """The result of a call that a tool cancelled, its own or another's, and not the caller."""
+    return Result.error("it was cancelled from inside", type="cancelled", exception=error)
 
 
 def _running(error: BaseException) -> Future[Any] | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from inspect import isgeneratorfunction
+from inspect import iscoroutinefunction, isgeneratorfunction
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from tools_runtime import hookspecs
-from tools_runtime._log import log
+from tools_runtime._log import log, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ def installed_plugins() -> list[Installed]:
         # A plugin may raise anything, SystemExit included, and must not take its host or the others along.
         except BaseException as error:  # noqa: BLE001
             is_late = isinstance(error, TimeoutError) and perf_counter() - began >= _LOAD_TIMEOUT
-            made.error = f"it did not load within {_LOAD_TIMEOUT:g} s" if is_late else _said(error)
+            made.error = f"it did not load within {_LOAD_TIMEOUT:g} s" if is_late else said(error)
             _warn(made)
         made.milliseconds = (perf_counter() - began) * 1000
         found.append(made)
@@ -102,8 +102,8 @@ class Plugins:
             except BaseException as error:
                 if self.origins[impl.plugin_name] == "given" or isinstance(error, KeyboardInterrupt):
                     raise
-                self.problems[impl.plugin_name] = _said(error)
-                log().warning("register_runtimes of the plugin %s failed: %s", impl.plugin_name, _said(error))
+                self.problems[impl.plugin_name] = said(error)
+                log().warning("register_runtimes of the plugin %s failed: %s", impl.plugin_name, said(error))
         return found
 
     def _add_installed(self) -> None:
@@ -114,7 +114,7 @@ class Plugins:
                 if installed.error is None:
                     self._register(installed.plugin, name, installed.origin)
             except Exception as error:  # noqa: BLE001  (attributes of an object may raise anything)
-                installed.error = _said(error)
+                installed.error = said(error)
                 _warn(installed)
             if installed.error is not None:
                 self.problems[name] = installed.error
@@ -145,6 +145,13 @@ class Plugins:
                 raise pluggy.PluginValidationError(
                     plugin, f"around_tool_call of {name} is no generator: write `result = yield` where the call is made"
                 )
+        for hook in hooks - {"around_tool_call"}:
+            for impl in getattr(self.manager.hook, hook).get_hookimpls():
+                is_plain = not (iscoroutinefunction(impl.function) or isgeneratorfunction(impl.function))
+                if impl.plugin_name == name and not is_plain:
+                    raise pluggy.PluginValidationError(
+                        plugin, f"{hook} of {name} is no plain function: what needs waiting belongs in around_tool_call"
+                    )
         if not hooks:
             raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
 
@@ -164,7 +171,3 @@ def _checked(named: Any, plugin: str) -> Mapping[str, type[Runtime]]:
 def _name_of(plugin: Any, number: int) -> str:
     name = getattr(plugin, "__name__", None) or type(plugin).__name__
     return f"{name}#{number + 1}"
-
-
-def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tools_runtime._log import said
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,7 +19,7 @@ def pack(state: Mapping[Any, Any], dumps: Callable[[Any], bytes]) -> tuple[dict[
         try:
             items[key] = dumps(value)
         except Exception as error:  # noqa: BLE001  (anybody's class)
-            refused[key] = f"{type(error).__name__}: {error}"
+            refused[key] = said(error)
     return items, refused
 
 

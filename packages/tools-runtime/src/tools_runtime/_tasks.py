@@ -132,6 +132,7 @@ class Tasks:
             self._timer.cancel()
         unfinished = {job: task for job, task in self._tasks.items() if not task.done()}
         for job, task in unfinished.items():
+            job.is_given_up = True
             job.context.cancel()
             task.cancel()
         for task in self._tasks.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from inspect import isgeneratorfunction
+from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from tools_core import DefinitionError, Result, ToolCall, ToolError, UnknownToolError
@@ -55,6 +55,13 @@ class Runtime:
             raise TypeError(
                 f"{cls.__name__}.around_tool_call is no generator: write `result = yield` where the call is made"
             )
+        for method in ("dispatch_tool_call", "run_tool"):
+            if iscoroutinefunction(getattr(cls, method)):
+                raise TypeError(
+                    f"{cls.__name__}.{method} is a coroutine, which `execute` cannot await: make it a plain function"
+                )
+        if cls.adispatch_tool_call is not Runtime.adispatch_tool_call and not cls.dispatches:
+            raise TypeError(f"{cls.__name__} has adispatch_tool_call alone: write dispatch_tool_call for `execute` too")
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls is Runtime:
