@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Optional, TypedDict
 
 import pytest
@@ -106,6 +107,7 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
         (list[int], [1, 2], {"default": [1, 2]}),
         (tuple[int, ...], (1, 2), {"default": [1, 2]}),
         (dict[str, int], {"a": 1}, {"default": {"a": 1}}),
+        (Path, Path("a/b"), {"default": "a/b"}),
         (date, date(2026, 11, 20), {}),
         (float, float("nan"), {}),
         (Any, {1: 2}, {}),
@@ -114,7 +116,7 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
         (Unit | None, None, {"default": None}),
         (Node, None, {}),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, shown):
     schema = read(hint, default).schema

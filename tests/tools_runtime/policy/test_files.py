@@ -140,7 +140,12 @@ def test_the_top_of_a_repository_is_where_a_project_ends(place, outcome, monkeyp
         ('[[rule]]\ndecision = "allow"\npaths = ["../x"]\n', ["paths", ".."]),
         ('[[rule]]\ndecision = "allow"\npaths = ["a**"]\n', ["paths", "**"]),
         ('[[rule]]\ndecision = "allow"\npaths = ["~root/x"]\n', ["paths", "~root"]),
+        ('[[rule]]\ndecision = "deny"\npaths = ["secret/"]\n', ["paths", "write secret/**"]),
+        ('[[rule]]\ndecision = "deny"\npaths = ["$HOME/x"]\n', ["paths", "variables"]),
+        ('[[rule]]\ndecision = "deny"\npaths = ["file:///etc/**"]\n', ["paths", "URLs"]),
         ('[[rule]]\ndecision = "allow"\npaths = {}\n', ["paths"]),
+        ("[[rule]]\ndecision = 'deny'\ncommands = [\"rm 'a b'\"]\n", ["commands", "quotes"]),
+        ('[[rule]]\ndecision = "deny"\narguments = { x = { min = 5, max = 1 } }\n', ["arguments.x", "min"]),
         ('[[rule]]\ndecision = "allow"\ncommands = ["ls; rm x"]\n', ["commands", "one simple command"]),
         ('[[rule]]\ndecision = "allow"\ncommands = [" "]\n', ["commands"]),
         ('[[rule]]\ndecision = "allow"\narguments = 3\n', ["arguments", "table"]),
@@ -174,6 +179,14 @@ def test_a_file_that_is_no_text_or_no_file_is_refused(place):
     place.user.rmdir()
     os.mkfifo(place.user)
     with pytest.raises(PolicyError, match="regular"):
+        Policy()
+
+
+@pytest.mark.parametrize("who", ["user", "theirs"])
+def test_a_link_that_leads_nowhere_is_not_taken_for_no_policy(place, who):
+    file = getattr(place, who)
+    file.symlink_to(place.home / "unmounted" / "policy.toml")
+    with pytest.raises(PolicyError, match="link"):
         Policy()
 
 

@@ -135,6 +135,53 @@ def test_paths_inside_records_are_seen(place, decide):
     assert decide(deny(paths=["secret/**"]), tool(move), {"items": [{"file": "src/a"}, {"file": "secret/b"}]}) == "deny"
 
 
+def test_a_path_that_is_not_given_is_the_default(place, decide):
+    @tool
+    def clean(folder: Path = Path("secret")) -> str:
+        """Cleans."""
+        return ""
+
+    assert decide(deny(paths=["secret/**"]), clean, {}) == "deny"
+    assert decide(deny(paths=["secret/**"]), clean, {"folder": "src"}) == "allow"
+    assert decide(allow(tool="clean", paths=["src/**"]), clean, {}) == "ask"
+
+
+def test_a_default_that_the_schema_does_not_tell_may_be_any_path(place, decide):
+    @tool
+    def clean(folder: Path = None, color: str = "red") -> str:  # noqa: RUF013
+        """Cleans."""
+        return ""
+
+    assert decide(deny(paths=["secret/**"]), clean, {}) == "ask"
+    assert decide(deny(paths=["secret/**"]), clean, {"folder": "src"}) == "allow"
+
+
+A_PATH = {"type": "string", "format": "path"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"patternProperties": {"^f": A_PATH}}, {"f": "secret/x"}),
+        ({"propertyNames": A_PATH}, {"secret/x": 1}),
+        ({"unevaluatedProperties": A_PATH}, {"f": "secret/x"}),
+        ({"if": {"required": ["f"]}, "then": {"properties": {"f": A_PATH}}}, {"f": "secret/x"}),
+        ({"if": {"required": ["g"]}, "else": {"properties": {"f": A_PATH}}}, {"f": "secret/x"}),
+        ({"dependentSchemas": {"f": {"properties": {"f": A_PATH}}}}, {"f": "secret/x"}),
+        ({"properties": {"f": {**A_PATH, "default": "secret/x"}}}, {}),
+        ({"properties": {"f": {"type": "string", "format": "file-path"}}}, {"f": "secret/x"}),
+        ({"properties": {"f": {"type": "string", "format": "directory-path"}}}, {"f": "secret/x"}),
+        ({"properties": {"f": {"type": "array", "contains": A_PATH}}}, {"f": ["secret/x"]}),
+        ({"properties": {"f": {"type": "array", "unevaluatedItems": A_PATH}}}, {"f": ["secret/x"]}),
+    ],
+)
+def test_a_path_is_seen_wherever_a_schema_can_say_it(place, decide, schema, value):
+    move = tool(lambda **_: "", name="move", description="Moves.", input_schema={
+        "type": "object", "properties": {"record": {"type": "object", **schema}},
+    })  # fmt: skip
+    assert decide(deny(paths=["secret/**"]), move, {"record": value}) == "deny"
+
+
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [
@@ -230,6 +277,29 @@ def test_no_spelling_of_a_path_gets_out_of_what_is_allowed(parts):
         ("*", ["anything", None], True),
         ("cp * b", ["cp", "a", "b"], True),
         ("cp * b", ["cp", "a", "c"], False),
+        ("uniq *", ["uniq", "-c", "a"], True),
+        ("uniq *", ["uniq", "-c", "a", "b"], False),
+        ("LC_ALL=C uniq *", ["LC_ALL=C", "uniq", "a", "b"], False),
+        ("uniq * b", ["uniq", "a", "b"], True),
+        ("xxd *", ["xxd", "a", None], False),
+        ("> build/*", [">", "build/a/b"], True),
+        ("> build/*", [">", "build/../x"], False),
+        ("> build/*", [">", "build/a/.."], False),
+        ("> build/*", [">", "build/..x"], True),
+        ("> ../build/*", [">", "../build/x"], True),
+        ("cat src/*", ["cat", "src/../../x"], False),
+        ("git diff --output=build/* *", ["git", "diff", "--output=build/../x"], False),
+        ("curl *", ["curl", "-s", "https://example.org"], True),
+        ("curl *", ["curl", "--trace-ascii", "x", "https://example.org"], False),
+        ("curl *", ["curl", "--libcurl", "x", "https://example.org"], False),
+        ("curl *", ["curl", "-sw", "%output{x}text", "https://example.org"], False),
+        ("curl *", ["curl", "-d", "@x", "https://example.org"], False),
+        ("less *", ["less", "+!rm x", "y"], False),
+        ("less *", ["less", "--lesskey-src=x", "y"], False),
+        ("man *", ["man", "-C", "x", "y"], False),
+        ("shuf *", ["shuf", "-o", "x"], False),
+        ("iconv *", ["iconv", "--output=x", "y"], False),
+        ("tar -t *", ["tar", "-t", "-M", "--new-volume-script=x"], False),
     ],
 )
 def test_a_pattern_covers_words(pattern, command, expected):
@@ -258,6 +328,11 @@ def test_each_command_must_be_covered(decide, tools):
 )
 def test_a_command_is_recognised_to_be_denied_whatever_stands_before_its_name(command, expected):
     assert concerns(["rm *"], [tuple(command)]) == expected
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "//etc/x", "/etc/./x", "/var/../etc/x", "/etc//x"])
+def test_a_denied_path_is_recognised_by_any_spelling(path):
+    assert concerns(["> /etc/x"], [(">", path)]) == "yes"
 
 
 def test_a_denied_option_is_found_among_words_that_are_not_known():
@@ -360,3 +435,11 @@ def test_the_file_tools_are_judged_by_their_own_roots(place, decide):
     assert decide(rules, files.ReadFile(place.project / "src"), {"path": ".env"}) == "deny"
     assert decide(rules, files.ReadFile(), {"path": "src/.ENV"}) == "deny"  # the tool would repair the name
     assert decide(rules, files.ReadFiles(), {"paths": '["src/x", "src/.env"]'}) == "deny"
+
+
+def test_what_is_written_below_a_folder_stays_below_it(place, decide):
+    pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
+    shell = pytest.importorskip("tools_shell")
+    rules = allow(tool="bash", commands=["echo *", "> build/*"])
+    assert decide(rules, shell.Bash(place.project), {"command": "echo x > build/y"}) == "allow"
+    assert decide(rules, shell.Bash(place.project), {"command": "echo x > build/../ask-tools.toml"}) == "ask"

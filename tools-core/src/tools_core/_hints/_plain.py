@@ -18,7 +18,7 @@ def with_default(schema: Schema, default: Any) -> Schema:
 
 
 def plain(value: Any) -> Any:
-    """Copy a value that is plain JSON, an Enum member as its value; `...` for anything else."""
+    """Copy a value that is plain JSON, an Enum member as its value, a path as text; `...` for anything else."""
     if isinstance(value, Enum):
         return plain(value.value)
     kind: type[Any] = type(value)
@@ -33,6 +33,9 @@ def plain(value: Any) -> Any:
         members = {name: plain(item) for name, item in value.items()}
         is_json = all(type(name) is str and item is not ... for name, item in members.items())
         return members if is_json else ...
+    if hasattr(kind, "__fspath__"):
+        path = value.__fspath__()
+        return path if type(path) is str else ...
     return ...
 
 

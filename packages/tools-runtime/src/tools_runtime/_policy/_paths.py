@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 _MOST_LINKS = 40
 _DEEPEST = 64
+_FORMATS = frozenset(("path", "file-path", "directory-path"))  # the last two are those of pydantic
+_ABSENT = object()  # what the tool has for an argument that is not given, and does not tell
 
 
 class _UnclearError(Exception):
@@ -36,13 +39,19 @@ def schema_paths(schema: Mapping[str, Any], arguments: Mapping[str, Any], worksp
     return list(dict.fromkeys(found))
 
 
+def mentions_paths(schema: Mapping[str, Any]) -> bool:
+    """Whether there is anything in a schema that it calls a path."""
+    text = json.dumps(schema, separators=(",", ":"))
+    return any(f'"format":"{name}"' in text for name in _FORMATS)
+
+
 def _named(schema: Any, value: Any, definitions: Mapping[str, Any], depth: int) -> Iterator[str]:
     """The values in which the schema sees paths."""
     if not isinstance(schema, dict) or value is None:
         return
-    if depth > _DEEPEST:
+    if depth > _DEEPEST or (value is _ABSENT and ("$ref" in schema or mentions_paths(schema))):
         raise _UnclearError
-    if isinstance(value, str) and schema.get("format") == "path":
+    if isinstance(value, str) and schema.get("format") in _FORMATS:
         yield value
     for inner, part in (*_members(schema, value), *((each, value) for each in _branches(schema, definitions))):
         yield from _named(inner, part, definitions, depth + 1)
@@ -51,19 +60,31 @@ def _named(schema: Any, value: Any, definitions: Mapping[str, Any], depth: int) 
 def _members(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
     """What is inside a value, each part with its own schema."""
     if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        properties = schema.get("properties", {})
+        others = [schema.get(key) for key in ("additionalProperties", "unevaluatedProperties")]
+        others += schema.get("patternProperties", {}).values()
         for name, inner in value.items():
-            yield properties.get(name, others), inner
+            yield schema.get("propertyNames"), name
+            for each in (properties[name],) if name in properties else others:
+                yield each, inner
+        for name in properties.keys() - value.keys() - set(schema.get("required", ())):
+            each = properties[name]
+            yield each, each.get("default", _ABSENT) if isinstance(each, dict) else None
     elif isinstance(value, list):
         first = schema.get("prefixItems", ())
+        others = [schema.get(key) for key in ("items", "unevaluatedItems")]
         for number, inner in enumerate(value):
-            yield first[number] if number < len(first) else schema.get("items"), inner
+            yield schema.get("contains"), inner
+            for each in (first[number],) if number < len(first) else others:
+                yield each, inner
 
 
 def _branches(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[Any]:
     """Other schemas for the same value."""
     for key in ("anyOf", "oneOf", "allOf"):
         yield from schema.get(key, ())
+    yield from (schema.get(key) for key in ("if", "then", "else"))
+    yield from schema.get("dependentSchemas", {}).values()
     reference = schema.get("$ref")
     if isinstance(reference, str):
         target = definitions.get(reference.removeprefix("#/$defs/"))

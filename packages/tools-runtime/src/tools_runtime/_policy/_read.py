@@ -53,6 +53,8 @@ def _bytes_of(source: str) -> bytes:
                 )
             data = file.read(LARGEST + 1)
     except FileNotFoundError:
+        if os.path.islink(source):
+            raise PolicyError(f"{source}: it is a link to what is not there; remove it, or put it right") from None
         raise
     except OSError as error:
         raise PolicyError(f"{source}: cannot be read: {error.strerror}") from error
@@ -133,6 +135,12 @@ def _paths(given: Mapping[str, Any], where: str) -> Sequence[str]:
             raise PolicyError(f"{where}: paths has {each!r}: `..` is never in a resolved path; write where it leads")
         if any("**" in part and part != "**" for part in parts):
             raise PolicyError(f"{where}: paths has {each!r}: `**` stands alone between slashes, as in src/**/*.py")
+        if each.endswith("/"):
+            raise PolicyError(
+                f"{where}: paths has {each!r}: it names the folder alone; write {each}** for what is in it"
+            )
+        if each.startswith("$") or "://" in each:
+            raise PolicyError(f"{where}: paths has {each!r}: variables and URLs are not understood; write the path")
         if parts[0].startswith("~") and parts[0] != "~":
             raise PolicyError(f"{where}: paths has {each!r}: only ~/ is understood; write the whole path")
     return paths
@@ -146,6 +154,11 @@ def _commands(given: Mapping[str, Any], where: str) -> Sequence[str]:
         if any(sign in each for sign in (";", "|", "&", "\n", "$(", "`")):
             raise PolicyError(
                 f"{where}: commands has {each!r}: a pattern is for one simple command; write one for each: ['a', 'b *']"
+            )
+        if "'" in each or '"' in each:
+            raise PolicyError(
+                f"{where}: commands has {each!r}: words are compared without their quotes; write * or ? for what was"
+                " quoted"
             )
     return commands
 
@@ -175,6 +188,8 @@ def _bounds(given: Any, where: str) -> Bounds:
         value = given.get(key, 0)
         if isinstance(value, bool) or not isinstance(value, int | float) or not -inf <= value <= inf:
             raise PolicyError(f"{where}: {key} is {value!r}, not a number; {advice}")
+    if given.get("min", -inf) > given.get("max", inf):
+        raise PolicyError(f"{where}: min is above max, so that no value is between them; {advice}")
     return Bounds(glob=given.get("glob"), min=given.get("min"), max=given.get("max"))
 
 

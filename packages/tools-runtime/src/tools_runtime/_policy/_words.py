@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -15,7 +16,14 @@ Match = Literal["yes", "no", "perhaps"]
 # Options by which commands that usually read come to write, or to run another program: long names, and letters.
 OPTIONS = {
     "awk": ("-f --file --exec --include --load", "fEil"),
-    "curl": ("--output --remote-name --config --upload-file --output-dir --dump-header --cookie-jar --trace", "oOKTDc"),
+    "curl": (
+        (
+            "--output --remote-name --remote-name-all --config --upload-file --output-dir --dump-header --cookie-jar"
+            " --trace --trace-ascii --libcurl --stderr --etag-save --hsts --alt-svc --ssl-sessions --write-out --engine"
+            " --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --json --url-query"
+        ),
+        "oOKTDcwdF",  # `-w '%output{file}'` writes, and `-d @file` gives a file away
+    ),
     "date": ("--set", "s"),
     "fd": ("--exec --exec-batch", "xX"),
     "find": ("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls", ""),
@@ -23,17 +31,27 @@ OPTIONS = {
         "--output --ext-diff --textconv --exec --upload-pack --receive-pack --open-files-in-pager --exec-path --extcmd",
         "cO",
     ),
-    "less": ("--log-file --LOG-FILE", "oO"),
+    "iconv": ("--output", "o"),
+    "less": ("--log-file --LOG-FILE --lesskey-file --lesskey-src --lesskey-content", "oOk+"),  # `+!command`
     "make": ("--eval --file --makefile --directory", "fC"),
-    "man": ("--pager --html --preprocessor", "PH"),
+    "man": ("--pager --html --preprocessor --config-file", "PHC"),
     "rg": ("--pre --hostname-bin --search-zip", "z"),
     "sed": ("--in-place --expression --file", "ief"),
+    "shuf": ("--output", "o"),
     "sort": ("--output --compress-program --temporary-directory", "oT"),
-    "tar": ("--to-command --use-compress-program --checkpoint-action --info-script --rsh-command --extract", "IFx"),
+    "tar": (
+        (
+            "--to-command --use-compress-program --checkpoint-action --info-script --new-volume-script --rsh-command"
+            " --extract"
+        ),
+        "IFx",
+    ),
     "tree": ("", "oR"),
     "wget": ("--output-document --output-file --use-askpass --execute --directory-prefix --post-file", "OoeP"),
     "xxd": ("", "r"),
 }
+
+_WRITING_TO_SECOND = frozenset(("uniq", "xxd"))  # as in `uniq from to`
 
 
 def allows(patterns: Sequence[str], commands: Sequence[Command] | None) -> bool:
@@ -62,12 +80,26 @@ def _covers(pattern: str, command: Command) -> bool:
             if place == len(words):
                 continue
             if words[place] == "*":
-                if not (named and number and _needs_name(word, named)):
+                if not (named and number and _needs_name(word, named)) and not _is_output(command, number):
                     following.add(place)
-            elif word is not None and fnmatchcase(word, words[place]):
+            elif word is not None and fnmatchcase(word, words[place]) and not _climbs(word, words[place]):
                 following.add(place + 1)
         reached = _beyond(following, words)
     return len(words) in reached
+
+
+def _climbs(word: str, pattern: str) -> bool:
+    """Whether a word leaves by `..` the folder that its pattern names: `build/*` means what is below it."""
+    return ".." in word.split("/") and ".." not in pattern.split("/")
+
+
+def _is_output(command: Command, number: int) -> bool:
+    """Whether a word is, or may be, the second operand of a program that writes to it."""
+    if _program(command) not in _WRITING_TO_SECOND:
+        return False
+    plain = [place for place, word in enumerate(command) if word is None or word[:1] != "-"]
+    name = next(place for place, word in enumerate(command) if word is not None and "=" not in word.partition("/")[0])
+    return number in plain and any(name < place < number for place in plain)
 
 
 def _needs_name(word: str | None, named: tuple[str, str]) -> bool:
@@ -78,6 +110,8 @@ def _needs_name(word: str | None, named: tuple[str, str]) -> bool:
     if word.startswith("--") and len(word) > 2:
         name = word.partition("=")[0]
         return any(option.startswith(name) for option in names.split())  # as programs take abbreviations
+    if word[:1] == "+":
+        return "+" in letters
     return word[:1] == "-" and (word in names.split() or any(letter in letters for letter in word[1:]))
 
 
@@ -88,9 +122,16 @@ def _means(pattern: str, command: Command) -> Match:
     if not plain:
         plain = tuple(command)
     bare = (None if plain[0] is None else plain[0].rpartition("/")[2] or plain[0], *plain[1:])
+    direct = tuple(word if word is None or "/" not in word else _direct(word) for word in bare)
     words = pattern.split()
-    found = [_leads_to(words, each) for each in dict.fromkeys((tuple(command), plain, bare))]
+    found = [_leads_to(words, each) for each in dict.fromkeys((tuple(command), plain, bare, direct))]
     return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
+
+
+def _direct(word: str) -> str:
+    """A path without its detours: `/tmp/..//etc` is `/etc`."""
+    path = normpath(word)
+    return path[1:] if path.startswith("//") else path
 
 
 def _leads_to(words: Sequence[str], command: Command) -> Match:
