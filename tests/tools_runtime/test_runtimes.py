@@ -511,6 +511,16 @@ class Http(Runtime):
         raise error
 
 
+def test_a_name_with_its_distribution_runs_where_the_name_alone_does():
+    @tool
+    def where() -> str:
+        """Say where."""
+        return threading.current_thread().name
+
+    with Executor({"where": where, "dist:where": where}, runtime={"where": "thread"}, plugins=False) as executor:
+        assert executor.runtime_of("dist:where") is executor.runtime_of("where")
+
+
 def test_a_runtime_of_ones_own_makes_calls_where_it_likes(run, calls):
     names = ["answer", "expected", "crash", "halt", "nothing", "base", "keyerror"]
     pairs = run(Executor([Named()], runtime=Http, plugins=False), calls(*names))

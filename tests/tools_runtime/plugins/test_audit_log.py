@@ -124,6 +124,29 @@ def test_secrets_are_hidden_at_any_depth_and_where_an_error_repeats_them(path):
     assert last["error"] == "no user nobody with [redacted]"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"options": '{"password": "hunter22"}'}, "got {'password': 'hunter22'}"),  # the tool gets the object
+        ({"options": {"pin": 2222}}, "not 2222"),
+        ({"password": "hunter22\\\n"}, "got 'hunter22\\\\\\n'"),
+        ({"password": "hunter22\"'"}, 'got "hunter22\\"\'"'),
+        ({"options": {"url": "https://ann:hunter22@example.org/"}}, "cannot open https://ann:hunter22@example.org/"),
+        ({"options": {"url": "https://example.org/?a=1&api_key=hunter22#x"}}, "no access with hunter22"),
+        ({"options": {"headers": ["Authorization: Bearer hunter22"]}}, "no access with hunter22"),
+        ({"options": {"headers": {"Authorization": "Bearer hunter22"}, "script": "curl hunter22"}}, "no: hunter22"),
+    ],
+)
+def test_secrets_are_hidden_however_they_are_written(path, arguments, error):
+    @tool
+    def fail(password: str = "", options: dict[str, object] | None = None) -> str:
+        """Fail."""
+        raise ToolError(error, "denied")
+
+    Executor([fail], hooks=[AuditLog(path)]).call(ToolCall(None, "fail", arguments))
+    assert "hunter22" not in path.read_text() and "2222" not in lines(path)[1]["error"]
+
+
 def test_a_validation_error_that_may_show_a_part_of_a_secret_is_not_written(path):
     executor = Executor([login], hooks=[AuditLog(path)])
     executor.call(ToolCall(None, "login", {"user": "a", "password": ["hunter22" * 50, 987654]}))

@@ -104,6 +104,25 @@ def test_what_does_more_than_read_here_is_made_each_time(run, calls, options):
     assert len(made) == 2
 
 
+def test_a_call_that_acts_when_its_arguments_are_repaired_is_not_answered_from_the_cache():
+    made = []
+
+    class Act(Tool):
+        """Acts, or only says what it would do."""
+
+        def execute(self, dry_run: bool = False) -> str:
+            made.append(dry_run)
+            return "done"
+
+        def annotations_for(self, arguments):
+            return {"read_only": bool(arguments.get("dry_run"))}
+
+    executor = Executor([Act()], hooks=[Cache()], plugins=False)
+    for _ in range(2):
+        executor.call(ToolCall(None, "act", {"dry_run": "false"}))
+    assert made == [False, False]
+
+
 def test_an_open_world_is_cached_where_that_is_asked_for():
     @tool(read_only=True, open_world=True)
     def fetch() -> int:
@@ -175,6 +194,32 @@ def test_a_result_grows_old(search):
     executor, read = Executor([search], hooks=[Cache(seconds=1e-9)]), ToolCall(None, "search", {})
     executor.call(read)
     assert "cached" not in executor.call(read).metadata
+
+
+@pytest.mark.parametrize("change", [{"id": 2}, {"id": {1}}], ids=["json", "no-json"])
+def test_state_that_was_changed_in_place_is_other_state(change):
+    @tool(read_only=True)
+    def whose(context: Context) -> str:
+        return str(context.state["user"]["id"])
+
+    user: dict[str, object] = {"id": 1}
+    executor = Executor([whose], hooks=[Cache()], plugins=False)
+    context = Context(state={"user": user})
+    assert [executor.call(ToolCall(None, "whose"), context).output for _ in range(2)] == ["1", "1"]
+    user.update(change)
+    assert executor.call(ToolCall(None, "whose"), context).output == str(change["id"])
+
+
+def test_nobody_can_change_metadata_that_others_are_given():
+    @tool(read_only=True)
+    def count() -> Result:
+        return Result.ok(1, metadata={"pages": [1]})
+
+    executor = Executor([count], hooks=[Cache()], plugins=False)
+    for _ in range(3):
+        result = executor.call(ToolCall(None, "count"))
+        assert result.metadata["pages"] == [1]
+        result.metadata["pages"].append(2)
 
 
 def test_nobody_can_change_what_others_are_given(search):

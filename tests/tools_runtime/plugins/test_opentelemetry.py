@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from tools_core import Context, ToolCall, ToolError, tool
+from tools_core import Context, Result, ToolCall, ToolError, tool
 from tools_runtime import Executor
 from tools_runtime.plugins import OpenTelemetry
 
@@ -89,6 +89,7 @@ def test_an_error_has_its_type_and_without_content_not_its_message(run, calls, t
 
 def test_content_is_recorded_where_that_is_asked_for_but_no_secrets(run, calls, telemetry):
     given = [{"city": "Rome"}, {"city": "Atlantis", "api_key": "abc123xyz"}, {"city": "Oslo", "api_key": ["abc123xyz"]}]
+    given.append({"city": "with abc123xyz", "api_key": "abc123xyz"})
     run([weather], calls("weather", *given), [telemetry.plugin(content=True, redact=["Oslo"])])
     spans = sorted(telemetry.spans(), key=lambda span: span.attributes["gen_ai.tool.call.id"])
     assert json.loads(spans[0].attributes["gen_ai.tool.call.arguments"]) == {"city": "Rome"}
@@ -105,6 +106,22 @@ def test_a_name_that_a_model_made_up_makes_no_series_of_its_own(telemetry):
         executor.call(ToolCall(None, f"made_up_{number}" + "x" * 1000))
     assert list(telemetry.durations().values()) == [5]
     assert all(len(span.name) < 300 for span in telemetry.spans())
+
+
+def test_no_text_keeps_an_exporter_from_encoding_a_span(calls, telemetry):
+    @tool
+    def repeat(text: str) -> Result:
+        """Repeat."""
+        return Result.error(text, type=text) if text.startswith("no") else Result.ok(text)
+
+    given = [ToolCall("\ud800", "made\ud800up", {}), ToolCall("1", "repeat", '{"text": "\\ud83d"}')]
+    given += [ToolCall(None, "repeat", {"text": text}) for text in ("a\ud800", "no\ud800")]
+    Executor([repeat], hooks=[telemetry.plugin(content=True)], plugins=False).execute(given)
+    spans = telemetry.spans()
+    assert len(spans) == 4
+    for span in spans:
+        texts = [span.name, span.status.description or "", *span.attributes.values()]
+        assert all(text.encode().decode() == text for text in texts)
 
 
 def test_what_a_sampler_sees_is_there_when_the_span_is_made(calls):

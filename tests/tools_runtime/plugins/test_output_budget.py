@@ -159,6 +159,18 @@ def test_images_are_left_alone_and_texts_beside_them_share_the_budget():
     assert [one["of"] for one in result.metadata["cut"]] == [1000, 1000]
 
 
+def test_many_short_texts_in_a_row_are_cut_as_one():
+    @tool
+    def pages() -> Result:
+        return Result.ok(content=[Image(PNG), *["page"] * 5000])
+
+    budget = OutputBudget(max_bytes=100)
+    result = Executor([pages], hooks=[budget], plugins=False).call(ToolCall(None, "pages"))
+    image, text = result.content
+    assert isinstance(image, Image) and len(text) < 300
+    assert result.metadata["cut"]["of"] == len("page\n") * 5000 - 1
+
+
 def test_the_own_tool_is_not_cut_again_but_keeps_to_the_budget():
     budget = OutputBudget(1000)
     result, executor = cut(budget, "x" * 10_000)

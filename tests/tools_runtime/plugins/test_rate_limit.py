@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import Context, tool
+from tools_core import Context, ToolCall, tool
 from tools_runtime import Executor
 from tools_runtime.plugins import RateLimit
 from tools_runtime.plugins._rate_limit import _Bucket
@@ -152,6 +152,24 @@ def test_who_waits_for_a_running_call_until_the_deadline_is_refused(runtime, cal
     assert result.is_ok  # the turn that was not taken is not lost
 
 
+def test_who_gives_up_during_a_long_wait_leaves_its_turn_to_others(counted, until):
+    counter, search = counted
+    limit, context = RateLimit({"search": (1, 3.0)}), Context()
+    call = ToolCall(None, "search", {})
+
+    async def main():
+        with Executor([search], hooks=[limit], plugins=False) as executor:
+            await executor.acall(call)
+            waiting = asyncio.create_task(executor.acall(call, context))
+            await until(lambda: limit._buckets[0][1]._next > time.monotonic() + 3)
+            context.cancel()
+            async with asyncio.timeout(2):
+                return await waiting
+
+    assert asyncio.run(main()).error_type == "cancelled"
+    assert len(counter.began) == 1 and limit._buckets[0][1]._returned
+
+
 def test_a_call_whose_caller_gave_up_while_it_waited_is_not_made(calls):
     running, over, made = threading.Event(), threading.Event(), []
 
@@ -248,6 +266,16 @@ def test_a_thousand_calls_wait_in_one_event_loop_without_threads(calls, threads)
     pairs = asyncio.run(executor.aexecute(calls("watched", *({"number": number} for number in range(1000)))))
     assert [result.output for _, result in pairs] == list(range(1000))
     assert threads.most <= 2
+
+
+def test_a_name_with_its_distribution_has_the_same_limits(counted):
+    counter, search = counted
+    tools = {"search": search, "dist:search": search}  # as a registry has it
+    limit = RateLimit({"search": "1/h"})
+    with Executor(tools, hooks=[limit], plugins=False) as executor:
+        results = [executor.call(ToolCall(None, name, {}), Context(timeout=5)) for name in tools]
+    assert [result.error_type for result in results] == [None, "limit_exceeded"]
+    assert len(counter.began) == 1
 
 
 @pytest.mark.parametrize("rate", ["10", "10/d", "0/s", "-1/s", "a/s", (0, 1), (1, 0), (1,), 5, (1, float("nan"))])

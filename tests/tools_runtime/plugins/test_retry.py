@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tools_core import Context, Halt, Result, tool
+from tools_core import Context, Halt, Result, Tool, tool
 from tools_runtime import Event, Executor, hookimpl
 from tools_runtime.plugins import Retry
 
@@ -153,8 +153,6 @@ def test_a_call_that_was_left_behind_is_made_again_if_it_only_reads(calls):
 
 
 def test_hints_that_depend_on_the_arguments_decide(calls):
-    from tools_core import Tool
-
     class FetchTool(Tool):
         """Fetch."""
 
@@ -173,6 +171,27 @@ def test_hints_that_depend_on_the_arguments_decide(calls):
     given = [{"key": key} for key in ("safe", "other", "boom", "none")]
     Executor([FetchTool()], hooks=[Retry(2, first=0.001)]).execute(calls("fetch", *given))
     assert made == ["safe", "safe", "other", "boom", "none"]
+
+
+def test_hints_are_those_of_the_arguments_as_the_tool_gets_them(calls):
+    class Act(Tool):
+        """Acts, or only says what it would do."""
+
+        made = 0
+
+        def execute(self, dry_run: bool = False) -> Result:
+            self.made += 1
+            return Result.error("busy", type="unavailable")
+
+        def annotations_for(self, arguments):
+            return {"read_only": bool(arguments.get("dry_run"))}
+
+    act = Act()
+    with Executor([act], hooks=[Retry(attempts=3, first=0)], plugins=False) as executor:
+        executor.execute(calls(act.name, {"dry_run": "false"}))
+        assert act.made == 1
+        executor.execute(calls(act.name, {"dry_run": "true"}))
+        assert act.made == 4
 
 
 def test_the_tool_says_when_to_come_back_and_too_long_a_wait_is_left_to_the_caller(calls):
@@ -216,6 +235,20 @@ def test_there_is_no_attempt_beyond_the_callers_deadline_or_after_the_caller_gav
     fetch = failing(9, BUSY, read_only=True)
     Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}), gone)
     assert made(fetch) <= 1
+
+
+def test_who_gives_up_during_a_long_wait_has_its_result_soon(run, calls):
+    class GivesUp:
+        @hookimpl
+        def on_event(self, event):
+            if event.kind == "retry":
+                context.cancel()
+
+    context = Context()
+    fetch = failing(5, Result.error("busy", metadata={"retry_after": 3}), read_only=True)
+    began = time.monotonic()
+    [result] = run([fetch], calls("fetch", {}), [GivesUp(), Retry()], context)
+    assert result.is_error and time.monotonic() - began < 2
 
 
 def test_a_thousand_calls_back_off_at_once_in_one_event_loop_without_threads(calls, threads):

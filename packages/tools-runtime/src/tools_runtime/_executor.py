@@ -254,7 +254,9 @@ class Executor:
         if choice is None:
             if self._fixed is not None:
                 return self._fixed
-            choice = self._choices.get(name) or self._choice
+            # A model may write the name with its distribution: that leads nowhere else.
+            plain = name.rpartition(":")[2]
+            choice = self._choices.get(name) or self._choices.get(plain) or self._choice
         return self._runtimes.of(choice, context)
 
     def _is_concurrent(self, job: Job) -> bool:

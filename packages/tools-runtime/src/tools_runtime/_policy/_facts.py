@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Tool, ToolCall
 from tools_core import tool as make_tool
-from tools_runtime._policy._paths import schema_paths
+from tools_runtime._policy._paths import mentions_paths, schema_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +67,7 @@ def own_copy(call: ToolCall) -> ToolCall:
 def facts_of(call: ToolCall, tool: Tool, context: Context | None, workspace: str) -> Facts:
     """Find out what a call comes to; InvalidArguments where its tool would refuse it."""
     form = _form_of(tool)
-    # By the very code that the tool's own call goes through.
-    arguments = form.reader.invoke(call.given) if is_read_by_core(tool) else call.arguments
+    arguments = received(call, tool)
     resources = tool.resources_for(arguments, context)
     paths = commands = None
     if resources is not None:
@@ -88,6 +86,11 @@ def facts_of(call: ToolCall, tool: Tool, context: Context | None, workspace: str
         commands=commands,
         workspace=workspace,
     )
+
+
+def received(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
+    """The arguments as the tool gets them, by the very code that its own call goes through; InvalidArguments."""
+    return _form_of(tool).reader.invoke(call.given) if is_read_by_core(tool) else call.arguments
 
 
 def is_read_by_core(tool: Tool) -> bool:
@@ -109,8 +112,7 @@ def _form_of(tool: Tool) -> _Form:
             if isinstance(each, Mapping) and "default" in each
         }
         reader = make_tool(_returned, name="reader", input_schema=schema, strict=strict)
-        has_paths = '"format":"path"' in json.dumps(schema, separators=(",", ":"))
-        form = _forms[id(schema), strict] = _Form(schema, reader, defaults, has_paths)
+        form = _forms[id(schema), strict] = _Form(schema, reader, defaults, mentions_paths(schema))
     return form
 
 

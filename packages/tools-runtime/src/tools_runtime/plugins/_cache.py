@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 60.0  # seconds that a call waits for an equal one; longer, and it might wait for one that waits for it
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_GROWING = frozenset({dict, list, set, tuple})
 _TRACE = frozenset({"traceparent", "tracestate"})  # differ from call to call, and change no result
 
 
@@ -110,9 +111,9 @@ class Cache:
         state: dict[str, Any] = {}
         if tool.takes_context:
             state = {name: value for name, value in dict(context.state).items() if name not in _TRACE}
-        values = frozenset(
-            (name, type(value), value if type(value) in _PLAIN else id(value)) for name, value in state.items()
-        )
+        values = frozenset((name, type(value), _identity(value)) for name, value in state.items())
+        if any(identity is None for _, kind, identity in values if kind in _GROWING):
+            return None, None
         workspace = context.workspace
         return (id(tool), text, None if workspace is None else str(workspace), values), (tool, state)
 
@@ -144,6 +145,13 @@ class Cache:
             self._size -= kept.size
 
 
+def _identity(value: Any) -> Hashable:
+    """What a value is now: one that is the same list or dict may have got other members since."""
+    if type(value) in _GROWING:
+        return canonical(value)
+    return value if type(value) in _PLAIN else id(value)
+
+
 class _Kept(NamedTuple):
     result: Result
     held: Any
@@ -153,14 +161,20 @@ class _Kept(NamedTuple):
 
 def _again(result: Result, age: float) -> Result:
     """A copy, because who receives a list or a dict may change it."""
-    plain = type(result.output) in _PLAIN
-    return (result if plain else copy.deepcopy(result)).with_metadata({"cached": True, "age": round(age, 3)})
+    return (result if _is_plain(result) else copy.deepcopy(result)).with_metadata(
+        {"cached": True, "age": round(age, 3)}
+    )
+
+
+def _is_plain(result: Result) -> bool:
+    """Whether nobody can change anything in it."""
+    return type(result.output) in _PLAIN and all(type(value) in _PLAIN for value in result.metadata.values())
 
 
 def _copied(result: Result) -> Result | None:
     if not result.is_ok or result.is_halted:
         return None
-    if type(result.output) in _PLAIN:
+    if _is_plain(result):
         return result
     try:
         return copy.deepcopy(result)

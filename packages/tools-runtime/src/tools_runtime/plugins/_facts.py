@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tools_core import InvalidArguments
+from tools_core import InvalidArguments, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_core import Tool, ToolCall
+    from tools_core import ToolCall
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
@@ -26,12 +26,14 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
 
 def hints_of(tool: Tool, call: ToolCall) -> Mapping[str, bool]:
     """The hints of a tool for one call; none where there is no telling."""
-    arguments = arguments_of(call)
-    if arguments is None:
-        return {}
+    if type(tool).annotations_for is Tool.annotations_for:
+        return tool.annotations
+    from tools_runtime._policy._facts import received  # for tools whose hints depend on the arguments
+
     try:
-        return dict(tool.annotations_for(arguments))
-    except Exception:  # noqa: BLE001  (a tool's own code, given arguments which may be invalid)
+        # What is repaired is judged as the tool gets it: the text "false" would be true.
+        return dict(tool.annotations_for(received(call, tool)))
+    except Exception:  # noqa: BLE001  (invalid arguments, or what a tool's own code raises)
         return {}
 
 

@@ -73,22 +73,23 @@ class OpenTelemetry:
     def around_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, None]:
         """Make the call inside a span."""
         began = perf_counter()
-        name = call.name[:_LONG]
+        name = _sendable(call.name[:_LONG])
         span = self._tracer.start_span(f"execute_tool {name}", attributes=_attributes(call, tool, name))
         failed, said = "cancelled", None  # unless a result comes
         try:
             if self._redactor is not None and span.is_recording():
-                arguments = self._redactor.copy(arguments_of(call))
-                span.set_attribute("gen_ai.tool.call.arguments", json.dumps(arguments))
+                arguments = arguments_of(call)
+                redactor = self._redactor.knowing(arguments)
+                span.set_attribute("gen_ai.tool.call.arguments", json.dumps(redactor.copy(arguments)))
             with self._current(span, context):
                 result: Result = yield
-            failed = "" if result.is_ok else result.error_type or "execution_error"
+            failed = "" if result.is_ok else _sendable(result.error_type or "execution_error")
             if self._redactor is not None and span.is_recording():
                 redactor = self._redactor.knowing(arguments_of(call))
                 if result.is_ok:
-                    span.set_attribute("gen_ai.tool.call.result", redactor.text(str(result)))
+                    span.set_attribute("gen_ai.tool.call.result", _sendable(redactor.text(str(result))))
                 else:
-                    said = redactor.error(result)
+                    said = _sendable(redactor.error(result))
         finally:  # also when the caller gives up, and this generator is closed
             # A name that no tool has was made up: in a metric, each would be a series of its own.
             measured = {_OPERATION: "execute_tool", _NAME: name if tool is not None else "_OTHER"}
@@ -129,7 +130,12 @@ def _attributes(call: ToolCall, tool: Tool | None, name: str) -> dict[str, str]:
     """What is known when the span is made, which is all that a sampler sees."""
     made = {_OPERATION: "execute_tool", _NAME: name, "gen_ai.tool.type": "function"}
     if call.id is not None:
-        made["gen_ai.tool.call.id"] = str(call.id)[:_LONG]
+        made["gen_ai.tool.call.id"] = _sendable(str(call.id)[:_LONG])
     if tool is not None and tool.description:
         made["gen_ai.tool.description"] = tool.description
     return made
+
+
+def _sendable(text: str) -> str:
+    """Text without lone surrogates: exporters cannot encode them, and would lose the spans of others with it."""
+    return text.encode(errors="backslashreplace").decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Result, Tool, ToolError, tool
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
 _LEAST = 8  # bytes that read_output gives at least: a pair of surrogates, and so one step on
+_PARTS = 10  # texts of one result that are cut each by itself; where there are more, those in a row are one
 
 
 class OutputBudget:
@@ -69,9 +71,13 @@ class OutputBudget:
         texts = [part for part in content if isinstance(part, str)]
         if not texts or self._fits("\n".join(texts)):
             return None
+        blocks: Sequence[Any] = content
+        if len(texts) > _PARTS:
+            blocks = _joined(content)
+            texts = [part for part in blocks if isinstance(part, str)]
         parts: list[Any] = []
         cuts: list[dict[str, Any]] = []
-        for part in content:
+        for part in blocks:
             if isinstance(part, str) and not self._fits(part, len(texts)):
                 text, cut = self._cut(part, len(texts))
                 parts.append(text)
@@ -122,6 +128,15 @@ class OutputBudget:
         while self._count is not None and at > _LEAST and not self._fits(decoded(data[:at])):
             at = boundary(data, max(_LEAST, min(self._room(data[:at], 1), at * 9 // 10)))
         return at
+
+
+def _joined(content: Sequence[Any]) -> list[Any]:
+    """Texts in a row as one: the notice about each would take more than what it is about."""
+    made: list[Any] = []
+    for is_text, group in groupby(content, lambda part: isinstance(part, str)):
+        parts = list(group)
+        made += ["\n".join(parts)] if is_text else parts
+    return made
 
 
 def _replaced(result: Result, content: Any, cuts: Sequence[dict[str, Any]]) -> Result:

@@ -11,9 +11,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
-from tools_runtime._effects import Pause, Until
+from tools_runtime._effects import Until
 from tools_runtime._runtimes._runtime import check_concurrency
 from tools_runtime.hookspecs import hookimpl
+from tools_runtime.plugins._waiting import pause
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -50,8 +51,8 @@ class RateLimit:
     @hookimpl(trylast=True)
     def around_tool_call(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:
         """Let the call through when it is its turn."""
-        gates = [gate for pattern, gate in self._gates if fnmatchcase(call.name, pattern)]
-        buckets = [bucket for pattern, bucket in self._buckets if fnmatchcase(call.name, pattern)]
+        gates = [gate for pattern, gate in self._gates if _concerns(pattern, call)]
+        buckets = [bucket for pattern, bucket in self._buckets if _concerns(pattern, call)]
         if not gates and not buckets:
             return None
         held: list[tuple[_Gate, Future[None]]] = []
@@ -85,13 +86,15 @@ class RateLimit:
                 return _refused(call, "it is called too often", wait)
             turns = [bucket.take(now) for bucket in buckets]
         if wait > 0:
+            is_over = False
             try:
-                yield Pause(wait)
-            except GeneratorExit:
-                with self._lock:
-                    for bucket, turn in zip(buckets, turns, strict=True):
-                        bucket.give_back(turn)
-                raise
+                yield from pause(wait, context)
+                is_over = not context.cancelled
+            finally:  # also when the caller is cancelled, and this generator closed
+                if not is_over:
+                    with self._lock:
+                        for bucket, turn in zip(buckets, turns, strict=True):
+                            bucket.give_back(turn)
         return None
 
 
@@ -155,6 +158,11 @@ class _Gate:
                 return
             # Inside the lock: who gives up meanwhile must see that the turn is theirs, and pass it on.
             following.set_result(None)
+
+
+def _concerns(pattern: str, call: ToolCall) -> bool:
+    """By the tool's own name as well, since a model may write that of its distribution in front."""
+    return fnmatchcase(call.name, pattern) or fnmatchcase(call.name.rpartition(":")[2], pattern)
 
 
 def _refused(call: ToolCall, reason: str, wait: float | None) -> Result:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +23,8 @@ _NAME = 200  # characters of a name that are looked at
 _ITEMS = 100  # of a list or an object
 _DEPTH = 12
 _SHORT = 4  # characters from which on a secret is looked for in other texts
+
+_URL = re.compile(r"""://(?:([^\s/?#@]*)@)?[^\s?#]*(?:\?([^\s#"'<>]*))?""")  # who, and the query
 
 _is_secret = lru_cache(4096)(is_secret_name)  # the names of arguments are few
 
@@ -50,7 +55,7 @@ class Redactor:
 
     def knowing(self, arguments: Any) -> Redactor:
         """A redactor that hides the secrets of these arguments in other texts, too: an error may repeat them."""
-        found = set(_secrets(arguments, _DEPTH))
+        found = {form for secret in _secrets(arguments, _DEPTH) for form in _forms(secret)}
         if arguments is not None and not found:
             return self
         made = Redactor([*self._values, *found])
@@ -103,8 +108,10 @@ def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
     if isinstance(value, str):
         if hidden and len(value) >= _SHORT:
             yield value
+        elif depth and not hidden:
+            yield from _in_text(value, depth)
     elif isinstance(value, int):
-        if hidden and 10**_SHORT <= abs(value) < 2**64:
+        if hidden and 10 ** (_SHORT - 1) <= abs(value) < 2**64:
             yield str(value)
     elif depth and isinstance(value, Mapping):
         for name, item in value.items():
@@ -112,3 +119,26 @@ def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
     elif depth and isinstance(value, list | tuple):
         for item in value[:_ITEMS]:
             yield from _secrets(item, depth - 1, hidden)
+
+
+def _in_text(text: str, depth: int) -> Iterable[str]:
+    """The secrets in JSON text, of which a tool may be given the object, in URLs and in headers."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            yield from _secrets(json.loads(text), depth - 1)
+    for who, query in _URL.findall(text):
+        yield from _secrets({"password": who.partition(":")[2]}, 1)
+        for name, _, value in (part.partition("=") for part in query.split("&")):
+            yield from _secrets({name: value}, 1)
+    name, colon, value = text.partition(": ")
+    if colon and "\n" not in name:
+        yield from _secrets({name: value}, 1)  # a header
+
+
+def _forms(secret: str) -> Iterable[str]:
+    """A secret, and how it is written in other texts: quoted by Python or JSON, or without `Bearer` in front."""
+    yield secret
+    yield from (repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    scheme, _, rest = secret.partition(" ")
+    if scheme.lower() in ("basic", "bearer", "token") and len(rest) >= _SHORT:
+        yield rest

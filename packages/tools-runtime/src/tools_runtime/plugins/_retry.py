@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._effects import Pause
 from tools_runtime._event import Event
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._facts import hints_of
+from tools_runtime.plugins._waiting import pause
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Generator
@@ -80,7 +80,7 @@ class Retry:
             if delay is None or _is_cancelled(context) or (remaining is not None and delay >= remaining):
                 break
             yield Event("retry", call, detail={"attempt": made + 1, "delay": delay, "error_type": result.error_type})
-            yield Pause(delay)
+            yield from pause(delay, context)
             if _is_cancelled(context):
                 break
             result = yield
