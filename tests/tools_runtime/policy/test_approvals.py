@@ -112,6 +112,28 @@ def test_an_approval_ends_when_the_definition_of_the_tool_changes(place, answers
     assert key(first) != key(tool(first, timeout=3, destructive=True))
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"root": "src"},
+        {"sandbox": "none"},
+        {"env": {"PATH": "/other"}},
+        {"shell": "/bin/dash"},
+    ],
+)
+def test_an_approval_of_a_command_is_for_where_it_runs_and_how_it_is_isolated(place, answers, other):
+    shell = pytest.importorskip("tools_shell")
+    given = {"root": place.project, "sandbox": "contained", **other}
+    first, second = shell.Bash(place.project, sandbox="contained"), shell.Bash(**given)
+    policy = Policy(ask=answers)
+
+    def key(each):
+        return answers_key(policy, each, {"command": "touch made"})
+
+    assert key(first) == key(shell.Bash(place.project, sandbox="contained"))
+    assert key(first) != key(second)
+
+
 def answers_key(policy, each, arguments=None, workspace=None):
     from tools_runtime._policy._approvals import key_of
 

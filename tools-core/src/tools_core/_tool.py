@@ -180,6 +180,13 @@ class Tool:
         """
         return {}
 
+    def approval_settings(self) -> Mapping[str, Any]:
+        """What of its own settings an approval of its calls depends on, besides the definition; plain JSON.
+
+        The folder that it works in, say, or how it is isolated: what was approved with others is asked about again.
+        """
+        return {}
+
     def diagnose(self) -> Mapping[str, object]:
         """What this tool finds on this machine, for `ask-tools doctor`; nothing, unless a class has something to say.
 

@@ -41,6 +41,10 @@ class Bash(JudgedByParts, SessionTool[ShellSession]):
         super().__init__(*args, **settings)
         self._shell = shell
 
+    def approval_settings(self) -> Mapping[str, Any]:
+        """See Tool."""
+        return {**super().approval_settings(), "shell": self._shell}
+
     def execute(
         self,
         command: Annotated[str, "The script, as you would type it into bash."],

@@ -16,6 +16,8 @@ from tools_shell._shell._program import check_script, script_arguments, shell_pr
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools_shell._process._command import Command
 
 
@@ -34,6 +36,10 @@ class JobStart(JudgedByParts, ShellTool):
         super().__init__(*args, **settings)
         self._shell = shell
         self._longest = longest
+
+    def approval_settings(self) -> Mapping[str, Any]:
+        """See Tool."""
+        return {**super().approval_settings(), "shell": self._shell}
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,

@@ -42,6 +42,10 @@ class Python(ShellTool):
         if self._interpreters:
             self.description = f"{self.description}\n\nInterpreters: {', '.join(self._interpreters)}."
 
+    def approval_settings(self) -> Mapping[str, Any]:
+        """See Tool."""
+        return {**super().approval_settings(), "interpreters": self._interpreters}
+
     def execute(
         self,
         code: Annotated[str, "The program, as you would write it into a file."],

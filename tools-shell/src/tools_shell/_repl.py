@@ -15,6 +15,7 @@ from tools_shell._session_tool import SessionTool
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from tools_shell._sessions import Listed, Sessions
 
@@ -36,6 +37,10 @@ class Repl(SessionTool[ReplSession]):
         """`interpreter` is a program or the folder of a virtual environment; by default it is the one that runs us."""
         super().__init__(*args, **settings)
         self._interpreter = None if interpreter is None else executable(interpreter)
+
+    def approval_settings(self) -> Mapping[str, Any]:
+        """See Tool."""
+        return {**super().approval_settings(), "interpreter": self._interpreter}
 
     def execute(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from tools_core import Tool, ToolError
@@ -14,7 +14,7 @@ from tools_shell._process._command import Command
 from tools_shell._sandbox._isolation import isolation_for
 from tools_shell._secrets import Redactor
 from tools_shell._settings import Sandbox
-from tools_shell._workspace import open_workdir
+from tools_shell._workspace import open_workdir, workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -56,6 +56,15 @@ class ShellTool(Tool, abstract=True):
         self._env = dict(env or {})
         self._secrets = tuple(secrets)
         self._host = _Host({}, {}, Redactor())
+
+    def approval_settings(self) -> Mapping[str, Any]:
+        """See Tool: where commands run, how isolated, and in which environment."""
+        sandbox = {
+            name: list(map(str, value)) if isinstance(value, tuple) else value
+            for name, value in asdict(self._sandbox).items()
+        }
+        root = None if self._root is None else os.path.realpath(workspace_path(self._root))
+        return {"root": root, "sandbox": sandbox, "env": self._env}
 
     def diagnose(self) -> Mapping[str, object]:
         """The isolation that commands get here, what it leaves open, and the programs that are there for it."""

@@ -28,10 +28,11 @@ _SHOWN = 200  # characters of the arguments, for `ask-tools policy approvals`
 
 
 def key_of(tool: Tool, facts: Facts) -> str:
-    """A hash of all that a call is: tool, definition, arguments, what it would touch, and where."""
+    """A hash of all that a call is: tool, definition and settings, arguments, what it would touch, and where."""
     whole = {
         "tool": tool.name,
         "definition": tool.definition,
+        "settings": dict(tool.approval_settings()),
         "arguments": facts.arguments,
         "paths": facts.paths,
         "commands": facts.commands,
