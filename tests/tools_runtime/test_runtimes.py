@@ -491,6 +491,53 @@ def test_a_coroutine_that_cancels_every_task_of_its_loop_leaves_each_call_a_resu
     assert len(pairs) == 3 and pairs[0][1].error_type == "cancelled"
 
 
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_coroutine_that_calls_synchronously_holds_up_no_call_of_its_own(runtime, is_async):
+    @tool
+    async def leaf() -> str:
+        """Answer from an event loop."""
+        await asyncio.sleep(0)
+        return "leaf"
+
+    @tool(timeout=20)
+    def branch() -> str:
+        """Call it from wherever this runs."""
+        return leaf.call({}).output
+
+    asked = leaf if is_async else branch
+    inner = Executor([asked], runtime=runtime, plugins=False, default_timeout=20)
+
+    @tool
+    async def outer() -> str:
+        """Call without awaiting."""
+        return inner.call(ToolCall("1", asked.name)).output
+
+    assert Executor([outer], plugins=False).call(ToolCall("1", "outer")).output == "leaf"
+
+
+def test_a_coroutine_that_is_called_by_a_coroutine_is_cancelled_at_its_limit(until):
+    ended = []
+
+    @tool
+    async def leaf() -> None:
+        """Wait."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("leaf")
+
+    inner = Executor([leaf], runtime="async", plugins=False, default_timeout=0.05)
+
+    @tool
+    async def outer() -> str | None:
+        """Call without awaiting."""
+        return inner.call(ToolCall("1", "leaf")).error_type
+
+    assert Executor([outer], plugins=False).call(ToolCall("1", "outer")).output == "timeout_error"
+    until(lambda: ended == ["leaf"])
+
+
 # Runtimes of one's own
 
 

@@ -269,3 +269,10 @@ def test_a_secret_is_found_however_an_address_a_terminal_or_a_value_writes_it(va
     assert "[redacted A_" in cleaned
     assert not any(part in cleaned for part in ("ssW0rd", "MIIEvQ", "AQEFAA", "slash"))
     assert Redactor.of_host(environment={"A_KEY": KEY}).clean_text(KEY.splitlines()[0]) == KEY.splitlines()[0]
+
+
+def test_a_long_secret_is_found_in_the_lines_of_base64():
+    secret = "".join(f"{number:x}~" for number in range(60))
+    cleaned = Redactor({"A_KEY": secret}).clean_text(base64.encodebytes(secret.encode()).decode())
+    left = [line for line in cleaned.splitlines() if "[redacted A_KEY]" not in line]
+    assert all(len(line) < 8 for line in left)

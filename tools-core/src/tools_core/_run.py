@@ -193,7 +193,7 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
         return finish(tool.execute(**arguments))
     from tools_core.threads import in_thread, unwrap  # only for limits
 
-    future = in_thread(lambda: finish(tool.execute(**arguments)))
+    future = in_thread(lambda: finish(tool.execute(**arguments)), is_waited_for=True)
     try:
         outcome = future.result(limit)
     except TimeoutError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from queue import Empty, SimpleQueue
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -27,11 +27,13 @@ _idle: list[SimpleQueue[Callable[[], None]]] = []
 _lock = threading.Lock()
 _running_loop: AbstractEventLoop | None = None
 _loop_thread: int | None = None
+_holds_up_loop: ContextVar[bool] = ContextVar("holds_up_loop", default=False)  # who waits for us does
 
 
-def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
+def in_thread(body: Callable[[], Any], *, is_waited_for: bool = False) -> Future[Outcome]:
     """Run `body` in a worker thread with this thread's context variables; the future holds value or exception.
 
+    `is_waited_for` says that this thread does nothing until the body has ended, not even run its event loop.
     Threads are daemons, made as needed and kept for a while: a body that never ends must neither hold up others, as
     in a pool of fixed size, nor the end of the process.
     """
@@ -39,6 +41,8 @@ def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
 
     future: Future[Outcome] = Future()
     context = copy_context()
+    if is_waited_for and threading.get_ident() == _loop_thread:
+        context.run(_holds_up_loop.set, True)
 
     def job() -> None:
         if future.set_running_or_notify_cancel():  # from here on nobody can cancel it
@@ -73,17 +77,19 @@ def start_coroutine(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     import asyncio  # 30 ms, only for who has a coroutine
 
     loop = _loop()
-    if threading.get_ident() != _loop_thread:
+    if threading.get_ident() != _loop_thread and not _holds_up_loop.get():
         return asyncio.run_coroutine_threadsafe(coroutine, loop)
-    from concurrent.futures import Future  # loaded by asyncio
-
-    future: Future[T] = Future()  # a coroutine of ours calls synchronously: the loop waits for us
+    # One of its coroutines calls synchronously: the loop waits for us.
+    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+    own = runner.get_loop()
+    context = copy_context()
+    context.run(_holds_up_loop.set, True)
+    future = context.run(asyncio.run_coroutine_threadsafe, coroutine, own)
+    future.add_done_callback(lambda _: own.call_soon_threadsafe(own.stop))
 
     def run() -> None:
-        try:
-            future.set_result(asyncio.run(coroutine))
-        except BaseException as error:  # noqa: BLE001  (raised again where the caller waits)
-            future.set_exception(error)
+        with runner:
+            own.run_forever()
 
     in_thread(run)
     return future

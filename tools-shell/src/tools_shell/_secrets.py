@@ -15,6 +15,7 @@ _Span: TypeAlias = tuple[int, int, bytes]  # from, to, and what stands there ins
 
 _SHORTEST = 8  # characters: what is shorter stands in ordinary output, too
 _LINE = 16  # characters of a line of a longer secret, such as a key, from which on it is one by itself
+_COLUMNS = 76  # of a line of base64
 _PART = 4  # bytes: from here on a part of a secret at the edge of a window counts as one
 _ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
@@ -175,3 +176,6 @@ def _forms(secret: bytes) -> Iterator[bytes]:
         if len(inner) >= _SHORTEST:
             yield inner
             yield inner.replace(b"+", b"-").replace(b"/", b"_")
+        if shift == 0 and len(inner) > _COLUMNS:  # the program `base64` breaks it into lines
+            parts = (inner[place : place + _COLUMNS] for place in range(0, len(inner), _COLUMNS))
+            yield from (part for part in parts if len(part) >= _SHORTEST)

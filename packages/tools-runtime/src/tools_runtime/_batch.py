@@ -70,7 +70,7 @@ class Batch:
             job.on_attempt = self._watch
         limits = [limit for limit in (runtime.max_concurrency, most, len(waiting)) if limit is not None]
         for _ in range(min(limits)):
-            in_thread(partial(self._work, waiting))
+            in_thread(partial(self._work, waiting), is_waited_for=True)
 
     def _work(self, waiting: deque[Job]) -> None:
         """Make one call after the other, until there are no more."""
@@ -122,7 +122,7 @@ class Batch:
         for attempt, job in self._attempts.copy().items():
             if attempt.deadline <= now:
                 self._attempts.pop(attempt, None)
-                in_thread(partial(self._leave_behind, attempt, job, self._waiting[job.runtime]))
+                in_thread(partial(self._leave_behind, attempt, job, self._waiting[job.runtime]), is_waited_for=True)
 
     def _leave_behind(self, attempt: Attempt, job: Job, waiting: deque[Job]) -> None:
         """Go on without an attempt; in a thread, which nothing interrupts between the claim and the result."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_core import Context, Result
 from tools_core.threads import in_thread, unwrap
 from tools_runtime._drive import elsewhere
+from tools_runtime._log import said
 from tools_runtime._ray._answers import answers_of
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
 from tools_runtime._ray._outcomes import Loss, head_lost, of_error, of_stop, read, timed_out
@@ -113,7 +114,7 @@ class RayRuntime(Runtime):
         except TimeoutError:
             return head_lost(is_begun=False)
         except Exception as error:  # noqa: BLE001  (whatever Ray raises when it cannot connect)
-            return Result.error(f"no Ray cluster: {type(error).__name__}: {error}", type="unavailable", exception=error)
+            return Result.error(f"no Ray cluster: {said(error)}", type="unavailable", exception=error)
         made = _Call(tool, sent, inner, limit, body, not isinstance(call.given, str))
         attempts = 1
         while True:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Tool, tool
 from tools_core.threads import in_thread
+from tools_runtime._log import said
 from tools_runtime._ray import _worker
 from tools_runtime._ray._cluster import head
 
@@ -75,7 +76,7 @@ class Tools:
             pickled = dumps(tool, ray)
         except Exception as error:
             raise Unsendable(
-                f"the tool {tool.name!r} cannot be sent to the cluster ({type(error).__name__}: {error}); "
+                f"the tool {tool.name!r} cannot be sent to the cluster ({said(error)}); "
                 "keep what cannot be pickled out of its attributes"
             ) from error
         asked: dict[str, Any] = {"num_cpus": 1, **self._resources.get(tool.name, self._resources.get("*", {}))}

@@ -9,6 +9,7 @@ from time import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Result, Tool
+from tools_runtime._log import said
 from tools_runtime._ray._announce import Announcer
 from tools_runtime._remote._errors import describe
 from tools_runtime._remote._json import decode, encode, encode_plain, is_exact
@@ -114,7 +115,7 @@ def _make(tool: Tool | Exception, request: Request, report: Any) -> bytes:
     try:
         result = _result(tool, request, report)
     except BaseException as error:  # noqa: BLE001  (what ends the process inline: Ray would pickle it)
-        text = f"the tool ended its process ({type(error).__name__}: {error}); the call may have had effects"
+        text = f"the tool ended its process ({said(error)}); the call may have had effects"
         result = Result.error(text, metadata={"crash": type(error).__name__}, exception=error)
     return _written(result)
 
