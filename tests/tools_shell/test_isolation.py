@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from tools_core import ToolError
+from tools_shell import Bash
 from tools_shell._process._command import Command
 from tools_shell._sandbox._isolation import candidates, isolation_for
 from tools_shell._sandbox._visible import is_inside
@@ -194,3 +195,33 @@ def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
         isolation_for(Sandbox(network=True), str(root))
     assert raised.value.type == "denied"
     root.chmod(0o755)
+
+
+@linux
+@pytest.mark.parametrize("place", [".venv", "deep/er/.venv"])
+def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_workspace(root, monkeypatch, place):
+    environment = root / place
+    environment.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("as it was")
+    monkeypatch.setattr(sys, "prefix", str(environment))
+    top = place.split("/")[0]
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        result = Bash(root, sandbox=rung).call(
+            command=f"cat {place}/pyvenv.cfg; touch beside {top}/../beside; mv {top} moved; echo x > {place}/pyvenv.cfg"
+        )
+        if rung == "bubblewrap":
+            assert result.output["stdout"] == "as it was"
+            assert (environment / "pyvenv.cfg").read_text() == "as it was"
+        assert (root / "beside").exists()
+        assert ("own environment" in result.metadata["not_isolated"]) == (rung != "bubblewrap")
+        (root / top).exists() or (root / "moved").rename(root / top)
+    opened = Bash(root, sandbox=Sandbox(writable=(environment,))).call(command=f"echo x > {place}/pyvenv.cfg")
+    assert opened.is_ok and (environment / "pyvenv.cfg").read_text() == "x\n"
+
+
+@linux
+def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(root, tmp_path, monkeypatch):
+    (tmp_path / "outside").mkdir()
+    (root / ".venv").symlink_to(tmp_path / "outside")
+    monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    assert all("own environment" in one.missing for one in candidates(Sandbox(), str(root)))

@@ -131,6 +131,11 @@ def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], n
         at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
     for path in seen.writable:
         at[path] = ["--bind-try", path, path]
+    for path in filter(seen.can_be_guarded, seen.guarded):
+        at[path] = ["--ro-bind-try", path, path]
+        # What holds it must not be moved away, which what is mounted cannot be.
+        way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
+        at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
     for number, path in copies.items():
         at[path] = ["--file", str(number), path]
     ordered = sorted(at.items(), key=lambda item: item[0].rstrip("/").split("/"))  # a folder comes before what is in it

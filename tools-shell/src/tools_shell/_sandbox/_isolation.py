@@ -42,11 +42,11 @@ class Wrapped(NamedTuple):
 class Isolation:
     """What a command gets: the rung of the ladder, and words for each guarantee that this one does not give.
 
-    "files" (any can be read and written that the user can), "file metadata" (of files outside, names, sizes, modes and
-    times can be read, and modes and times of the user's own be changed), "network", "local sockets", "abstract
-    sockets", "signals" (to any process of the user), "processes" (of the same user: their memory, environment and
-    limits), "process list" (with its command lines), "privileges" (those of root), "detached processes" (may outlive
-    the command).
+    "files" (any can be read and written that the user can), "own environment" (what this program runs from lies in the
+    workspace and can be changed), "file metadata" (of files outside, names, sizes, modes and times can be read, and
+    modes and times of the user's own be changed), "network", "local sockets", "abstract sockets", "signals" (to any
+    process of the user), "processes" (of the same user: their memory, environment and limits), "process list" (with its
+    command lines), "privileges" (those of root), "detached processes" (may outlive the command).
     """
 
     rung: Rung
@@ -154,13 +154,15 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
 
     seen, version = visible(sandbox, root), abi()
     everything = ("files",) if "/" in seen.writable else ()
+    own = ("own environment",) if seen.guarded else ()
+    unguarded = () if all(map(seen.can_be_guarded, seen.guarded)) else own
     # Without a network of its own a command shares the abstract sockets of all.
     has_scopes = sandbox.network and version >= SCOPES
     abstract = ("abstract sockets",) if sandbox.network and not has_scopes else ()
     found = [
         Isolation(
             rung="bubblewrap",
-            missing=(*everything, *abstract, *(("process list",) if variant.proc == "shared" else ())),
+            missing=(*everything, *unguarded, *abstract, *(("process list",) if variant.proc == "shared" else ())),
             wrappers=WRAPPERS,
             network=sandbox.network,
             seen=seen,
@@ -170,7 +172,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
         for variant in _variants(seen.writable)
     ]
     if version:
-        missing = (*everything, "file metadata", *(("signals",) if version < SCOPES else ()), "process list")
+        missing = (*everything, *own, "file metadata", *(("signals",) if version < SCOPES else ()), "process list")
         found.append(Isolation(rung="landlock", missing=missing, network=sandbox.network, seen=seen))
     return [one for one in found if sandbox.level in {"sandboxed", "required", one.rung}]
 

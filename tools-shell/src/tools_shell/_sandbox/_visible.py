@@ -29,15 +29,24 @@ _KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
 
 
 class Visible(NamedTuple):
-    """Paths that can be read and executed, and those that can be written, too; none of either is inside another."""
+    """Paths that can be read and executed, and those that can be written, too; none of either is inside another.
+
+    `guarded` are folders inside of the latter that should not be written to.
+    """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
+    guarded: tuple[str, ...] = ()
+
+    def can_be_guarded(self, path: str) -> bool:
+        """Whether a mount keeps it as it is: what is a link, or has to be writable itself, none can."""
+        return os.path.realpath(path) == path and path not in self.writable
 
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
     """What is visible with these settings; ToolError for a path in them that is not there."""
-    writable = _outermost([os.path.realpath(root), *_named(sandbox.writable, "writable")])
+    named = _named(sandbox.writable, "writable")
+    writable = _outermost([os.path.realpath(root), *named])
     etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network else [])]
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
     readable = [
@@ -45,7 +54,8 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
         *_programs(writable),
         *_named(sandbox.readable, "readable"),
     ]
-    return Visible(_outermost([path for path in readable if not is_inside(path, writable)]), writable)
+    outside = _outermost([path for path in readable if not is_inside(path, writable)])
+    return Visible(outside, writable, _guarded(writable, named))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -83,6 +93,18 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
     for folder in _with_targets(folder for folder in found if not leads_through(folder, writable)):
         if os.path.isdir(folder) and folder != "/" and not is_inside(home, [folder]):
             yield folder
+
+
+def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
+    """The environment that this program runs from: what a command puts there would run with the next start of it."""
+    found = {os.path.normpath(sys.prefix), os.path.normpath(sys.exec_prefix)}
+    mine = [path for path in found if leads_through(path, writable)]
+    return () if "/" in writable else _outermost([path for path in mine if not _overlap(path, named)])
+
+
+def _overlap(path: str, named: list[str]) -> bool:
+    """Whether the developer has opened it, or a part of it."""
+    return is_inside(path, named) or any(is_inside(each, [path]) for each in named)
 
 
 def _with_targets(paths: Iterable[str]) -> Iterator[str]:
