@@ -227,6 +227,13 @@ def test_an_environment_in_the_workspace_is_run_in_the_sandbox_alone(root, level
     assert not (tmp_path / "escaped").exists()
 
 
+@pytest.mark.parametrize("executable", ["", "/missing/python"])
+def test_a_program_that_knows_no_interpreter_says_what_to_do(root, monkeypatch, executable):
+    monkeypatch.setattr(sys, "executable", executable)
+    result = Python(root, sandbox="none").call(code="1")
+    assert (result.error_type, "name one when the tool is made" in result.error_message) == ("unavailable", True)
+
+
 def test_an_interpreter_that_is_not_there_is_told_when_the_tool_is_made(root):
     with pytest.raises(ToolError, match="no Python at '/missing'"):
         Python(root, interpreters={"default": "/missing"})

@@ -56,7 +56,7 @@ def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
 
 def default_interpreter() -> str:
     """The interpreter that runs us; ToolError in a program that has none."""
-    if not sys.executable:
+    if not (sys.executable and os.access(sys.executable, os.X_OK)):
         raise ToolError("no Python executable is known; name one when the tool is made", "unavailable")
     return sys.executable
 
