@@ -302,7 +302,7 @@ class Executor:
 
     def _keep_late(self, running: Future[Job] | None, job: Job) -> None:
         if job.result is not None:
-            if job.result.metadata.get("begun") is not False:  # else it was not made, and may be
+            if job.was_begun:
                 self._keep_result(job.call, job.result)
         elif job.asked is not None and isinstance(job.made, Result):
             self._keep_made(job.call, (job.asked, job.made))

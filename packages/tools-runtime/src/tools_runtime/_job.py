@@ -310,8 +310,9 @@ class Job:
             return Result.error(text, type="timeout_error", metadata=known)
         job = earlier.result()
         if job.result is not None:
-            return job.result
-        if job.asked is not None and isinstance(job.made, Result):
+            if job.was_begun:
+                return job.result
+        elif job.asked is not None and isinstance(job.made, Result):
             self.kept = job.asked, job.made
         return (yield from self._hooked())
 
@@ -320,6 +321,11 @@ class Job:
         """Whether it is being made, and not in the thread that asks."""
         is_under_way = self.asked is not None and self.made is None and self.result is None
         return is_under_way and (self.on_attempt is not None or self.goes_on)
+
+    @property
+    def was_begun(self) -> bool:
+        """Whether the result is not merely that it never was: who asks again has it made then."""
+        return self.result is None or self.result.metadata.get("begun") is not False
 
     def _found(self, name: str) -> Tool | None:
         tool = find(ToolCall(None, name), self.tools)
