@@ -10,14 +10,16 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tools_core.threads import in_thread
-from tools_runtime._job import GivenUp, LeftBehind, cancelled_inside, failure
+from tools_runtime._attempt import GivenUp, LeftBehind
+from tools_runtime._job import cancelled_inside, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
     from tools_core import Result
-    from tools_runtime._job import Attempt, Job
+    from tools_runtime._attempt import Attempt
+    from tools_runtime._job import Job
     from tools_runtime._runtimes import Runtime
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Halt, Result, Tool, ToolCall
+from tools_runtime._attempt import Attempt, GivenUp, LeftBehind
 from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
 from tools_runtime._drive import adrive, drive
 from tools_runtime._effects import Until
@@ -17,7 +17,6 @@ from tools_runtime._runtimes._inline import InlineRuntime
 from tools_runtime._runtimes._runtime import find
 
 if TYPE_CHECKING:
-    from asyncio import Task
     from collections.abc import Callable, Mapping
     from concurrent.futures import Future
 
@@ -26,55 +25,6 @@ if TYPE_CHECKING:
     from tools_runtime._runtimes import Runtime
 
     Placed = tuple[Tool | Result, Runtime, float | None]
-
-
-class LeftBehind(BaseException):
-    """This attempt ended after its call had been answered: nobody asks for what it came to."""
-
-
-class GivenUp(BaseException):
-    """Nobody asks for this call any more: what it has not begun never begins."""
-
-
-class Attempt:
-    """A call that is being made, and may be left behind: whoever claims it first says what it came to."""
-
-    __slots__ = ("_claim", "context", "deadline", "is_over", "limit", "task")
-
-    def __init__(self, context: Context, limit: float, grace: float) -> None:
-        self.context = context
-        self.limit = limit
-        self.deadline = monotonic() + limit + grace
-        self.is_over = False  # its limit has passed, and its task was cancelled for that
-        self.task: Task[Any] | None = None
-        self._claim = threading.Lock()
-
-    def claim(self) -> bool:
-        """Whether it was not claimed before."""
-        return self._claim.acquire(blocking=False)
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it was claimed."""
-        return self._claim.locked()
-
-    def time_out(self) -> Result | None:
-        """Leave it behind: the result of the call, or None if it has just ended by itself."""
-        if not self.claim():
-            return None
-        self.context.cancel()
-        return self.timed_out(abandoned=True)
-
-    def timed_out(self, *, abandoned: bool) -> Result:
-        """The result of a call that did not end within its limit."""
-        end = "; it may still be running and have effects" if abandoned else " and was cancelled"
-        limit = self.context.as_set(self.limit)
-        known = {"timeout": limit}
-        return Result.error(
-            f"did not end within its limit of {limit:.3g} s{end}",
-            type="timeout_error",
-            metadata={**known, "abandoned": True} if abandoned else known,
-        )
 
 
 class Job:

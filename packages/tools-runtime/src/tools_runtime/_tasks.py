@@ -8,13 +8,14 @@ from heapq import heappop, heappush
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._job import GivenUp, LeftBehind
+from tools_runtime._attempt import GivenUp, LeftBehind
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from tools_core import Result
-    from tools_runtime._job import Attempt, Job
+    from tools_runtime._attempt import Attempt
+    from tools_runtime._job import Job
     from tools_runtime._runtimes import Runtime
 
 
