@@ -177,7 +177,7 @@ def test_an_evil_ignore_file_is_bounded(root, rules):
     folder.mkdir(parents=True)
     for number in range(2000):
         (folder / f"{'a' * 100}{number}").write_text("")
-    result = Glob(str(root)).call({"pattern": "**/*"}, Context(timeout=25))
+    result = Glob(str(root)).call({"pattern": "**/*"}, Context(timeout=120))
     assert result.metadata["total"] == 2000
     assert "stopped" not in result.metadata
 
