@@ -229,7 +229,10 @@ class Executor:
         return [self._job(call, find(call, tools), tools, base) for call in calls]
 
     def _job(self, call: ToolCall, tool: Tool | Result, tools: Mapping[str, Tool], base: Context) -> Job:
-        tool, runtime, limit = self._placed(call, tool, base)
+        if self._fixed is None or isinstance(tool, Result) or tool.runtime is not None:
+            tool, runtime, limit = self._placed(call, tool, base)
+        else:  # most of them
+            runtime, limit = self._fixed, self.default_timeout if tool.timeout is None else tool.timeout
         context = base.for_call(None, call.id)
         chain = self._chain
         if chain.listeners:
