@@ -29,7 +29,6 @@ def executable(path: str | os.PathLike[str]) -> str:
     return found
 
 
-@functools.cache
 def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
     """Where an interpreter has its libraries: it must be able to read them in a sandbox.
 
@@ -40,6 +39,11 @@ def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
         python = os.path.realpath(python)
         if is_inside(python, writable):
             return ()
+    return _told_by(python)
+
+
+@functools.cache
+def _told_by(python: str) -> tuple[str, ...]:
     done = subprocess.run(
         [python, "-s", "-c", _ASK],
         stdin=subprocess.DEVNULL,
