@@ -243,9 +243,12 @@ class Job:
         if self.earlier is not None:
             self.steps = self._after(self.earlier)
         elif not chain.is_empty:
-            tool = None if isinstance(self.tool, Result) else self.tool
-            self.steps = chain.steps(self.call, tool, self.context, self._found)
+            self.steps = self._hooked()
         return self.steps
+
+    def _hooked(self) -> Steps:
+        tool = None if isinstance(self.tool, Result) else self.tool
+        return self.chain.steps(self.call, tool, self.context, self._found)
 
     def _after(self, earlier: Future[Job]) -> Steps:
         """Wait for the same call, which was given up and still runs, and make it only if nothing comes of that."""
@@ -261,8 +264,7 @@ class Job:
                 return job.result
         elif job.asked is not None and isinstance(job.made, Result):
             self.kept = job.asked, job.made
-        tool = None if isinstance(self.tool, Result) else self.tool
-        return (yield from self.chain.steps(self.call, tool, self.context, self._found))
+        return (yield from self._hooked())
 
     @property
     def runs_on(self) -> bool:
