@@ -73,12 +73,14 @@ class Lifeline:
             assert words.startswith(seen)
 
     def holders_are_gone(self):
+        # A FIFO that nobody has opened yet has no end of file: who was killed before he could open it is gone, too.
+        os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
-        while poll.poll(5000):
+        while poll.poll(20_000):
             if not os.read(self.descriptor, 4096):
                 return True
-        return False  # five seconds, and somebody still holds it
+        return False  # somebody still holds it
 
 
 @pytest.fixture

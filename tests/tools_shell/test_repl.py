@@ -292,8 +292,9 @@ def test_re_12_every_result_says_how_isolated_it_was(every):
 
 @pytest.mark.parametrize("end", ["close", "reset", "limit", "death"])
 def test_re_13_what_a_session_started_ends_with_it(repl, lifeline, end):
-    start = f"import os, subprocess\nchild = subprocess.Popen('exec 9> {lifeline.path}; sleep 900', shell=True)"
-    value_of(repl, start + "\nchild.pid")
+    holder = f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"
+    value_of(repl, f"import os, subprocess\nchild = subprocess.Popen({holder!r}, shell=True)\nchild.pid")
+    lifeline.wait_for(b"begun\n")
     if end == "close":
         repl.call(action="close")
     elif end == "reset":
