@@ -15,6 +15,7 @@ from tools_core import Halt, Result, ToolCall, ToolError, tool
 from tools_runtime import Executor, Runtime, hookimpl
 from tools_runtime.plugins import AuditLog
 from tools_runtime.plugins._log_file import LogFile
+from tools_runtime.plugins._redact import Redactor
 
 
 @pytest.fixture
@@ -135,6 +136,14 @@ def test_secrets_are_hidden_at_any_depth_and_where_an_error_repeats_them(path):
         ({"options": {"url": "https://example.org/?a=1&api_key=hunter22#x"}}, "no access with hunter22"),
         ({"options": {"headers": ["Authorization: Bearer hunter22"]}}, "no access with hunter22"),
         ({"options": {"headers": {"Authorization": "Bearer hunter22"}, "script": "curl hunter22"}}, "no: hunter22"),
+        ({"options": {"headers": [["Accept", "*/*"], ["Authorization", "Bearer hunter22"]]}}, "no: hunter22"),
+        ({"options": {"env": [{"name": "DB_PASSWORD", "value": "hunter22"}, {"name": "A", "value": "b"}]}}, ""),
+        ({"options": {"script": "cd /tmp; PASSWORD=hunter22 ./run"}}, "no access with hunter22"),
+        ({"options": {"script": "note: see\nexport API_KEY='a hunter22'"}}, "no access with a hunter22"),
+        ({"options": {"script": "mysql --user bob --password hunter22"}}, "no access with hunter22"),
+        ({"options": {"script": 'curl -H "Authorization: Bearer hunter22" example.org'}}, "no: hunter22"),
+        ({"options": {"settings": "user: bob\npassword: hunter22\n"}}, "no access with hunter22"),
+        ({"options": {"code": "connect(token='hunter22', port=5432)"}}, "no access with hunter22"),
     ],
 )
 def test_secrets_are_hidden_however_they_are_written(path, arguments, error):
@@ -145,6 +154,34 @@ def test_secrets_are_hidden_however_they_are_written(path, arguments, error):
 
     Executor([fail], hooks=[AuditLog(path)]).call(ToolCall(None, "fail", arguments))
     assert "hunter22" not in path.read_text() and "2222" not in lines(path)[1]["error"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        *("TOKEN=$TOKEN run", "f(token=token, auth=None)", "token = get_token()", "max_tokens=1000"),
+        *(
+            "password:\n  a: b",
+            "echo the password",
+            'env | grep -c "PASSWORD="',
+            "--api-key",
+            "[password]",
+            "sort_key='name'",
+        ),
+    ],
+)
+def test_what_only_names_a_secret_is_written_as_it_is(path, script):
+    @tool
+    def run(script: str) -> None:
+        """Run."""
+
+    Executor([run], hooks=[AuditLog(path)]).call(ToolCall(None, "run", {"script": script}))
+    assert lines(path)[0]["arguments"] == {"script": script}
+
+
+def test_many_secrets_in_a_long_text_are_looked_for_within_bounds():
+    for text in ("password: ", 'password="abcd" ', "--password abcd ", "password: $ ", "a: b=c ", "'password': "):
+        assert len(Redactor().knowing({"text": text * 100_000})._values) <= 500
 
 
 def test_a_validation_error_that_may_show_a_part_of_a_secret_is_not_written(path):

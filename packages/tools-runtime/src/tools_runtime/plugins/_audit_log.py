@@ -35,8 +35,9 @@ class AuditLog:
     the caller gave up), `metadata`, where an approval stands, and for errors `error_type` and `error`. What a tool
     returned is not written.
 
-    Values are hidden whose names look secret (password, token, api_key, authorization ...), and these same values in
-    other texts of the call; so are the values `redact`, anywhere. Long strings end with their length and SHA-256.
+    Values are hidden whose names look secret (password, token, api_key, authorization ...), also inside of scripts,
+    settings and addresses, and these same values in other texts of the call; so are the values `redact`, anywhere.
+    Long strings end with their length and SHA-256.
 
     Args:
         path: The file, made for its owner alone (0600). No symbolic link is followed.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tools_core.text import is_secret_name
@@ -24,7 +25,15 @@ _ITEMS = 100  # of a list or an object
 _DEPTH = 12
 _SHORT = 4  # characters from which on a secret is looked for in other texts
 
+_TEXT = 100_000  # characters of a text that are searched
+_NOTHING = frozenset(("false", "none", "null", "true"))
+
 _URL = re.compile(r"""://(?:([^\s/?#@]*)@)?[^\s?#]*(?:\?([^\s#"'<>]*))?""")  # who, and the query
+# In scripts, settings and code: a name, and what follows an equals sign, a colon or an option.
+_GIVEN = re.compile(r"""(?<![\w-])(--)?([A-Za-z_][\w-]{0,100})["']?(\s*[:=]\s*|(?(1)\s+|(?!)))""")
+_QUOTED = re.compile("\"([^\"\n]+)\"|'([^'\n]+)'")
+_WORD = re.compile(r"""[^\s"'`;&|()<>,]++(?!\()""")  # what is called is none
+_REST = re.compile("""[^"'\n]{1,4000}""")  # of the line
 
 _is_secret = lru_cache(4096)(is_secret_name)  # the names of arguments are few
 
@@ -82,6 +91,8 @@ class Redactor:
         if isinstance(value, Mapping):
             return self._object(value, depth)
         if isinstance(value, list | tuple):
+            if _hides_second(value):
+                return [self.text(value[0]), HIDDEN]
             items = [self._copied(item, depth - 1) for item in value[:_ITEMS]]
             return items if len(value) <= _ITEMS else [*items, f"…[{len(value)} items]"]
         return f"<{type(value).__name__}>"
@@ -92,8 +103,8 @@ class Redactor:
             if number == _ITEMS:
                 made["…"] = f"[{len(value)} members]"
                 break
-            name = str(key)
-            made[self.text(name)] = HIDDEN if _is_hidden(name, item) else self._copied(item, depth - 1)
+            name = str(_named(value) if key == "value" else key)
+            made[self.text(str(key))] = HIDDEN if _is_hidden(name, item) else self._copied(item, depth - 1)
         return made
 
 
@@ -102,6 +113,16 @@ def _is_hidden(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool) or (isinstance(value, int | float) and "tokens" in name.lower()):
         return False
     return _is_secret(name[:_NAME])
+
+
+def _named(value: Mapping[Any, Any]) -> Any:
+    """What the value in `{"name": ..., "value": ...}` is called."""
+    return value.get("name", value.get("key", "value"))
+
+
+def _hides_second(value: Any) -> bool:
+    """Whether this is a pair of a name and a secret, as headers are given."""
+    return len(value) == 2 and isinstance(value[0], str) and _is_hidden(value[0], value[1])
 
 
 def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
@@ -114,25 +135,40 @@ def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
         if hidden and 10 ** (_SHORT - 1) <= abs(value) < 2**64:
             yield str(value)
     elif depth and isinstance(value, Mapping):
-        for name, item in value.items():
+        for key, item in value.items():
+            name = _named(value) if key == "value" else key
             yield from _secrets(item, depth - 1, hidden or _is_hidden(str(name), item))
     elif depth and isinstance(value, list | tuple):
-        for item in value[:_ITEMS]:
-            yield from _secrets(item, depth - 1, hidden)
+        second = _hides_second(value)
+        for place, item in enumerate(value[:_ITEMS]):
+            yield from _secrets(item, depth - 1, hidden or (second and place == 1))
 
 
 def _in_text(text: str, depth: int) -> Iterable[str]:
-    """The secrets in JSON text, of which a tool may be given the object, in URLs and in headers."""
+    """The secrets in JSON text, of which a tool may be given the object, in URLs, headers, scripts and settings."""
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             yield from _secrets(json.loads(text), depth - 1)
+    text = text[:_TEXT]
     for who, query in _URL.findall(text):
         yield from _secrets({"password": who.partition(":")[2]}, 1)
         for name, _, value in (part.partition("=") for part in query.split("&")):
             yield from _secrets({name: value}, 1)
-    name, colon, value = text.partition(": ")
-    if colon and "\n" not in name:
-        yield from _secrets({name: value}, 1)  # a header
+    named = (match for match in _GIVEN.finditer(text) if _is_secret(match[2]))
+    for match in islice(named, _ITEMS):
+        yield from _secrets({match[2]: _given(match)}, 1)
+
+
+def _given(match: re.Match[str]) -> str | None:
+    """What is given under a name; not what only says where it is, as `$TOKEN` or `token=token` do."""
+    name, sign = match[2], match[3]
+    found = _QUOTED.match(match.string, match.end())
+    if found is None and sign in (": ", ":\t"):  # a header, or a line of YAML
+        found = _REST.match(match.string, match.end())
+    elif found is None and sign.strip(" ") in ("=", ""):
+        found = _WORD.match(match.string, match.end())
+    value = found[found.lastindex or 0].strip() if found is not None else ""
+    return None if value.startswith("$") or value == name or value.lower() in _NOTHING else value
 
 
 def _forms(secret: str) -> Iterable[str]:
