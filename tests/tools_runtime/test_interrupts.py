@@ -490,11 +490,14 @@ def test_a_call_that_comes_to_nothing_after_it_was_given_up_is_made_again(shop, 
 
 def test_only_the_same_call_is_given_a_kept_result(shop, until):
     executor = Executor(shop.tools, runtime="thread", plugins=False)
-    given = executor.iterate([call("quick", "a"), call("quick", "b"), ToolCall(None, "quick", {"key": "c"})])
+    without_id = [ToolCall(None, "quick", {"key": "None"}), ToolCall("", "quick", {"key": "empty"})]
+    given = executor.iterate([call("quick", "a"), call("quick", "b"), *without_id, call("quick", "None")])
     next(given)
-    until(lambda: len(shop.made) == 3)
+    until(lambda: len(shop.made) == 5)
     given.close()
-    until(lambda: len(executor._undelivered) == 1)  # without an id nobody can ask again
+    until(lambda: len(executor._undelivered) == 2)  # without an id nobody can ask again
+    executor.execute(without_id)
+    assert (shop.made.count("None"), shop.made.count("empty")) == (3, 2)
     other = executor.execute([ToolCall("b", "quick", {"key": "x"}), ToolCall("z", "quick", {"key": "b"})])
     assert [result.output for _, result in other] == ["x", "b"]
     assert shop.made.count("b") == 2

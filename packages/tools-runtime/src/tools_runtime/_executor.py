@@ -276,6 +276,8 @@ class Executor:
         """Give calls the results that they had when nobody asked any more."""
         if self._undelivered or self._unfinished or self._running:
             for job in jobs:
+                if not _has_id(job.call):
+                    continue
                 key = _key(job.call)
                 job.earlier = self._running.get(key)
                 job.kept = self._unfinished.pop(key, None)
@@ -292,7 +294,7 @@ class Executor:
         for job in jobs:
             job.is_given_up = True
             running = None
-            if job.runs_on and job.call.id is not None:
+            if job.runs_on and _has_id(job.call):
                 from concurrent.futures import Future  # loaded already: it runs in a thread
 
                 running = Future[Job]()
@@ -324,12 +326,12 @@ class Executor:
                 self._keep_result(call, result)
 
     def _keep_result(self, call: ToolCall, result: Result) -> None:
-        if call.id is not None:
+        if _has_id(call):
             with self._keeping:
                 _add(self._undelivered, _key(call), result)
 
     def _keep_made(self, call: ToolCall, made: Pair) -> None:
-        if call.id is not None:
+        if _has_id(call):
             with self._keeping:
                 _add(self._unfinished, _key(call), made)
 
@@ -341,6 +343,11 @@ class Executor:
 
 
 _NOTHING = Context()
+
+
+def _has_id(call: ToolCall) -> bool:
+    """Whether it can be known when it comes again; some providers send an empty text."""
+    return call.id is not None and call.id != ""
 
 
 def _key(call: ToolCall) -> tuple[str, str, str]:
