@@ -139,7 +139,7 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
 
         place = os.path.realpath(root)
         setting = (sandbox, place, os.geteuid(), os.environ.get("PATH"))
-        found = first_that_works(setting, place, lambda: candidates(sandbox, place))
+        found = first_that_works(setting, place, _rungs(sandbox.level), lambda: candidates(sandbox, place))
     if isinstance(found, Isolation):
         return found
     if sandbox.level != "sandboxed":
@@ -174,7 +174,11 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     if version:
         missing = (*everything, *own, "file metadata", *(("signals",) if version < SCOPES else ()), "process list")
         found.append(Isolation(rung="landlock", missing=missing, network=sandbox.network, seen=seen))
-    return [one for one in found if sandbox.level in {"sandboxed", "required", one.rung}]
+    return [one for one in found if one.rung in _rungs(sandbox.level)]
+
+
+def _rungs(level: str) -> tuple[str, ...]:
+    return ("bubblewrap", "landlock") if level in {"sandboxed", "required"} else (level,)
 
 
 def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:

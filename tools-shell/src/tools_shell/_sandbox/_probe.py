@@ -38,6 +38,10 @@ _FAILURES = {
     12: "files outside can be written in it",
     13: "system calls are not filtered in it",
 }
+_ABSENT = {
+    "bubblewrap": "it is not installed; install it",
+    "landlock": "it needs Linux 5.13 or newer with landlock among the security modules (lsm=)",
+}
 _PATIENCE = 30.0
 _PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 
@@ -57,27 +61,28 @@ if hasattr(os, "register_at_fork"):
 
 
 def first_that_works(
-    setting: tuple[object, ...], root: str, candidates: Callable[[], Sequence[Isolation]]
+    setting: tuple[object, ...], root: str, rungs: Sequence[str], candidates: Callable[[], Sequence[Isolation]]
 ) -> Isolation | str:
-    """The first candidate that keeps what it promises, or what would make one do so; found out once for a setting."""
+    """The first candidate that keeps what it promises, or what would make one of these rungs do so.
+
+    It is found out once for a setting.
+    """
     with _lock:
         if setting not in _known:
             if len(_known) == _MOST:
                 del _known[next(iter(_known))]
-            _known[setting] = _first(candidates(), root)
+            _known[setting] = _first(candidates(), root, rungs)
         return _known[setting]
 
 
-def _first(candidates: Sequence[Isolation], root: str) -> Isolation | str:
+def _first(candidates: Sequence[Isolation], root: str, rungs: Sequence[str]) -> Isolation | str:
     problems: dict[str, str] = {}
     for candidate in candidates:
         problem = _try(candidate, root)
         if problem is None:
             return candidate
         problems.setdefault(candidate.rung, problem)
-    problems.setdefault("bubblewrap", "it is not installed; install it")
-    problems.setdefault("landlock", "it needs Linux 5.13 or newer with landlock among the security modules (lsm=)")
-    return "; ".join(f"{rung}: {problem}" for rung, problem in problems.items())
+    return "; ".join(f"{rung}: {problems.get(rung, _ABSENT[rung])}" for rung in rungs)
 
 
 def _try(candidate: Isolation, root: str) -> str | None:
