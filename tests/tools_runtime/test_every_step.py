@@ -9,6 +9,7 @@ import os
 import sys
 import textwrap
 import threading
+import weakref
 from collections import Counter
 from itertools import count
 
@@ -34,6 +35,7 @@ class Interruption:
     """Raises KeyboardInterrupt in this thread before the line (or opcode) of the package whose turn it is.
 
     Lines that begin a `with` block come again at its end, before the exit: no signal comes there, so they have no turn.
+    Nor have those of a finalizer, from which nothing can be raised, and which comes when the collector likes.
     """
 
     def __init__(self, turn, event="line"):
@@ -58,7 +60,7 @@ class Interruption:
         return self._stepped
 
     def _stepped(self, frame, event, _argument):
-        if event == self.event and not line_of(frame).startswith("with "):
+        if event == self.event and not line_of(frame).startswith("with ") and not is_of_finalizer(frame):
             self._seen += 1
             if self._seen == self.turn:
                 self.place = f"{frame.f_code.co_filename.removeprefix(HOME)}:{frame.f_lineno} ({frame.f_code.co_name})"
@@ -69,6 +71,12 @@ class Interruption:
 
 def line_of(frame):
     return linecache.getline(frame.f_code.co_filename, frame.f_lineno or 0).lstrip()
+
+
+def is_of_finalizer(frame):
+    while frame is not None and frame.f_code is not weakref.finalize.__call__.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def busy():

@@ -175,7 +175,7 @@ def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended
     assert stat(pid) == []
 
 
-@pytest.mark.parametrize("seconds", [1, 2])
+@pytest.mark.parametrize("seconds", [2, 3])
 def test_a_deadline_that_is_shorter_than_the_grace_leaves_the_output(bash, seconds, lifeline):
     script = f"exec 9> {lifeline.path}; trap '' TERM; echo so far; while :; do sleep 900; done"
     result = bash.call({"command": script}, context=Context(timeout=seconds))

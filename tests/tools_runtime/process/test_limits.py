@@ -133,7 +133,7 @@ def test_calls_beyond_the_workers_wait_and_their_limit_begins_when_they_get_one(
     runtime = make(1)
     with ThreadPoolExecutor(4) as pool:
         calls = [
-            pool.submit(runtime.run_tool, tools.nap, ToolCall("c", "nap", {"seconds": 0.4}), Context(timeout=1.0))
+            pool.submit(runtime.run_tool, tools.nap, ToolCall("c", "nap", {"seconds": 1}), Context(timeout=3.5))
             for _ in range(4)
         ]
         assert [call.result().output for call in calls] == ["slept"] * 4
