@@ -9,20 +9,25 @@ from tools_core._schema._report import Unusable
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterator, Mapping
+    from typing import Any, TypeAlias
 
     from tools_core._problem import Path
     from tools_core._schema._pointer import Schema
     from tools_core._schema._report import Checked, Node
 
+    Known: TypeAlias = Mapping[int, tuple[Schema, Node]]  # by the identity of the schema, which so lives as long
+
 
 class Nodes:
-    """The compiled subschemas of one document, each compiled once, however often it is referred to."""
+    """The subschemas of one document as they are compiled at one go, each once, however often it is referred to.
 
-    def __init__(self, root: Schema) -> None:
+    Until then those that refer to themselves are not whole: nobody else may have them.
+    """
+
+    def __init__(self, root: Schema, known: Known) -> None:
         self.root = root
-        self._known: dict[int, Node] = {}
+        self.known = dict(known)
 
     def node(self, schema: Schema) -> Node:
         """Compile `schema`, or return what was compiled of it before."""
@@ -30,15 +35,14 @@ class Nodes:
             return refuse
         if schema is True or schema.keys().isdisjoint(CONSTRAINTS):
             return keep
-        known = self._known.get(id(schema))
-        if known is None:
+        if id(schema) not in self.known:
             # A recursive schema meets itself while it is compiled: it gets a way to what will be there.
             def later(value: Any, path: Path, report: Checked) -> Any:
-                return self._known[id(schema)](value, path, report)
+                return self.known[id(schema)][1](value, path, report)
 
-            self._known[id(schema)] = later
-            known = self._known[id(schema)] = self._build(schema)
-        return known
+            self.known[id(schema)] = schema, later
+            self.known[id(schema)] = schema, self._build(schema)
+        return self.known[id(schema)][1]
 
     def target(self, reference: str) -> Node:
         """Compile what a `$ref` points at."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tools_core._problem import Path
     from tools_core._schema._nodes import Nodes
+    from tools_core._schema._pointer import Schema
     from tools_core._schema._report import Checked, Node
 
 _SUGGESTIONS = 5  # how many unknown members of one object get a "did you mean"
@@ -35,9 +36,9 @@ def steps(schema: dict[str, Any], nodes: Nodes) -> Iterator[Node]:
         yield _when(key, nodes.node(part))
 
 
-def missing_text(schema: Any, nodes: Nodes) -> str:
+def missing_text(schema: Any, root: Schema) -> str:
     """Word the absence of a required member, with what is expected there."""
-    words = describe(schema, nodes.root)
+    words = describe(schema, root)
     return "is required" if words == "any value" else f"is required: {words}"
 
 
@@ -46,10 +47,10 @@ def _properties(schema: dict[str, Any], nodes: Nodes) -> Node:
     required = schema.get("required", ())
     fallback = schema.get("additionalProperties", True)
     rows = [
-        (key, nodes.node(part), missing_text(part, nodes) if key in required else None)
+        (key, nodes.node(part), missing_text(part, nodes.root) if key in required else None)
         for key, part in properties.items()
     ]
-    missing = missing_text(fallback or True, nodes)
+    missing = missing_text(fallback or True, nodes.root)
     rows += [(key, nodes.node(True), missing) for key in required if key not in properties]
 
     def step(value: Any, path: Path, report: Checked) -> Any:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from tools_core._schema._nodes import Nodes
     from tools_core._schema._pointer import Schema
     from tools_core._schema._report import Node
 
@@ -26,8 +25,8 @@ _CLOSED = {"type", "properties", "required", "additionalProperties"}
 _WORD_LIMIT = 50
 
 
-def write_refusals(schema: Schema, nodes: Nodes) -> Refusals:
-    """Build a function that says why a dict is refused, in the words of `check`.
+def write_refusals(schema: Schema, node: Callable[[Schema], Node]) -> Refusals:
+    """Build a function that says why a dict is refused, in the words of `check`; `node` compiles the subschemas.
 
     It knows missing arguments, and words where something else is wanted, of a closed object, which the arguments of
     nearly every tool are. None means: ask `check`.
@@ -37,7 +36,7 @@ def write_refusals(schema: Schema, nodes: Nodes) -> Refusals:
     properties, required = schema["properties"], set(schema["required"])
     if schema["additionalProperties"] is not False or required - properties.keys():
         return _undecided
-    writer = Writer(schema, nodes.node, counting=False)
+    writer = Writer(schema, node, counting=False)
     writer.line(0, "def refusals(x):")
     writer.line(1, "texts = []")
     writer.line(1, "left = len(x)")
@@ -45,9 +44,9 @@ def write_refusals(schema: Schema, nodes: Nodes) -> Refusals:
         writer.line(1, f"if {name_of(key)} in x:")
         writer.line(2, "left -= 1")
         writer.line(2, f"v = x[{name_of(key)}]")
-        _write_member(writer, nodes, key, part)
+        _write_member(writer, key, part)
         if key in required:
-            text = writer.constant(str(Problem((None, key), missing_text(part, nodes))))
+            text = writer.constant(str(Problem((None, key), missing_text(part, schema))))
             writer.line(1, f"else: texts.append({text})")
     writer.line(1, "return texts if left == 0 else None")  # else there are members that nobody asked for
     return writer.build("refusals")
@@ -57,14 +56,14 @@ def _undecided(_: dict[Any, Any]) -> list[str] | None:
     return None
 
 
-def _write_member(writer: Writer, nodes: Nodes, key: str, part: Schema) -> None:
+def _write_member(writer: Writer, key: str, part: Schema) -> None:
     refused = writer.scalar(part, "v") if isinstance(part, dict) else None
     if not isinstance(part, dict) or refused is None:
-        writer.line(2, f"if not {writer.constant(_fits(nodes.node(part)))}(v): return None")
+        writer.line(2, f"if not {writer.constant(_fits(writer.node(part)))}(v): return None")
         return
     writer.line(2, f"if {refused}:")
     types = types_of(part)
-    start = str(Problem((None, key), f"must be {describe(part, nodes.root)}, got "))
+    start = str(Problem((None, key), f"must be {describe(part, writer.root)}, got "))
     if types and "string" not in types and len(start) + _WORD_LIMIT < MESSAGE_LIMIT:
         # A word that cannot be repaired: the commonest mistake of all. Letters and digits show as they are.
         starts = writer.constant(starts_of(types))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._problem import Problem
-    from tools_core._schema._nodes import Nodes
+    from tools_core._schema._nodes import Known
     from tools_core._schema._pointer import Schema
     from tools_core._schema._refusals import Refusals
     from tools_core._schema._report import Node
@@ -40,6 +40,7 @@ class Validator:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        self._known: Known = {}  # only what is whole: other threads may be at it, too
 
     def check(self, value: Any, *, repair: bool = True) -> Checked:
         """Say everything that is wrong with `value`, repairing what can be repaired without a loss.
@@ -82,20 +83,19 @@ class Validator:
         """`refusals(value)`: what `check` would say of a dict, where that is quick to tell, or None."""
         from tools_core._schema._refusals import write_refusals  # a part of explaining, see below
 
-        return write_refusals(self._schema, self._nodes)
-
-    def _compiled(self, schema: Schema) -> Node:
-        return self._nodes.node(schema)
-
-    @cached_property
-    def _nodes(self) -> Nodes:
-        from tools_core._schema._nodes import Nodes  # valid arguments never load what explains
-
-        return Nodes(self._schema)
+        return write_refusals(self._schema, self._compiled)
 
     @cached_property
     def _node(self) -> Node:
-        return self._nodes.node(self._schema)
+        return self._compiled(self._schema)
+
+    def _compiled(self, schema: Schema) -> Node:
+        from tools_core._schema._nodes import Nodes  # valid arguments never load what explains
+
+        nodes = Nodes(self._schema, self._known)
+        node = nodes.node(schema)
+        self._known = nodes.known
+        return node
 
 
 def _unique(problems: list[Problem]) -> list[Problem]:
