@@ -89,10 +89,13 @@ class _Job:
                 elif descriptor == self._host or not self._obey():
                     poll.unregister(descriptor)
                     self._spared = 0
-            self._reap()
+            news = self._reap()
             left = descendants(os.getpid())
+            if not left:  # said with the end of the leader: after a while it would look as if something had been left
+                news["gone"] = True
+            if news:
+                self._say(**news)
             if not left:
-                self._say(gone=True)
                 return
             wait = self._step(left)
 
@@ -134,15 +137,16 @@ class _Job:
             self._say(told=True)
         return bool(chunk)
 
-    def _reap(self) -> None:
-        """Take what has ended; among it may be the leader."""
+    def _reap(self) -> dict[str, object]:
+        """Take what has ended; returns the news, if the leader is among it."""
+        news: dict[str, object] = {}
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
-                    code = os.waitstatus_to_exitcode(ended[1])
+                    news["exit"] = code = os.waitstatus_to_exitcode(ended[1])
                     if hit := hit_of(code, self._request["resources"]):
-                        self._say(hit=hit)
-                    self._say(exit=code)
+                        news["hit"] = hit
+        return news
 
     def _say(self, **news: object) -> None:
         with suppress(OSError):  # nobody listens any more: the end of file will say what that means
