@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools_core import Context, DefinitionError, Halt, Registry, Result, ToolCall, ToolError, Toolset, tool
+from tools_core import Context, DefinitionError, Halt, Registry, Result, Tool, ToolCall, ToolError, Toolset, tool
 from tools_runtime import AsyncRuntime, Executor, InlineRuntime, Runtime, ThreadRuntime, hookimpl
 from tools_runtime._executor import BUGS
 
@@ -247,6 +247,34 @@ def test_two_tools_of_one_name_are_refused():
         Executor(lambda: [one, others[0]], plugins=False).execute([ToolCall("1", "b")])
     with pytest.raises(DefinitionError):
         Executor([3], plugins=False)
+
+
+class Plain(Tool):
+    """A tool as a class."""
+
+    def execute(self) -> str:
+        return "plain"
+
+
+class Bench(Toolset):
+    @tool
+    def saw(self) -> str:
+        """Saw."""
+        return "sawn"
+
+
+def giving(tools):
+    return lambda: tools
+
+
+def test_a_tool_alone_is_refused_and_not_asked_for_tools_as_a_function_would_be():
+    made.clear()
+    for alone in (ok, Plain, Plain(), Bench, Bench()):
+        with pytest.raises(TypeError, match=r"one tool goes into a list: Executor\(\[\.\.\.\]\)"):
+            Executor(alone, plugins=False)
+        with pytest.raises(TypeError, match="one tool goes into a list"):
+            Executor(giving(alone), plugins=False).execute([ToolCall("1", "ok", {"key": "k"})])
+    assert not made
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])

@@ -78,7 +78,9 @@ class Executor:
         for choice in (*self._choices.values(), self._choice):
             if choice is not None:
                 check(choice)
-        self._tools: Mapping[str, Tool] | Callable[..., Any] = tools if callable(tools) else as_mapping(tools)
+        self._tools: Mapping[str, Tool] | Callable[..., Any] = (
+            tools if callable(tools) and not is_alone(tools) else as_mapping(tools)
+        )
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
         self.error_policy = error_policy
@@ -364,6 +366,8 @@ def as_mapping(tools: Any) -> Mapping[str, Tool]:
     """Tools by name, None for those installed; ValueError when two have one name."""
     if isinstance(tools, Mapping):
         return tools
+    if is_alone(tools):
+        raise TypeError("tools are a registry, a mapping or a sequence; one tool goes into a list: Executor([...])")
     from tools_core import Registry, registry  # metadata of packages: 4 ms, which no import should cost
 
     if tools is None:
@@ -379,6 +383,13 @@ def as_mapping(tools: Any) -> Mapping[str, Tool]:
     if twice:
         raise ValueError(f"Duplicate tool names: {', '.join(sorted(set(twice)))}")
     return _Tools(made)
+
+
+def is_alone(tools: object) -> bool:
+    """Whether this is one tool or toolset, and no function that chooses tools: to call it would run it."""
+    from tools_core import Toolset  # loaded already where there is one
+
+    return isinstance(tools, Tool | Toolset) or (isinstance(tools, type) and issubclass(tools, Tool | Toolset))
 
 
 class _Tools(dict[str, Tool]):
