@@ -381,6 +381,23 @@ def test_hooks_see_unknown_tools_and_invalid_arguments_too(run):
 # Registering
 
 
+def test_a_plugin_may_be_given_as_its_class(run):
+    class Shout:
+        @hookimpl
+        def around_tool_call(self):
+            result = yield
+            return Result.ok(result.output.upper())
+
+    class Twice:
+        @hookimpl
+        def around_tool_call(self):
+            result = yield
+            return Result.ok(result.output * 2)
+
+    executor = Executor([echo], hooks=[Shout], policy=Twice, plugins=False)
+    assert run(executor, [ToolCall("c", "echo", {})])[0][1].output == "XX"
+
+
 def test_what_can_never_work_is_refused_at_once():
     class Misspelt:
         @hookimpl

@@ -68,8 +68,11 @@ def installed_plugins() -> list[Installed]:
 
 
 def _made(load: Callable[[], Any]) -> Any:
-    value = load()
-    return value() if isinstance(value, type) else value
+    return _instance(load())
+
+
+def _instance(plugin: Any) -> Any:
+    return plugin() if isinstance(plugin, type) else plugin
 
 
 def _warn(installed: Installed) -> None:
@@ -85,11 +88,11 @@ class Plugins:
         self.problems: dict[str, str] = {}
         self.origins: dict[str, str] = {}  # of each plugin by name: its distribution and version, or "given"
         if policy is not None:  # the first one: the nearest to the call, but for what makes it again
-            self._register(policy, "policy", "given")
+            self._register(_instance(policy), "policy", "given")
         if installed:
             self._add_installed()
         for number, plugin in reversed(list(enumerate(given))):  # the last one to be registered is the outermost
-            made = plugin() if isinstance(plugin, type) else plugin
+            made = _instance(plugin)
             self._register(made, _name_of(made, number), "given")
 
     def runtimes(self) -> dict[str, type[Runtime]]:
