@@ -71,6 +71,48 @@ def test_hooks_are_shown_in_their_order_with_their_origin(site, ask_tools):
     assert "(acme-hooks 1.5, loaded in" in ended.stdout
 
 
+SAYING = """
+from tools_runtime import hookimpl
+
+@hookimpl(trylast=True)
+def around_tool_call(call):
+    print("around_tool_call", "{0}")
+    return (yield)
+
+@hookimpl
+def before_tool_call(call):
+    print("before_tool_call", "{0}")
+
+@hookimpl
+def after_tool_call(call):
+    print("after_tool_call", "{0}")
+
+@hookimpl
+def on_event(event):
+    if event.kind == "start":
+        print("on_event", "{0}")
+"""
+
+
+def test_hooks_are_shown_in_the_order_in_which_they_run(site, ask_tools, tmp_path):
+    for distribution in ("acme-hooks", "other-hooks", "third-hooks"):
+        site(distribution, "guard", SAYING.format(f"{distribution}:guard"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from tools_core import ToolCall, tool\n"
+        "from tools_runtime import Executor\n"
+        "Executor([tool(lambda: None, name='f', description='F.')]).call(ToolCall('1', 'f'))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, program], env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True,
+        timeout=60, check=True,
+    )  # fmt: skip
+    ran = sorted(ended.stdout.splitlines(), key=lambda line: line.split()[0])  # each hook's own, in their order
+    shown = [" ".join(line.split()[:2]) for line in ask_tools("hooks").stdout.splitlines()]
+    assert len(ran) == 12
+    assert sorted(shown, key=lambda line: line.split()[0]) == ran
+
+
 @pytest.mark.parametrize("words", [("hooks", "--json"), ("doctor", "--hooks", "--json")], ids=" ".join)
 def test_a_plugin_that_does_not_work_is_named_and_the_others_are_there(site, ask_tools, words):
     site("acme-hooks", "guard", WORKING)

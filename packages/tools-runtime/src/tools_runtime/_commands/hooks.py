@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 _HOOKS = ("around_tool_call", "before_tool_call", "after_tool_call", "on_event", "register_runtimes")
+_OUTWARD = ("after_tool_call", "register_runtimes")  # the outermost comes last, and has the last word
 
 _EPILOG = """\
 The hooks of installed plugins, in the order in which a call goes through them, each with the distribution that brought
@@ -45,6 +46,7 @@ def run(options: Namespace) -> int:
 
 def report_of_installed() -> dict[str, Any]:
     """Hooks, in their order, and problems, as plain data."""
+    from tools_runtime._chain import ordered  # loaded with the plugins
     from tools_runtime._plugins import Plugins, installed_plugins  # pluggy, which `--help` does not need
 
     plugins = Plugins((), installed=True)
@@ -53,7 +55,7 @@ def report_of_installed() -> dict[str, Any]:
         {"hook": hook, "plugin": impl.plugin_name, "origin": plugins.origins[impl.plugin_name],
          "milliseconds": times[impl.plugin_name]}
         for hook in _HOOKS
-        for impl in reversed(getattr(plugins.manager.hook, hook).get_hookimpls())
+        for impl in ordered(getattr(plugins.manager.hook, hook))[:: -1 if hook in _OUTWARD else 1]
     ]  # fmt: skip
     problems = [
         {"plugin": name, "origin": plugins.origins[name], "error": error} for name, error in plugins.problems.items()
