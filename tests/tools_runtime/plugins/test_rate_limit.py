@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import Context, ToolCall, tool
-from tools_runtime import Executor
+from tools_runtime import Executor, hookimpl
 from tools_runtime.plugins import RateLimit
 from tools_runtime.plugins._rate_limit import _Bucket
 
@@ -191,6 +191,31 @@ def test_a_call_whose_caller_gave_up_while_it_waited_is_not_made(calls):
     first.join(20)
     second.join(20)
     assert made == [1] and results[0][1].error_type == "cancelled"
+
+
+def test_who_gives_up_while_another_call_runs_does_not_wait_for_its_end(run, counted):
+    _, search = counted
+    hook, context, before = RateLimit(max_concurrency={"search": 1}), Context(timeout=20), Context(timeout=20)
+    gate = hook._gates[0][1]
+    held = gate.enter()  # by a call that never ends
+
+    class Caller:
+        """Gives up as soon as its call waits."""
+
+        @hookimpl
+        def around_tool_call(self):
+            threading.Thread(target=self.give_up).start()
+            return (yield)
+
+        def give_up(self):
+            while not gate._waiting:
+                threading.Event().wait(0.001)
+            context.cancel()
+
+    [result] = run([search], [ToolCall("1", "search", {})], [Caller(), hook], context)
+    assert result.error_type == "cancelled"
+    gate.leave(held)
+    assert run([search], [ToolCall("1", "search", {})], [hook], before)[0].is_ok  # no turn is lost
 
 
 def test_turns_of_calls_that_were_cancelled_go_to_others(calls, counted, until):

@@ -64,7 +64,7 @@ def _wait(step: Any) -> Any:
     if type(step) is Until:
         from concurrent.futures import wait  # loaded already: somebody made the future
 
-        return bool(wait([step.future], step.seconds).done)
+        return any(wait([step.future], seconds).done for seconds in step.parts()) or step.future.done()
     if isawaitable(step):
         from tools_core.threads import run_coroutine  # brings asyncio, only for who waits so
 
@@ -115,12 +115,11 @@ async def _until(step: Until) -> bool:
 
     # Not asyncio.wrap_future: to cancel one of those who wait would cancel the future of all.
     step.future.add_done_callback(tell)
-    try:
-        async with asyncio.timeout(step.seconds):
-            await done.wait()
-    except TimeoutError:
-        return step.future.done()
-    return True
+    for seconds in step.parts():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                return await done.wait()
+    return step.future.done()
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:

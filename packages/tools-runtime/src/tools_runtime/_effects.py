@@ -6,11 +6,16 @@ calls in one event loop.
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
+
+    from tools_core import Context
+
+LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
 
 
 class Pause:
@@ -37,11 +42,23 @@ class Blocking:
 class Until:
     """Wait until a future is done, but not longer than so many seconds; whether it is comes back to the hook.
 
+    With a context the wait ends early when its caller gives up.
+
     For hooks whose calls wait for each other: any thread may settle the future, and who waits has none of its own.
     """
 
-    __slots__ = ("future", "seconds")
+    __slots__ = ("context", "future", "seconds")
 
-    def __init__(self, future: Future[Any], seconds: float | None = None) -> None:
+    def __init__(self, future: Future[Any], seconds: float | None = None, context: Context | None = None) -> None:
         self.future = future
         self.seconds = seconds
+        self.context = context
+
+    def parts(self) -> Iterator[float | None]:
+        """The seconds to wait, in parts between which the caller is asked."""
+        if self.context is None:
+            yield self.seconds
+            return
+        until = float("inf") if self.seconds is None else monotonic() + self.seconds
+        while (left := until - monotonic()) > 0 and not self.context.cancelled:
+            yield min(left, LOOK)

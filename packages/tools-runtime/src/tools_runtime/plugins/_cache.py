@@ -88,7 +88,7 @@ class Cache:
             return _again(found.result, monotonic() - found.since)
         if under_way is not own:
             remaining = context.remaining
-            yield Until(under_way, _PATIENCE if remaining is None else min(remaining, _PATIENCE))
+            yield Until(under_way, _PATIENCE if remaining is None else min(remaining, _PATIENCE), context)
             shared = under_way.result() if under_way.done() else None
             if shared is not None:
                 return _again(shared, 0.0)

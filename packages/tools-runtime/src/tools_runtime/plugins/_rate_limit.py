@@ -61,14 +61,16 @@ class RateLimit:
                 turn = gate.enter()
                 held.append((gate, turn))
                 if not turn.done():
-                    yield Until(turn, context.remaining)
+                    yield Until(turn, context.remaining, context)
+                    if context.cancelled:
+                        return _given_up()
                     if not turn.done():
                         return _refused(call, "too many calls of it are running", None)
             refused = yield from self._wait(call, buckets, context)
             if refused is not None:
                 return refused
             if context.cancelled:
-                return Result.error("the caller gave up while the call waited for its turn", type="cancelled")
+                return _given_up()
             result: Result = yield
             return result
         finally:  # also when the caller is cancelled, and this generator closed
@@ -171,6 +173,10 @@ def _refused(call: ToolCall, reason: str, wait: float | None) -> Result:
     seconds = f"{wait:.0f}" if wait >= 10 else f"{wait:.2f}"
     text = f"{call.name} was not called: {reason}; try again in {seconds} s"
     return Result.error(text, type="limit_exceeded", metadata={"retry_after": round(wait, 3)})
+
+
+def _given_up() -> Result:
+    return Result.error("the caller gave up while the call waited for its turn", type="cancelled")
 
 
 def _rate(given: str | tuple[int, float]) -> tuple[int, float]:

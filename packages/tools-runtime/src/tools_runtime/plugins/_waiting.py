@@ -5,18 +5,16 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._effects import Pause
+from tools_runtime._effects import LOOK, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tools_core import Context
 
-_LOOK = 0.25  # seconds after which the caller is asked again: nothing tells when it gives up
-
 
 def pause(seconds: float, context: Context) -> Generator[Any, Any, None]:
     """Wait so many seconds, for `yield from`; whether the caller gave up meanwhile is to be asked then."""
     until = monotonic() + seconds
     while (left := until - monotonic()) > 0 and not context.cancelled:
-        yield Pause(min(left, _LOOK))
+        yield Pause(min(left, LOOK))
