@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pluggy
 import pytest
@@ -242,13 +243,38 @@ def leaves(call):
     raise SystemExit(1)
 
 
+def cancels(call):
+    raise asyncio.CancelledError  # as the result of a task does that was cancelled; nobody has cancelled this call
+    yield
+
+
+def cancels_waiting(call):
+    yield Blocking(partial(next, cancels(call)))
+
+
+def cancels_later(call):
+    yield
+    raise asyncio.CancelledError
+
+
+def cancelled():
+    raise asyncio.CancelledError
+
+
 def broken():
     raise LookupError("broken")
 
 
-@pytest.mark.parametrize("hook", [fails_before, fails_waiting, yields_nonsense, answers_nonsense, "before", "nonsense"])
+@pytest.mark.parametrize(
+    "hook",
+    [
+        fails_before, fails_waiting, yields_nonsense, answers_nonsense, cancels, cancels_waiting, "before", "nonsense",
+        "cancels",
+    ],
+)  # fmt: skip
 def test_an_accident_before_the_call_refuses_it(one, hook, caplog):
-    given = {"before": before(broken), "nonsense": before(lambda: 3)}.get(hook) or around(hook)
+    named = {"before": before(broken), "nonsense": before(lambda: 3), "cancels": before(cancelled)}
+    given = named.get(hook) or around(hook)
     listener = Listener()
     result = one(listener, given)
     assert result.error_type == "unavailable" and "the call was not made" in result.error_message
@@ -258,9 +284,13 @@ def test_an_accident_before_the_call_refuses_it(one, hook, caplog):
     assert "failed" in caplog.text
 
 
-@pytest.mark.parametrize("hook", [fails_after, yields_nonsense_later, returns_nonsense, leaves, "after", "nonsense"])
+@pytest.mark.parametrize(
+    "hook",
+    [fails_after, yields_nonsense_later, returns_nonsense, leaves, cancels_later, "after", "nonsense", "cancels"],
+)
 def test_an_accident_after_the_call_leaves_its_result(one, hook, caplog):
-    given = {"after": after(broken), "nonsense": after(lambda: 3)}.get(hook) or around(hook)
+    named = {"after": after(broken), "nonsense": after(lambda: 3), "cancels": after(cancelled)}
+    given = named.get(hook) or around(hook)
     listener = Listener()
     assert one(listener, given).output == "x"
     assert made == ["x"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from threading import Lock
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,6 +53,12 @@ class Trace:
             self.times[key] = known[0] + count, known[1] + seconds
 
 
+def accidents() -> tuple[type[BaseException], ...]:
+    """ACCIDENTS, and a cancellation: that of a call comes to who awaits it, and never out of a hook."""
+    cancelled = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)  # not loaded: nobody raised one
+    return ACCIDENTS if cancelled is None else (*ACCIDENTS, cancelled)
+
+
 def _nothing(_: str) -> None:
     """No tool has the name."""
 
@@ -97,7 +104,7 @@ class Chain:
         for listener, plugin in self.listeners:
             try:
                 listener(event)
-            except ACCIDENTS:
+            except accidents():
                 log().exception("on_event of %s failed", plugin)
 
     # One loop in one function: what a call pays for its hooks is what this takes.
@@ -123,7 +130,7 @@ class Chain:
                         result = self._answer(_AROUND, len(opened), call, end.value, None)
                         break
                     generator = step = None
-                except ACCIDENTS as error:
+                except accidents() as error:
                     result = self._failure(_AROUND, len(opened), call, error, None)
                     break
                 opened.append(generator)
@@ -156,7 +163,7 @@ class Chain:
                 except _ENDS as end:
                     if end.value is not None and end.value is not result:
                         result = self._answer(_AROUND, len(opened), call, end.value, result)
-                except ACCIDENTS as error:
+                except accidents() as error:
                     result = self._failure(_AROUND, len(opened), call, error, result)
                 else:  # the call is to be made again
                     opened.append(generator)
@@ -175,7 +182,7 @@ class Chain:
         for place, before in self._before:
             try:
                 answer = before(call, tool, context)
-            except ACCIDENTS as error:
+            except accidents() as error:
                 return self._failure(_BEFORE, place, call, error, None)
             if isinstance(answer, ToolCall):
                 call, tool = answer, (tool if answer.name == call.name else find(answer.name))
@@ -188,7 +195,7 @@ class Chain:
         for place, after in self._after:
             try:
                 answer = after(call, tool, context, result)
-            except ACCIDENTS as error:
+            except accidents() as error:
                 result = self._failure(_AFTER, place, call, error, result)
             else:
                 if answer is not None:
@@ -205,7 +212,7 @@ class Chain:
                     continue
                 try:
                     value = yield step
-                except ACCIDENTS as error:  # of what the hook waited for: the hook's to handle
+                except accidents() as error:  # of what the hook waited for: the hook's to handle
                     step = generator.throw(error)
                 else:
                     step = generator.send(value)
@@ -315,7 +322,7 @@ def _timed_generator(layer: Layer, trace: Trace) -> Callable[..., Any]:
             failure = None
             try:
                 value = yield step
-            except ACCIDENTS as error:  # handed on to the hook
+            except accidents() as error:  # handed on to the hook
                 failure = error
             began = perf_counter()
 

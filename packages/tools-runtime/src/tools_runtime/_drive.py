@@ -8,7 +8,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolCall
-from tools_runtime._chain import ACCIDENTS
+from tools_runtime._chain import ACCIDENTS, accidents
 from tools_runtime._effects import Blocking, Pause, Until
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def drive(steps: Steps, make: Callable[[ToolCall], Result], value: Any = None) -
                 continue
             try:
                 value = _wait(step)
-            except ACCIDENTS as error:  # of what a hook waited for: handed to the hook
+            except accidents() as error:  # of what a hook waited for: handed to the hook
                 step = steps.throw(error)
             else:
                 step = steps.send(value)
@@ -77,15 +77,14 @@ async def _await(step: Any) -> Any:
         import asyncio  # loaded already: somebody awaits us
 
         return await asyncio.sleep(max(0.0, step.seconds))
-    if type(step) is Blocking:
-        return await elsewhere(step.function)
     if type(step) is Until:
         return await _until(step)
-    if isawaitable(step):
+    waited = elsewhere(step.function) if type(step) is Blocking else step
+    if isawaitable(waited):
         import asyncio  # loaded already: somebody awaits us
 
         try:
-            return await step
+            return await waited
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
