@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import Audio, File, Image, Result
+from tools_core import Audio, File, Image, Result, ToolError, tool
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 
@@ -55,6 +55,21 @@ def test_error_carries_message_and_type_and_no_output():
 
 def test_an_error_without_a_type_is_an_execution_error():
     assert Result.error("boom").error_type == "execution_error"
+
+
+class Kind(enum.Enum):
+    BUSY = "busy"
+
+
+@pytest.mark.parametrize(("type", "text"), [(Kind.BUSY, "busy"), (None, "execution_error"), (404, "404")])
+def test_the_type_of_an_error_is_text_whatever_a_tool_gives(type, text):
+    for result in (Result.error("no", type=type), tool(lambda: fail(type), name="f", description="F.").call()):
+        assert result.error_type == text
+        assert Result.from_dict(json.loads(result.to_json())) == result
+
+
+def fail(type):
+    raise ToolError("no", type)
 
 
 def test_a_halt_is_ok_and_says_so_in_its_metadata():

@@ -59,7 +59,7 @@ class Result:
         caller gave up), `interrupted` (the run was stopped before the call ended) and `unavailable` (what it needs is
         not there now).
         """
-        return cls._make(False, None, _frozen(metadata), None, str(message), type, exception)
+        return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
 
     @classmethod
     def halt(cls, data: Any = None, *, metadata: Mapping[str, Any] | None = None) -> Self:
@@ -251,6 +251,15 @@ def _restore(is_ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> 
 
 def _frozen(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return FrozenDict(metadata) if metadata else EMPTY
+
+
+def _kind(value: Any) -> str:
+    """The type of an error as text, also of a tool that has its types in an Enum, or none."""
+    if isinstance(value, str):
+        return value
+    from tools_core._jsonable import clean  # rare
+
+    return "execution_error" if value is None else str(clean(value))
 
 
 def _repr(value: Any) -> str:
