@@ -277,6 +277,33 @@ def test_a_tool_alone_is_refused_and_not_asked_for_tools_as_a_function_would_be(
     assert not made
 
 
+class Mute:
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+def nested(depth):
+    made = {}
+    for _ in range(depth):
+        made = {"key": made}
+    return made
+
+
+@pytest.mark.parametrize(
+    "arguments", [nested(100_000), {"key": 10**5000}, {"key": Mute()}], ids=["deep", "long", "mute"]
+)
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_calls_that_nobody_can_write_down_are_kept_and_given_as_others_are(drain, runtime, arguments):
+    executor = Executor([ok], runtime=runtime, plugins=False)
+    calls = [ToolCall("1", "ok", {"key": "a"}), ToolCall("2", "ok", arguments), ToolCall("3", "ok", {"key": "b"})]
+    asked = executor.iterate(calls)
+    next(asked)
+    asked.close()
+    for driver in ("execute", "aexecute"):
+        pairs = drain(executor, calls[1:], None, driver)
+        assert [(call.id, result.error_type) for call, result in pairs] == [("2", "validation_error"), ("3", None)]
+
+
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
 def test_an_unknown_tool_is_a_result_that_names_what_is_near(run, runtime):
     registry = Registry()

@@ -353,7 +353,11 @@ def _has_id(call: ToolCall) -> bool:
 
 
 def _key(call: ToolCall) -> tuple[str, str, str]:
-    return str(call.id), call.name, str(call.given)
+    try:
+        given = str(call.given)
+    except Exception:  # noqa: BLE001  (too deep, a number of too many digits, or anybody's class)
+        given = f"{type(call.given).__name__} {id(call.given)}"
+    return str(call.id), call.name, given
 
 
 def _add(kept: dict[tuple[str, str, str], _Kept], key: tuple[str, str, str], value: _Kept) -> None:
