@@ -152,6 +152,15 @@ def test_broken_and_unknown_calls_are_loops_too():
     assert loops(conversation(LoopDetector(), *[("nothing", {})] * 3))[-1]
 
 
+def test_arguments_that_nobody_can_write_down_are_for_the_tool_to_refuse():
+    deep = {}
+    for _ in range(100_000):
+        deep = {"place": deep}
+    results = conversation(LoopDetector(), ("look", deep), *[("look", {"place": 10**5000})] * 3)
+    assert [result.error_type for result in results] == ["validation_error"] * 4
+    assert loops(results)[0] is None
+
+
 def test_memory_is_bounded():
     hook = LoopDetector(cycle=2, stop_after=4)
     for number in range(1100):

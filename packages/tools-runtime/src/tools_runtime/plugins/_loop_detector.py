@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
@@ -110,7 +111,10 @@ class LoopDetector:
 def _fingerprint(call: ToolCall) -> int:
     arguments = arguments_of(call)
     text = None if arguments is None else canonical(arguments)
-    return hash((call.name, repr(call.given) if text is None else text))
+    if text is None:
+        with suppress(Exception):  # too deep, a number of too many digits, or anybody's class
+            text = repr(call.given)
+    return hash((call.name, text))
 
 
 def _said(period: int, repeats: int) -> str:
