@@ -154,6 +154,8 @@ def test_the_top_of_a_repository_is_where_a_project_ends(place, outcome, monkeyp
         ('[[rule]]\ndecision = "allow"\narguments = { x = { max = nan } }\n', ["arguments.x", "max"]),
         ('[[rule]]\ndecision = "allow"\narguments = { x = { glob = "a", max = 1 } }\n', ["arguments.x", "glob"]),
         ('[[rule]]\ndecision = "allow"\narguments = { x = [] }\n', ["arguments.x"]),
+        ('[[rule]]\ndecision = "deny"\narguments = { x = nan }\n', ["arguments.x", "nan"]),
+        ('[[rule]]\ndecision = "deny"\narguments = { x = [1, nan] }\n', ["arguments.x", "nan"]),
         ('[[rule]]\ndecision = "allow"\narguments = { x = {} }\n', ["arguments.x"]),
         ('[[rule]]\ndecision = "allow"\nreason = 3\n', ["reason"]),
     ],

@@ -172,9 +172,9 @@ def _arguments(given: Any, where: str) -> Mapping[str, Bounds]:
 
 
 def _bounds(given: Any, where: str) -> Bounds:
-    if isinstance(given, str | bool | int | float):
+    if _is_value(given):
         return Bounds(values=(given,))
-    if isinstance(given, list | tuple) and given and all(isinstance(each, str | bool | int | float) for each in given):
+    if isinstance(given, list | tuple) and given and all(map(_is_value, given)):
         return Bounds(values=tuple(given))
     advice = 'write a value, a list of values, { glob = "..." }, or { min = 1, max = 10 }'
     if not isinstance(given, Mapping) or not given:
@@ -191,6 +191,11 @@ def _bounds(given: Any, where: str) -> Bounds:
     if given.get("min", -inf) > given.get("max", inf):
         raise PolicyError(f"{where}: min is above max, so that no value is between them; {advice}")
     return Bounds(glob=given.get("glob"), min=given.get("min"), max=given.get("max"))
+
+
+def _is_value(given: Any) -> bool:
+    """Whether something can be equal to this: nothing is to a number that is none."""
+    return isinstance(given, str | bool | int | float) and given == given  # noqa: PLR0124  (nan is not)
 
 
 def _text(given: Mapping[str, Any]) -> str:
