@@ -225,6 +225,14 @@ def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, s
     assert "notes" not in run(":")
 
 
+def test_a_script_that_something_else_has_read_is_never_reported_as_run(bash, run):
+    run("PROMPT_COMMAND='read -r taken'")
+    result = bash.call(command="echo said", session="s")
+    assert result.error_type == "execution_error"
+    assert "PROMPT_COMMAND, has read the script in place of the shell" in result.error_message
+    assert run("echo said")["stdout"] == "said\n"
+
+
 def test_what_exec_runs_in_place_of_the_shell_is_waited_for_and_shown(run):
     output = run("exec sh -c 'sleep 0.3; echo slow; exit 7'")
     assert (output["stdout"], output["exit_code"]) == ("slow\n", 7)

@@ -43,6 +43,8 @@ class BashSession:
         self.lost: str | None = None
         self._has_begun = False
         self._is_astray = False  # it reads what is sent, and gives no answers
+        self._is_robbed = False  # it gives answers, but never read the script
+        self._has_read = False  # it has begun with the script
         self._has_killed = False
         self._before = driver.Answer(0, "")
         self._stdin = nameless_file("stdin")
@@ -116,12 +118,14 @@ class BashSession:
         """Have it run; returns the answer, and why it was interrupted."""
         if stdin:
             self._lay_out(stdin)
-        nonce = self._nonce()
+        nonce, self._has_read = self._nonce(), False
         code = encoded(script)
         lines = driver.run(code, self._known, self._before, has_stdin=bool(stdin))
         self._wire.send(lines + driver.ask(nonce, self._known))
         answer, reason = self._wait(nonce, until, cancelled), None
-        if answer is None and self.process.exit is None and not self._is_astray:
+        if answer is not None and not self._has_read:
+            self._is_robbed, answer = True, None
+        elif answer is None and self.process.exit is None and not self._is_astray:
             reason = "cancelled" if cancelled() else "limit"
             answer = self._come_back(nonce)
         if answer is not None:
@@ -142,6 +146,7 @@ class BashSession:
         return os.urandom(_NONCE).hex().encode()
 
     def _heard(self, nonce: bytes) -> driver.Answer | None:
+        self._has_read |= driver.BEGUN in self._wire.heard  # now: a flood may wash it away
         return driver.find(self._wire.heard, nonce)
 
     def _wait(self, nonce: bytes, until: float, cancelled: Callable[[], bool]) -> driver.Answer | None:
@@ -216,6 +221,8 @@ class BashSession:
         """How it came to its end, in words."""
         if self.process.hit is not None:
             return self.process.hit
+        if self._is_robbed:
+            return "something else, such as a command in PROMPT_COMMAND, has read the script in place of the shell"
         if self.process.exit is None:
             return "the script has closed the descriptors of the shell, or replaced `builtin`, `eval` or `printf`"
         facts = ending(self.process.exit, self.isolation.rung)

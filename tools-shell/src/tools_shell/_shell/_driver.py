@@ -19,7 +19,7 @@ _QUOTED = {code: f"\\{code:03o}" for code in (*range(32), *b"'\\", *range(127, 2
 # More than any bash reads in advance: once it has read all of this, it has carried out what was before it.
 PROBE = b" " * 8191 + b"\n"
 
-BEGUN = b"begun"  # what a shell that can be driven says first
+BEGUN = b"begun"  # what a shell that can be driven says first, and before each script
 
 
 class Descriptors(NamedTuple):
@@ -71,21 +71,22 @@ def ask(nonce: bytes, known: Descriptors) -> bytes:
 def run(script: bytes, known: Descriptors, before: Answer, *, has_stdin: bool) -> bytes:
     """The lines that run `script` in the shell itself, with streams of its own and without the descriptors of ours.
 
-    The `!` keeps a last command that fails from ending the shell under `set -e`, or from running the trap on ERR, once
-    more; what the code itself does is not changed by it.
+    It is one line that says first that it is run: a program in PROMPT_COMMAND, say, might read it in place of the
+    shell. The `!` keeps a last command that fails from ending the shell under `set -e`, or from running the trap on
+    ERR, once more; what the code itself does is not changed by it.
     """
     streams = f"<&{known.stdin}" if has_stdin else "</dev/null"
     closed = " ".join(f"{number}>&-" for number in known)
     quoted = script.decode("latin-1").translate(_QUOTED)
     line = f"! \\builtin eval $'{quoted}' {streams} >&{known.stdout} 2>&{known.stderr} {closed}\n"
-    return _status(before) + line.encode()
+    return b"\\builtin printf '%s ' >&%d; " % (BEGUN, known.answers) + _status(before) + line.encode()
 
 
 def _status(before: Answer) -> bytes:
-    """The line that gives `$?` its value of before, which costs a process; not where that could do harm."""
+    """What gives `$?` its value of before, which costs a process; not where that could do harm."""
     if not before.exit_code or "e" in before.options:
         return b""
-    return b"if [[ -z $(\\builtin trap -p ERR) ]]; then (\\builtin exit %d); fi\n" % before.exit_code
+    return b"if [[ -z $(\\builtin trap -p ERR) ]]; then (\\builtin exit %d); fi; " % before.exit_code
 
 
 def find(heard: bytes | bytearray, nonce: bytes) -> Answer | None:
