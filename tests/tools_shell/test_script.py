@@ -247,6 +247,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "find . -print0 | xargs -0 -I% -P2 -E -I head %",
         "sed 's/[[:space:]]*$//; s/[^a-z]/x/g' f; base64 -w0 f; xxd -p -c 16 f",
         "rg -n --glob='*.py' 'a|b' src",
+        'sed -ne 1p -e 3p f; sed -n -e 1p -- f; awk 1 "./$x" "/etc/$x"',
         "sed -n '1,20p' f; sed -n -e '/a/,/b/p' f; sed 's/a/b/g; 1d' f; sed -n '$=' f",
         "awk -F: '{ print $1 }' f; awk 'NR==1' f",
         'for f in *.py; do echo "== $f"; head -5 "$f"; done',
@@ -524,6 +525,10 @@ sed '1!e rm x' f
 sed -f x f
 sed -e p -e 'w x' f
 sed -s 'p;w x' f
+sed -n 'w x' -- -e p
+sed 'w x' -e p
+sed -ne 'w x' f
+sed -nie p f
 sed "$x" f
 sed p $x
 sed p *
@@ -540,6 +545,9 @@ awk 'BEGIN { "rm x" | getline }'
 awk 'BEGIN { f = "system"; @f("rm x") }'
 awk -f x f
 awk -i inplace '{ print }' f
+x=inet/tcp/0/example.org/80; awk 1 /$x
+echo inet/tcp/0/example.org/80 | xargs -I{} awk 1 /{}
+awk 1 /in"$x"
 awk -l x '{ print }' f
 awk '@load "x"' f
 awk "$x" f

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_shell._script._options import harmless, is_one, may_be_option, read_options
+from tools_shell._script._parts import Expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +22,26 @@ def sed_reads(arguments: Sequence[Word]) -> bool:
     """Whether `sed` prints and substitutes only: `-n '1,20p'`, `s/a/b/g`."""
     words, scripts = [], []
     rest = list(arguments)
-    while rest:
+    # Behind `--`, and for some behind the first operand, `-e` is the name of a file.
+    while rest and may_be_option(rest[0]) and rest[0] != "--":
         word = rest.pop(0)
-        if word in ("-e", "--expression") and rest:
+        if _takes_script(word) and rest:
             scripts.append(rest.pop(0))
         else:
             words.append(word)
-    operands = read_options(words, _SED)
+    operands = read_options([*words, *rest], _SED)
     if operands is None:
         return False
     if not scripts:
         scripts, operands = operands[:1], operands[1:]
     return bool(scripts) and all(isinstance(script, str) and _is_plain_sed(script) for script in scripts)
+
+
+def _takes_script(option: Word) -> bool:
+    """Whether it is `-e`, be it behind harmless flags: `-ne`."""
+    if isinstance(option, Expanded) or option.startswith("--"):
+        return option == "--expression"
+    return option.endswith("e") and set(option[1:-1]) <= set(_SED.flags)
 
 
 def _is_plain_sed(script: str) -> bool:
@@ -109,4 +118,11 @@ def awk_reads(arguments: Sequence[Word]) -> bool:
             return False
     if not rest or not isinstance(rest[0], str) or any(sign in rest[0] for sign in _ACTIVE):
         return False
-    return not any(may_be_option(word) or (isinstance(word, str) and word.startswith("/inet")) for word in rest[1:])
+    return not any(may_be_option(word) or _may_be_address(word) for word in rest[1:])
+
+
+def _may_be_address(word: Word) -> bool:
+    """Whether a file is one that gawk takes for an address, `/inet/tcp/0/host/port`."""
+    if isinstance(word, Expanded):
+        return word.prefix.startswith("/inet") or "/inet".startswith(word.prefix)
+    return word.startswith("/inet")
