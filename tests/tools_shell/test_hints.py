@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 
 from tools_shell import Bash, JobStart
@@ -40,6 +45,24 @@ def test_nothing_is_claimed_where_words_may_mean_something_else(arguments):
 
 def test_nothing_is_claimed_of_another_shell():
     assert Bash(shell="/bin/zsh").annotations_for({"command": "ls"}) == USUAL  # noqa: S604  (a setting of the tool)
+
+
+WITHOUT_BASH = """
+from tools_shell import Bash
+bash, script = Bash(sandbox="none"), {"command": "[[ a > b ]]"}
+print(dict(bash.annotations_for(script)), bash.resources_for(script), bash.call(script).is_ok)
+"""
+
+
+def test_nothing_is_claimed_where_there_is_no_bash(tmp_path):
+    bwrap = shutil.which("bwrap")
+    hidden = [word for path in ("/bin/bash", "/usr/bin/bash") for word in ("--ro-bind-try", os.devnull, path)]
+    if bwrap is None or subprocess.run([bwrap, "--dev-bind", "/", "/", *hidden, "true"], check=False).returncode:
+        pytest.skip("this system lets nobody hide its bash")
+    words = [bwrap, "--dev-bind", "/", "/", *hidden, sys.executable, "-c", WITHOUT_BASH]
+    done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, check=True, text=True)
+    assert (tmp_path / "b").exists()  # to any other shell it is a redirection
+    assert done.stdout.startswith(f"{USUAL} None True")
 
 
 def test_hints_are_asked_of_the_tool_itself_where_it_knows_no_more():

@@ -6,6 +6,8 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tools_shell._shell._program import default_shell
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -97,7 +99,7 @@ def _files(redirection: Redirection) -> Iterator[list[str | None]]:
 
 def _is_readable(shell: str | None, arguments: Mapping[str, Any]) -> bool:
     """Whether the words of a script mean what they mean in a new bash."""
-    is_bash = shell is None or os.path.basename(shell) == "bash"
+    is_bash = os.path.basename(shell or default_shell()) == "bash"
     is_script = isinstance(arguments.get("command"), str) and _is_environment(arguments.get("env") or {})
     return is_bash and is_script and not arguments.get("session")
 

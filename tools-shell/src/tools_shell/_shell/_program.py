@@ -21,14 +21,15 @@ def check_script(command: str) -> None:
 
 def shell_program(chosen: str | None) -> str:
     """The shell that a developer has chosen, or else the bash of the system; ToolError when it cannot be executed."""
-    shell = chosen or _default()
+    shell = chosen or default_shell()
     if not os.access(shell, os.X_OK):  # in a sandbox somebody else would say so
         raise ToolError(f"{shell} cannot be started: there is no such program", "unavailable")
     return shell
 
 
 @functools.cache
-def _default() -> str:
+def default_shell() -> str:
+    """The bash of the system, or where it has none the shell that it has."""
     found = (os.path.join(folder, "bash") for folder in ("/bin", *os.get_exec_path()))
     return next((path for path in found if os.access(path, os.X_OK)), "/bin/sh")
 
