@@ -43,6 +43,15 @@ def test_on_a_terminal_the_input_ends_too(bash, text):
     assert output["stdout"].rstrip().endswith(str(len(text)))
 
 
+def test_a_line_that_a_terminal_would_cut_is_refused_and_not_typed(bash, root):
+    script = "stty -echo; read -r line; echo ${#line} | tee read"
+    assert bash.call(command=script, stdin="x" * 4095 + "\n", tty=True).output["stdout"].endswith("4095\r\n")
+    os.unlink(root / "read")
+    result = bash.call(command=script, stdin="x" * 4096 + "\n", tty=True)
+    assert (result.error_type, os.listdir(root)) == ("limit_exceeded", [])
+    assert "4095 bytes at most" in result.error_message
+
+
 def test_on_a_terminal_both_streams_are_one_in_order(bash):
     output = bash.call(command="echo 1; echo 2 >&2; echo 3", tty=True).output
     assert (output["stdout"], output["stderr"]) == ("1\r\n2\r\n3\r\n", "")

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
+from tools_shell._background._terminal import check_lines
 from tools_shell._facts import circumstances, conclude, ending, stopped, streams_of
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
@@ -79,6 +80,8 @@ class Bash(JudgedByParts, SessionTool[ShellSession]):
                     is_beginning=is_beginning,
                     redactor=self.redactor,
                 )
+        if tty:
+            check_lines(encoded(stdin))
         arguments = script_arguments(shell, command)
         with self.prepared(context, workdir, arguments, env=env, has_stdin=bool(stdin), terminal=tty) as prepared:
             ended = run(

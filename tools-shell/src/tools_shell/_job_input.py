@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tools_core import Context, Limits, Result, Tool, ToolError
 from tools_shell._background._facts import status_of, time_to_wait
 from tools_shell._background._jobs import jobs_of
-from tools_shell._background._terminal import check_lines, typed
+from tools_shell._background._terminal import check_lines, typed, waits_for_lines
 from tools_shell._process._pump import end_of_file
 from tools_shell._process._run import SLICE
 from tools_shell._text import encoded
@@ -49,8 +49,8 @@ class JobInput(Tool):
         until = time.monotonic() + time_to_wait(wait, context)
         with _input(job, until, lambda: context.cancelled):
             with job.changed:
-                if job.about.terminal and (terminal := job.stdin) is not None:
-                    check_lines(terminal, data)
+                if job.about.terminal and (terminal := job.stdin) is not None and waits_for_lines(terminal):
+                    check_lines(data)
             given = _give(job, data, until, lambda: context.cancelled)
             if end and given == len(data):
                 job.close_stdin()

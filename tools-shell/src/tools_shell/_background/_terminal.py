@@ -32,11 +32,16 @@ def typed(key: str) -> bytes:
     return _KEYS[key.lower()]
 
 
-def check_lines(terminal: int, data: bytes) -> None:
-    """ToolError for a line of which a terminal that waits for whole lines would lose the end."""
+def check_lines(data: bytes) -> None:
+    """ToolError for a line of which a terminal that waits for whole lines, as a new one does, would lose the end."""
+    longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
+    if longest > _LONGEST_LINE:
+        message = f"a line on a terminal has {_LONGEST_LINE} bytes at most, this one {longest}; do it without tty"
+        raise ToolError(message, "limit_exceeded")
+
+
+def waits_for_lines(terminal: int) -> bool:
+    """Whether it does, since no program has told it otherwise."""
     import termios  # not on Windows
 
-    longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
-    if longest > _LONGEST_LINE and termios.tcgetattr(terminal)[3] & termios.ICANON:
-        message = f"a line on a terminal has {_LONGEST_LINE} bytes at most, this one {longest}; use a job without tty"
-        raise ToolError(message, "limit_exceeded")
+    return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)
