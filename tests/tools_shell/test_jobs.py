@@ -123,6 +123,12 @@ def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(he
     assert (beyond["output"], beyond["cursor"], beyond["next_cursor"]) == ("", 10, 10)
 
 
+def test_the_end_that_a_negative_cursor_counts_from_is_the_one_that_was_waited_for(here):
+    id = here.start("read -r line; seq 500000", stdin=True)
+    here.input(id, "go\n")
+    assert here.end_of(id, cursor=-7)["output"] == "500000\n"
+
+
 def test_of_more_than_is_kept_the_last_is_there_and_the_rest_is_counted(here):
     id = here.start("seq 500000")
     facts = here.end_of(id, limit=64)

@@ -61,6 +61,8 @@ class JobOutput(Tool):
             search.wait(until, lambda: context.cancelled)
         else:
             job.wait(until, lambda: context.cancelled, lambda: not until_end and job.output.end(stream) > start)
+            if cursor < 0:  # from the end as it is now
+                start = start_of(job, cursor, stream)
         return _result(job, read(job, start, limit, stream), search)
 
 
