@@ -322,6 +322,18 @@ def test_what_only_begins_like_a_secret_is_shown_when_that_is_known(root):
         assert conversation.end_of(id, cursor=first["next_cursor"])["output"] == f"{SECRET[:6]}ing"
 
 
+def test_what_may_be_the_beginning_of_a_secret_is_waited_for_and_is_not_called_more(root):
+    conversation = Conversation(root, "none", secrets=[SECRET])
+    with conversation.jobs:
+        id = conversation.start(f"printf 'one {SECRET[:6]}'; read -r line; echo end", stdin=True)
+        facts = conversation.output(id, wait_for="one")
+        assert (facts["output"], "next" in facts) == ("one ", False)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(conversation.output, id, cursor=facts["next_cursor"], wait=60)
+            conversation.input(id, "\n")
+            assert waiting.result()["output"].startswith(SECRET[:6])
+
+
 def test_a_secret_cannot_be_guessed_by_waiting_for_it(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
     with conversation.jobs:

@@ -60,7 +60,13 @@ class JobOutput(Tool):
         if search:
             search.wait(until, lambda: context.cancelled)
         else:
-            job.wait(until, lambda: context.cancelled, lambda: not until_end and job.output.end(stream) > start)
+
+            def has_come() -> bool:
+                """Whether there is something to read, which the beginning of a secret is not."""
+                is_there = not until_end and job.output.end(stream) > start
+                return is_there and read(job, start, limit, stream).next_cursor > start
+
+            job.wait(until, lambda: context.cancelled, has_come)
             if cursor < 0:  # from the end as it is now
                 start = start_of(job, cursor, stream)
         return _result(job, read(job, start, limit, stream), search)

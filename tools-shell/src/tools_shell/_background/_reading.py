@@ -43,9 +43,10 @@ def read(job: Job, cursor: int, limit: int, stream: Stream) -> Part:
         if output.end(stream) > stop:
             data, stop = output.take(start, len(data) - split_at_end(data), stream)
         after = output.take(stop, output.redactor.longest, stream)[0]
-        if not ended and (held := output.redactor.begun(data + after) - len(after)) > 0:
+        held = 0 if ended else max(output.redactor.begun(data + after) - len(after), 0)
+        if held:
             data, stop = output.take(start, len(data) - held, stream)
-        has_more = output.end(stream) > stop
+        has_more = not held and output.end(stream) > stop
     text, is_utf8 = decoded(output.redactor.clean(data, before, after, begins=begins, ends=ended))
     return Part(text, start, stop, max(start - cursor, 0), is_utf8, has_more)
 
