@@ -112,6 +112,17 @@ def test_a_long_value_is_cut_with_a_count_and_never_built_in_full(value, told):
     assert len(text) < 20_000
 
 
+@pytest.mark.parametrize("length", [20, 21, 25, 39, 40, 41, 100])
+def test_where_a_long_list_ends_no_text_is_shown_twice(length):
+    for offset in range(2 * length):
+        text, _ = _values.shown(["y" * offset, *["x" * length] * 1000])
+        *whole, last, more = text.split(", ")
+        assert {len(each) for each in whole[1:]} == {length + 2}
+        assert last.count("x") <= length
+        assert "[... -" not in last
+        assert more.endswith(" more]")
+
+
 # -------------------------------------------------------------------------------------------- other interpreters
 
 

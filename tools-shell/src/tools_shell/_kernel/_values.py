@@ -73,6 +73,9 @@ class _View:
 
     def _long(self, value: Any) -> None:
         half = max(self._room // 2, 20)
+        if len(value) <= 2 * half:  # it is no longer than the two parts of it
+            self._write(repr(value))
+            return
         while half > 20 and len(repr(value[:half])) + len(repr(value[-half:])) > 2 * VALUE:
             half //= 2  # what is not printable is longer than it looks
         left_out = f"[... {len(value) - 2 * half} of {len(value)} left out ...]"
