@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tools_core import ToolError
 from tools_shell._environment import checked_additions, clean_environment
+from tools_shell._kernel import _values
 from tools_shell._output import KEEP, Kept
 from tools_shell._secrets import Redactor, secret_variables
 
@@ -149,6 +150,15 @@ def test_a_window_that_is_cut_anywhere_shows_no_part_of_a_secret(secret, filler,
         assert text.replace(b"[redacted S]", b"").count(inside) <= (filler + rest).encode().count(inside)
 
 
+class Long(str):
+    """Has a `repr` of its own, which is cut when it has been built."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
 @pytest.mark.parametrize("around", range(-25, 26))
 def test_where_head_and_tail_are_cut_no_half_of_a_secret_is_shown(redactor, around):
     for place in (KEEP, 3 * KEEP):  # the end of the head, the beginning of the tail
@@ -162,6 +172,19 @@ def test_where_head_and_tail_are_cut_no_half_of_a_secret_is_shown(redactor, arou
         assert all(VALUE[n : n + 4] not in shown for n in range(len(VALUE) - 3))
         tail = shown.partition("bytes left out ...]\n")[2]
         assert set(tail.replace("[redacted API_KEY]", "")) == {"."}  # what is before it is known
+
+
+@pytest.mark.parametrize("made", [str, str.encode, lambda text: bytearray(text.encode()), Long])
+@pytest.mark.parametrize("around", range(-2, 24, 3))
+def test_where_a_value_is_cut_no_half_of_a_secret_is_shown(redactor, around, made):
+    size = _values.VALUE
+    for place in (size // 2, 4 * size - size // 2):  # the end of the head, the beginning of the tail
+        start = place - around
+        text, is_cut = _values.shown(made("." * start + VALUE + "." * (4 * size - start - len(VALUE))))
+        shown = redactor.clean_text(text)
+        assert is_cut
+        assert " left out ...]" in shown
+        assert all(VALUE[n : n + 4] not in shown for n in range(len(VALUE) - 3))
 
 
 def test_what_looks_like_the_end_of_a_secret_where_the_tail_begins_is_shown(redactor):

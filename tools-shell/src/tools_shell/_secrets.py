@@ -18,6 +18,8 @@ _LINE = 16  # characters of a line of a longer secret, such as a key, from which
 _COLUMNS = 76  # of a line of base64
 _PART = 4  # bytes: from here on a part of a secret at the edge of a window counts as one
 _ADDRESSES = ("DSN", "URI", "URL")  # they may carry a password
+# With what a `repr` has on either side of it.
+_LEFT_OUT = rb"""((?:['"]\)?)?\s\[\.\.\. [a-z0-9 ]* left out \.\.\.\]\s(?:bytearray\()?(?:b?['"])?)"""
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
 
 
@@ -100,10 +102,20 @@ class Redactor:
         return max((end - start for start, end, _ in self._tails(data, len(data))), default=0)
 
     def clean_text(self, text: str) -> str:
-        """Return a whole text without secrets."""
+        """Return a whole text without secrets, and without halves of them where it says that something is left out."""
         if not self._needles:
             return text
-        return self.clean(encoded(text), begins=True, ends=True).decode("utf-8", "surrogatepass")
+        parts = [encoded(text)]
+        if " left out ...]" in text:
+            import re  # for what the kernel has cut, which knows no secrets
+
+            parts = re.split(_LEFT_OUT, parts[0])
+        last = len(parts) - 1
+        cleaned = [
+            part if number % 2 else self.clean(part, begins=number == 0, ends=number == last)
+            for number, part in enumerate(parts)
+        ]
+        return b"".join(cleaned).decode("utf-8", "surrogatepass")
 
     def _spans(self, whole: bytes) -> Iterator[_Span]:
         """Where secrets stand."""
