@@ -43,6 +43,12 @@ def test_on_a_terminal_the_input_ends_too(bash, text):
     assert output["stdout"].rstrip().endswith(str(len(text)))
 
 
+@pytest.mark.parametrize("tty", [False, True])
+def test_who_writes_where_nobody_reads_is_ended_by_that(bash, tty):
+    output = bash.call(command="yes | head -1; echo ${PIPESTATUS[0]}", tty=tty).output
+    assert (output["stdout"].split(), output["stderr"]) == (["y", "141"], "")
+
+
 def test_a_line_that_a_terminal_would_cut_is_refused_and_not_typed(bash, root):
     script = "stty -echo; read -r line; echo ${#line} | tee read"
     assert bash.call(command=script, stdin="x" * 4095 + "\n", tty=True).output["stdout"].endswith("4095\r\n")

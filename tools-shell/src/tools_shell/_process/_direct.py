@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _PATIENCE = 1.0  # seconds for what was killed to be gone
-_ON_TERMINAL = (
-    *(sys.executable, "-I", "-S", "-c"),
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])",
-)
+_BECOME = """
+import _signal, fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores, and a program would go on ignoring
+    _signal.signal(number, _signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+_ON_TERMINAL = (sys.executable, "-I", "-S", "-c", _BECOME)
 
 
 class _End(Protocol):
