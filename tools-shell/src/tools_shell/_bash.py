@@ -17,8 +17,11 @@ from tools_shell._shell._session import ShellSession
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
+    from typing import Unpack
 
+    from tools_shell._session_tool import SessionSettings
     from tools_shell._shell._bash_session import BashSession
 
 
@@ -37,9 +40,15 @@ class Bash(JudgedByParts, SessionTool[ShellSession]):
 
     kind = ShellSession
 
-    def __init__(self, *args: Any, shell: str | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        shell: str | None = None,
+        **settings: Unpack[SessionSettings],
+    ) -> None:
         """`shell` is a program that takes `-c -- script`; for sessions it must be a bash."""
-        super().__init__(*args, **settings)
+        super().__init__(root, **settings)
         self._shell = shell
 
     def approval_settings(self) -> Mapping[str, Any]:

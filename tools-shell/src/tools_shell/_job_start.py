@@ -16,9 +16,12 @@ from tools_shell._shell._program import check_script, script_arguments, shell_pr
 from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
+    from typing import Unpack
 
     from tools_shell._process._command import Command
+    from tools_shell._shell_tool import Settings
 
 
 class JobStart(JudgedByParts, ShellTool):
@@ -31,9 +34,16 @@ class JobStart(JudgedByParts, ShellTool):
     reaches its ports. Refuses when too many jobs are running.
     """
 
-    def __init__(self, *args: Any, shell: str | None = None, longest: float | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        shell: str | None = None,
+        longest: float | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
         """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run."""
-        super().__init__(*args, **settings)
+        super().__init__(root, **settings)
         self._shell = shell
         self._longest = longest
 

@@ -17,6 +17,9 @@ from tools_shell._text import encoded
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from typing import Unpack
+
+    from tools_shell._shell_tool import Settings
 
 
 class Python(ShellTool):
@@ -31,13 +34,17 @@ class Python(ShellTool):
     """
 
     def __init__(
-        self, *args: Any, interpreters: Mapping[str, str | os.PathLike[str]] | None = None, **settings: Any
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        interpreters: Mapping[str, str | os.PathLike[str]] | None = None,
+        **settings: Unpack[Settings],
     ) -> None:
         """`interpreters` are those to choose from by name, each a program or the folder of a virtual environment.
 
         The first is the default; without any it is the one that runs the tool.
         """
-        super().__init__(*args, **settings)
+        super().__init__(root, **settings)
         self._interpreters = {name: executable(path) for name, path in (interpreters or {}).items()}
         if self._interpreters:
             self.description = f"{self.description}\n\nInterpreters: {', '.join(self._interpreters)}."

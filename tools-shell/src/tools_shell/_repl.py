@@ -16,7 +16,9 @@ from tools_shell._session_tool import SessionTool
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+    from typing import Unpack
 
+    from tools_shell._session_tool import SessionSettings
     from tools_shell._sessions import Listed, Sessions
 
 
@@ -33,9 +35,15 @@ class Repl(SessionTool[ReplSession]):
 
     kind = ReplSession
 
-    def __init__(self, *args: Any, interpreter: str | os.PathLike[str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        interpreter: str | os.PathLike[str] | None = None,
+        **settings: Unpack[SessionSettings],
+    ) -> None:
         """`interpreter` is a program or the folder of a virtual environment; by default it is the one that runs us."""
-        super().__init__(*args, **settings)
+        super().__init__(root, **settings)
         self._interpreter = None if interpreter is None else executable(interpreter)
 
     def approval_settings(self) -> Mapping[str, Any]:

@@ -12,8 +12,18 @@ from tools_shell._shell_tool import ShellTool
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from typing import Unpack
 
     from tools_core import Context
+    from tools_shell._shell_tool import Settings
+
+    class SessionSettings(Settings, total=False):
+        """The same of every tool with sessions; see `SessionTool`."""
+
+        most: int
+        idle: float
+        busy: Literal["wait", "refuse"]
+
 
 S = TypeVar("S", bound=Session[Any])
 
@@ -25,18 +35,19 @@ class SessionTool(ShellTool, Generic[S], abstract=True):
 
     def __init__(
         self,
-        *args: Any,
+        root: str | os.PathLike[str] | None = None,
+        *,
         most: int = 8,
         idle: float = 1800,
         busy: Literal["wait", "refuse"] = "wait",
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         """There are `most` sessions at most, the one used longest ago gives way.
 
         After `idle` seconds without use one may be closed. `busy` says what becomes of a call for a session that
         another call uses.
         """
-        super().__init__(*args, **settings)
+        super().__init__(root, **settings)
         self._most = most
         self._idle = idle
         self._busy: Literal["wait", "refuse"] = busy

@@ -18,9 +18,17 @@ from tools_shell._workspace import open_workdir, workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from typing import TypedDict
 
     from tools_core import Context
     from tools_shell._settings import Level
+
+    class Settings(TypedDict, total=False):
+        """What every tool that runs something is told when it is made, besides its workspace; see `ShellTool`."""
+
+        sandbox: Sandbox | Level | None
+        env: Mapping[str, str] | None
+        secrets: Iterable[str]
 
 
 class _Host(NamedTuple):
