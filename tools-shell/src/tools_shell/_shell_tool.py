@@ -102,13 +102,13 @@ class ShellTool(Tool, abstract=True):
         *,
         env: Mapping[str, str] | None = None,
         readable: Callable[[tuple[str, ...]], Sequence[str]] = lambda _writable: (),
-        **options: Any,
+        has_stdin: bool = False,
+        terminal: bool = False,
     ) -> Generator[Command]:
         """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
 
         `env` is what the model adds, `readable` says what this command must be able to read besides the folders that
-        it can write to; `options` are those of `Command`. An OSError from the block that starts it is told as a
-        ToolError.
+        it can write to. An OSError from the block that starts it is told as a ToolError.
         """
         _check_system()
         if "\0" in workdir:
@@ -124,7 +124,8 @@ class ShellTool(Tool, abstract=True):
                 workdir=place.path,
                 isolation=isolation_for(sandbox, place.root),
                 resources=sandbox.resources,
-                **options,
+                has_stdin=has_stdin,
+                terminal=terminal,
             )
             try:
                 yield command
