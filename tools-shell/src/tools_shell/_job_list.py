@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Tool
 from tools_shell._background._facts import status_of
 from tools_shell._background._jobs import jobs_of
+
+if TYPE_CHECKING:
+    from tools_shell._background._job import Job
 
 _SHOWN = 200  # characters of a command
 
@@ -23,7 +26,7 @@ class JobList(Tool):
         return [_row(job, now) for job in jobs_of(context).all()]
 
 
-def _row(job: Any, now: float) -> dict[str, Any]:
+def _row(job: Job, now: float) -> dict[str, Any]:
     command = " ".join(job.about.command.split())
     named = {"name": job.about.name} if job.about.name else {}
     return {
