@@ -90,16 +90,16 @@ class Redactor:
         whole = before + data + after
         spans = list(self._spans(whole))
         if not begins:
-            spans += self._heads(whole, 0)
+            spans += self._heads(whole)
         if not ends:
-            spans += self._tails(whole, len(whole))
+            spans += self._tails(whole)
         if not begins and not ends and len(whole) >= _PART:  # a window that is smaller than a secret
             spans += [(0, len(whole), label) for needle, label in self._needles if whole in needle]
         return _replaced(data, len(before), sorted(spans)) if spans else data
 
     def begun(self, data: bytes) -> int:
         """How many bytes at the end of `data` may be the beginning of a secret whose rest is still to come."""
-        return max((end - start for start, end, _ in self._tails(data, len(data))), default=0)
+        return max((end - start for start, end, _ in self._tails(data)), default=0)
 
     def clean_text(self, text: str) -> str:
         """Return a whole text without secrets, and without halves of them where it says that something is left out."""
@@ -125,20 +125,20 @@ class Redactor:
                 yield at, at + len(needle), label
                 at = whole.find(needle, at + 1)
 
-    def _heads(self, data: bytes, first: int) -> Iterator[_Span]:
-        """Where the end of a secret stands at the beginning, which is at `first`."""
+    def _heads(self, data: bytes) -> Iterator[_Span]:
+        """Where the end of a secret stands at the beginning."""
         for needle, label in self._needles:
             for length in range(min(len(needle) - 1, len(data)), _PART - 1, -1):
                 if data.startswith(needle[-length:]):
-                    yield first, first + length, label
+                    yield 0, length, label
                     break
 
-    def _tails(self, data: bytes, last: int) -> Iterator[_Span]:
-        """Where the beginning of a secret stands at the end, which is at `last`."""
+    def _tails(self, data: bytes) -> Iterator[_Span]:
+        """Where the beginning of a secret stands at the end."""
         for needle, label in self._needles:
             for length in range(min(len(needle) - 1, len(data)), _PART - 1, -1):
                 if data.endswith(needle[:length]):
-                    yield last - length, last, label
+                    yield len(data) - length, len(data), label
                     break
 
 
