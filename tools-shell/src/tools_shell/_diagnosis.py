@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def diagnosis(sandbox: Sandbox, root: str | None) -> dict[str, object]:
     """The rung that these settings lead to, what it leaves open, and the programs that are there for it."""
-    place = os.fspath(workspace_path(root))
+    place = workspace_path(root)
     isolation = isolation_for(sandbox, place)
     facts: dict[str, object] = {
         "isolation": isolation.rung,

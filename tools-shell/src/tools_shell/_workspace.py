@@ -27,7 +27,7 @@ class Place(NamedTuple):
     root: str
 
 
-def workspace_path(chosen: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
+def workspace_path(chosen: str | os.PathLike[str] | None) -> str:
     """The workspace that was chosen, or else that of the environment, or the current folder."""
     return os.path.expanduser(chosen or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
 
