@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools_shell._script._options import harmless, is_one, may_be_option, read_options
-from tools_shell._script._parts import Expanded
+from tools_shell._script._options import harmless, may_be_option, read_options
+from tools_shell._script._parts import Expanded, is_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

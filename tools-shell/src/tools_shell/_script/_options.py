@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._script._parts import Expanded
+from tools_shell._script._parts import Expanded, is_one
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,10 +49,6 @@ def read_options(arguments: Sequence[Word], allowed: Harmless) -> list[Word] | N
         elif isinstance(word, Expanded) or not _is_allowed(word, rest, allowed):
             return None
     return operands
-
-
-def is_one(word: Word) -> bool:
-    return isinstance(word, str) or word.is_single
 
 
 def may_be_option(word: Word) -> bool:

@@ -23,6 +23,11 @@ class Expanded:
 Word = str | Expanded  # a string is a literal: what the command receives, quotes removed
 
 
+def is_one(word: Word) -> bool:
+    """Whether the command receives it as one word, whatever it becomes."""
+    return isinstance(word, str) or word.is_single
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """A variable that is set, for one command or from then on."""

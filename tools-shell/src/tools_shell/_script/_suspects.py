@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_shell._environment import changes_the_shell, is_variable_name
-from tools_shell._script._parts import Expanded
+from tools_shell._script._parts import Expanded, is_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,7 @@ def suspicions(command: SimpleCommand) -> Iterator[str]:
     elif judge := _JUDGES.get(command.name):
         # Only where the shell sees the name itself are the words behind it taken for assignments.
         is_declared = command.text.startswith(command.name) and "wrapper" not in command.places
-        if judge is _declare and not is_declared and not all(map(_is_one_word, command.arguments)):
+        if judge is _declare and not is_declared and not all(map(is_one, command.arguments)):
             yield f"`{command.name}` may be given more than it seems"
         if problem := judge(command.arguments):
             yield f"`{command.name}` {problem}"
@@ -60,10 +60,6 @@ def _short(text: str) -> str:
 def _set(name: str) -> Iterator[str]:
     if name == "PATH" or changes_the_shell(name):
         yield f"{name} is set: it changes what runs"
-
-
-def _is_one_word(word: Word) -> bool:
-    return isinstance(word, str) or word.is_single
 
 
 def _is_harmless_name(word: Word) -> bool:
@@ -84,7 +80,7 @@ def _read(arguments: Sequence[Word], *, flags: str = "rs", valued: str = "dnNptu
         option = rest.pop(0)
         if not isinstance(option, str) or len(option) < 2 or set(option[1:-1]) - set(flags):
             return "has options that are not followed"
-        if option[-1] in valued and rest and _is_one_word(rest[0]):
+        if option[-1] in valued and rest and is_one(rest[0]):
             rest.pop(0)
         elif option[-1] not in flags:
             return "has options that are not followed"
@@ -144,7 +140,7 @@ def _test(arguments: Sequence[Word]) -> str | None:
         or (len(words) == 3 and words[1] in _BINARY)
         or all(isinstance(word, str) for word in words)
     )
-    return None if is_clear and all(map(_is_one_word, words)) else "has operators that are not literal"
+    return None if is_clear and all(map(is_one, words)) else "has operators that are not literal"
 
 
 def _condition(arguments: Sequence[Word]) -> str | None:

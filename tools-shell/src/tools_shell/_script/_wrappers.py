@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_shell._script._find import unclear
-from tools_shell._script._parts import Assignment, Expanded, SimpleCommand
+from tools_shell._script._parts import Assignment, Expanded, SimpleCommand, is_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,15 +89,11 @@ def _operands(command: SimpleCommand, options: _Options) -> list[Word] | None:
         rest.pop(0)
         if word == "--":
             break
-        if word in options.valued and rest and _is_one(rest[0]):
+        if word in options.valued and rest and is_one(rest[0]):
             rest.pop(0)
         elif word not in options.flags and not _is_attached(word, options):
             return None
     return rest
-
-
-def _is_one(word: Word) -> bool:
-    return isinstance(word, str) or word.is_single
 
 
 def _is_attached(word: str, options: _Options) -> bool:
@@ -113,7 +109,7 @@ def _prefix(command: SimpleCommand, name: str) -> Inner:
         return Inner()
     options = _PREFIXES[name]
     rest = _operands(command, options)
-    if rest is None or not all(map(_is_one, rest[: options.operands])):
+    if rest is None or not all(map(is_one, rest[: options.operands])):
         return Inner(unknown=f"options of `{name}` that are not followed")
     rest = rest[options.operands :]
     assignments = []
@@ -222,7 +218,7 @@ def _find(command: SimpleCommand) -> Inner:
 
 def _flock(command: SimpleCommand) -> Inner:
     rest = _operands(command, _options("-n -s -x -u -o -F --nonblock --shared --exclusive", "-w -E --timeout", 1))
-    if rest is None or not rest or not _is_one(rest[0]):
+    if rest is None or not rest or not is_one(rest[0]):
         return Inner(unknown="options of `flock` that are not followed")
     if rest[1:2] == ["-c"]:
         return _joined(rest[2:], "flock")
