@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tools_shell._script._find import find_reads
 from tools_shell._script._git import git_reads, git_writes
 from tools_shell._script._languages import awk_reads, sed_reads
 from tools_shell._script._names import is_local_name, words
 from tools_shell._script._options import harmless, is_harmless
+from tools_shell._script._verdict import REACHES_OUT, READS, UNKNOWN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tools_shell._script._parts import SimpleCommand, Word
 
-
-class Verdict(NamedTuple):
-    """What one part of a script does; a part without more reads only."""
-
-    read_only: bool | None = True
-    destructive: bool | None = False
-    open_world: bool | None = False
-
-
-_UNKNOWN = Verdict(None, None, None)
 # None of their options writes, runs a program or reaches out (GNU, BSD and busybox).
 _READING = words("""
     : [ [[ b2sum base32 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname
@@ -86,21 +77,21 @@ _PLACES = ("/bin", "/usr/bin")  # of the system's programs
 def judge(command: SimpleCommand, *, trusts_repositories: bool) -> Verdict:
     """What a command does, without those that it runs and the files that it is redirected to."""
     if command.name is None:
-        return _UNKNOWN
+        return UNKNOWN
     place, _, name = command.name.rpartition("/")
     if place and place not in _PLACES:
-        return _UNKNOWN
+        return UNKNOWN
     if name in ("", *_TRANSPARENT) or _reads(name, command.arguments):
-        return Verdict()
+        return READS
     if name == "git":
         if trusts_repositories and git_reads(command.arguments):
-            return Verdict()
-        return Verdict(*git_writes(command.arguments))
+            return READS
+        return git_writes(command.arguments)
     if name in _DESTROYING:
         return Verdict(False, True, False)
     if name in _ADDING:
         return Verdict(False, False, False)
-    return Verdict(None, None, True if name in _DISTANT else None)
+    return REACHES_OUT if name in _DISTANT else UNKNOWN
 
 
 def _reads(name: str, arguments: Sequence[Word]) -> bool:

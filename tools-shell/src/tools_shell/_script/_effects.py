@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tools_shell._script._commands import Verdict, judge
+from tools_shell._script._commands import judge
 from tools_shell._script._names import is_descriptor, is_harmless_setting, is_local_name
 from tools_shell._script._parts import Expanded
+from tools_shell._script._verdict import REACHES_OUT, READS, UNKNOWN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,7 +41,7 @@ def effects_of(
     verdicts = [*_commands(script, trusts_repositories=trusts_repositories), *map(_redirection, script.redirections)]
     verdicts += [_setting(name, value) for name, value in (environment or {}).items()]
     if not script.is_known:
-        verdicts.append(Verdict(None, None, None))
+        verdicts.append(UNKNOWN)
     return Effects(
         read_only=_all(verdict.read_only for verdict in verdicts),
         destructive=_any(verdict.destructive for verdict in verdicts),
@@ -68,30 +69,30 @@ def _assignments(command: SimpleCommand) -> Iterable[Verdict]:
     for each in command.assignments:
         if command.name != "":  # for this command alone, and in its environment
             value = each.value
-            yield _setting(each.name, value) if isinstance(value, str) else Verdict(None, None, None)
+            yield _setting(each.name, value) if isinstance(value, str) else UNKNOWN
         elif not is_local_name(each.name):
-            yield Verdict(None, None, None)
+            yield UNKNOWN
 
 
 def _setting(name: str, value: str) -> Verdict:
-    return Verdict() if is_harmless_setting(name, value) else Verdict(None, None, None)
+    return READS if is_harmless_setting(name, value) else UNKNOWN
 
 
 def _redirection(redirection: Redirection) -> Verdict:
     operator, target = redirection.operator, redirection.target
     if operator in ("<<", "<<-", "<<<"):
-        return Verdict()
+        return READS
     if isinstance(target, Expanded):
         if target.text.startswith("<("):
-            return Verdict() if operator == "<" else Verdict(None, None, None)
+            return READS if operator == "<" else UNKNOWN
         # Even to read from it may mean the network: `/dev/tcp/host/port`.
-        return Verdict(None, None, None) if operator in ("<", "<&", ">&") else Verdict(False, None, None)
+        return UNKNOWN if operator in ("<", "<&", ">&") else Verdict(False, None, None)
     if target.startswith(_NETWORK):
-        return Verdict(None, None, open_world=True)
+        return REACHES_OUT
     if operator == "<" or target in _NOWHERE:
-        return Verdict()
+        return READS
     if operator in ("<&", ">&") and (is_descriptor(target) or target == "-"):
-        return Verdict()
+        return READS
     if operator in ("<>", ">>", "&>>"):
         return Verdict(False, None if operator == "<>" else False, False)
     return Verdict(False, True, False)

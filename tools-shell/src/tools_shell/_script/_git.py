@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tools_shell._script._names import words
 from tools_shell._script._options import may_be_option
 from tools_shell._script._parts import Expanded
+from tools_shell._script._verdict import REACHES_OUT, UNKNOWN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,16 +58,16 @@ def git_reads(arguments: Sequence[Word]) -> bool:
     return name in _READING and all(map(_is_harmless, _options(rest)))
 
 
-def git_writes(arguments: Sequence[Word]) -> tuple[bool | None, bool | None, bool | None]:
-    """Whether it reads only, destroys, and reaches out, of what is no reading sub-command."""
+def git_writes(arguments: Sequence[Word]) -> Verdict:
+    """What it does where it is not certain to only show something."""
     name, rest = _split(arguments)
     if name == "stash" and rest[:1] in (["list"], ["show"]):
-        return None, None, None
+        return UNKNOWN
     if name in _DESTROYING:
-        return False, True, None
+        return Verdict(False, True, None)
     if name in _WRITING:
-        return False, None, None
-    return None, None, True if name in _DISTANT else None
+        return Verdict(False, None, None)
+    return REACHES_OUT if name in _DISTANT else UNKNOWN
 
 
 def _split(arguments: Sequence[Word]) -> tuple[str, list[Word]]:
