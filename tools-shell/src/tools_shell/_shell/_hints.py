@@ -22,51 +22,41 @@ class JudgedByParts:
     annotations: Mapping[str, bool]
 
     def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
-        """See Tool; what the parts of the script prove."""
-        return hints_of(self._shell, arguments, self.annotations)
+        """See Tool: the hints that the parts of the script prove, else the tool's own.
+
+        Nothing is proved in a session, where earlier scripts may have changed what words mean, and for another shell
+        than bash; nor without `tools-shell[parser]`. The arguments need not be valid.
+        """
+        if not _is_readable(self._shell, arguments):
+            return self.annotations
+        from tools_shell._script._effects import effects_of  # only for who asks
+        from tools_shell._script._parse import parse_script
+
+        command, env = arguments["command"], arguments.get("env") or {}
+        proved = asdict(effects_of(parse_script(command), environment=env))
+        return {**self.annotations, **{name: value for name, value in proved.items() if value is not None}}
 
     def resources_for(
         self,
         arguments: Mapping[str, Any],
         context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
     ) -> Mapping[str, Sequence[Any]] | None:
-        """See Tool; the commands of the script."""
-        return resources_of(self._shell, arguments)
+        """See Tool: all commands of the script, each as its words; None where it is not understood for certain.
 
+        Variables stand in front of the command that they are set for, as in the script, or alone. What is read from or
+        written to a file is a command `<` or `>` of its own. Words that are known only when it runs are None.
+        """
+        if not _is_readable(self._shell, arguments):
+            return None
+        from tools_shell._script._parse import parse_script  # only for who asks
 
-def hints_of(shell: str | None, arguments: Mapping[str, Any], usual: Mapping[str, bool]) -> Mapping[str, bool]:
-    """The hints that the parts of a script prove, else the `usual` ones.
-
-    Nothing is proved in a session, where earlier scripts may have changed what words mean, and for another shell than
-    bash; nor without `tools-shell[parser]`. The arguments need not be valid.
-    """
-    if not _is_readable(shell, arguments):
-        return usual
-    from tools_shell._script._effects import effects_of  # only for who asks
-    from tools_shell._script._parse import parse_script
-
-    command, env = arguments["command"], arguments.get("env") or {}
-    proved = asdict(effects_of(parse_script(command), environment=env))
-    return {**usual, **{name: value for name, value in proved.items() if value is not None}}
-
-
-def resources_of(shell: str | None, arguments: Mapping[str, Any]) -> Mapping[str, Sequence[Any]] | None:
-    """All commands of a script, each as its words; None where the script is not understood for certain.
-
-    Variables stand in front of the command that they are set for, as in the script, or alone. What is read from or
-    written to a file is a command `<` or `>` of its own. Words that are known only when it runs are None.
-    """
-    if not _is_readable(shell, arguments):
-        return None
-    from tools_shell._script._parse import parse_script  # only for who asks
-
-    script = parse_script(arguments["command"])
-    if not script.is_known or any(command.name in _SIGNS for command in script.commands):
-        return None
-    variables = [[f"{name}={value}"] for name, value in (arguments.get("env") or {}).items()]
-    commands = [words for command in script.commands if (words := _words(command))]
-    files = [words for each in script.redirections for words in _files(each)]
-    return {"commands": [*variables, *commands, *files]}
+        script = parse_script(arguments["command"])
+        if not script.is_known or any(command.name in _SIGNS for command in script.commands):
+            return None
+        variables = [[f"{name}={value}"] for name, value in (arguments.get("env") or {}).items()]
+        commands = [words for command in script.commands if (words := _words(command))]
+        files = [words for each in script.redirections for words in _files(each)]
+        return {"commands": [*variables, *commands, *files]}
 
 
 _SIGNS = (None, "<", ">")  # a program of such a name would be taken for a file
