@@ -122,14 +122,20 @@ def _prefix(command: SimpleCommand, name: str) -> Inner:
 
 
 def _made(outer: SimpleCommand, words: Sequence[Word], assignments: Sequence[Assignment] = ()) -> SimpleCommand:
-    first = words[0] if words else ""
     return SimpleCommand(
-        name=(first or None) if words and isinstance(first, str) else None if words else "",
+        name=_name(words),
         arguments=tuple(words[1:]),
         assignments=tuple(assignments),
         places=(*outer.places, "wrapper"),
         text=" ".join(word.text if isinstance(word, Expanded) else word for word in words),
     )
+
+
+def _name(words: Sequence[Word]) -> str | None:
+    """The name of a command of these words, as `SimpleCommand` has it; an empty word is none that is known."""
+    if not words:
+        return ""
+    return words[0] or None if isinstance(words[0], str) else None
 
 
 def _shell(command: SimpleCommand, name: str) -> Inner:
