@@ -21,8 +21,8 @@ _VALUED = words("""
     -mmin -mtime -name -newer -newermt -path -perm -printf -regex -regextype -samefile -size -type -user -wholename
     -xtype
 """)
-RUNNING = frozenset(("-exec", "-execdir"))
-_ASKING = frozenset(("-ok", "-okdir"))
+_RUNNING = frozenset(("-exec", "-execdir"))
+WITH_COMMAND = _RUNNING | {"-ok", "-okdir"}  # a command stands behind them
 
 
 def unclear(arguments: Sequence[Word]) -> str | None:
@@ -38,7 +38,7 @@ def unclear(arguments: Sequence[Word]) -> str | None:
         if is_command:
             is_command = word != ";" and (before, word) != ("{}", "+")
         else:
-            is_value, is_command = not is_value and word in _VALUED, not is_value and word in RUNNING | _ASKING
+            is_value, is_command = not is_value and word in _VALUED, not is_value and word in WITH_COMMAND
     return None
 
 
@@ -47,7 +47,7 @@ def find_reads(arguments: Sequence[Word]) -> bool:
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in RUNNING:
+        if word in _RUNNING:
             while rest and rest.pop(0) not in (";", "+"):
                 pass
         elif word in _VALUED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._script._find import unclear
+from tools_shell._script._find import WITH_COMMAND, unclear
 from tools_shell._script._parts import Assignment, Expanded, SimpleCommand, is_one
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _find(command: SimpleCommand) -> Inner:
         return Inner(unknown=f"`find` may be given `-exec` or `-delete` by {word}")
     made, rest = [], list(command.arguments)
     while rest:
-        if rest.pop(0) in ("-exec", "-execdir", "-ok", "-okdir"):
+        if rest.pop(0) in WITH_COMMAND:
             words: list[Word] = []
             while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
                 words.append(rest.pop(0))
