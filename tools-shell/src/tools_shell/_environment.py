@@ -11,32 +11,20 @@ from tools_shell._text import encoded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LANGUAGE = (
-    *(
-        "LANG",
-        "LANGUAGE",
-        "LC_ADDRESS",
-        "LC_ALL",
-        "LC_COLLATE",
-        "LC_CTYPE",
-        "LC_IDENTIFICATION",
-        "LC_MEASUREMENT",
-    ),
-    *("LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME"),
-)
-_PLACE = ("COLORTERM", "HOME", "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER")
-_ALLOWED = frozenset(_LANGUAGE + _PLACE)
+_ALLOWED = frozenset((
+    "COLORTERM", "HOME", "LANG", "LANGUAGE", "LC_ADDRESS", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_IDENTIFICATION",
+    "LC_MEASUREMENT", "LC_MESSAGES", "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME",
+    "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
+))  # fmt: skip
 
 # What runs code, or changes how a script is read, before its first command does.
 _OF_THE_LOADER = ("BASH_FUNC_", "DYLD_", "LD_")
-_OF_THE_SHELL = frozenset(
-    (
-        *("BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD"),
-        *("CDPATH", "ENV", "EXECIGNORE", "FPATH", "GCONV_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "HOSTALIASES", "IFS"),
-        *("LOCPATH", "NLSPATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "SHELLOPTS"),
-        *("TEXTDOMAIN", "TEXTDOMAINDIR", "ZDOTDIR"),
-    )
-)
+_OF_THE_SHELL = frozenset((
+    "BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD",
+    "CDPATH", "ENV", "EXECIGNORE", "FPATH", "GCONV_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "HOSTALIASES", "IFS",
+    "LOCPATH", "NLSPATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "SHELLOPTS",
+    "TEXTDOMAIN", "TEXTDOMAINDIR", "ZDOTDIR",
+))  # fmt: skip
 _MOST_ADDED = 100
 _LARGEST_ADDED = 32 * 1024
 

@@ -25,24 +25,7 @@ _READING = words("""
     unexpand uptime users vdir wait wc which who whoami yes
 """)
 # What they run is judged by itself.
-_TRANSPARENT = frozenset(
-    (
-        "ash",
-        "bash",
-        "builtin",
-        "command",
-        "dash",
-        "env",
-        "eval",
-        "exec",
-        "nice",
-        "sh",
-        "stdbuf",
-        "time",
-        "timeout",
-        "xargs",
-    )
-)
+_TRANSPARENT = words("ash bash builtin command dash env eval exec nice sh stdbuf time timeout xargs")
 _WITH_OPTIONS = {
     "base64": harmless("di", "w", "decode wrap="),  # that of macOS and FreeBSD has one for a file to write to
     "file": harmless("bhiLkN", "", "brief mime mime-type mime-encoding dereference"),

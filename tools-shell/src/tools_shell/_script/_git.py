@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Word
 
 _BEFORE = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"))
-_READING = frozenset(
-    (
-        *("blame", "cat-file", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree"),
-        *("for-each-ref", "grep", "log", "ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse"),
-        *("shortlog", "show", "show-ref", "status"),
-    )
-)
+_READING = words("""
+    blame cat-file count-objects describe diff diff-files diff-index diff-tree for-each-ref grep log ls-files ls-tree
+    merge-base name-rev rev-list rev-parse shortlog show show-ref status
+""")
 # These write when they are given more: the whole of what may stand behind them.
 _LISTING = {
     "branch": ("--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-r", "-v", "-vv", "-av", "-avv"),
@@ -35,12 +32,10 @@ _WRITING = frozenset(("add", "am", "apply", "commit", "init", "merge", "mv", "ch
 _DISTANT = frozenset(("clone", "fetch", "ls-remote", "pull", "push"))
 # `--output` writes and `--ext-diff` runs, and both may be abbreviated: so only these.
 _LONG = words("""
-    abbrev abbrev-commit abbrev-ref after all always
-    author before binary branch branches cached check color contains
+    abbrev abbrev-commit abbrev-ref after all always author before binary branch branches cached check color contains
     count date date-order deleted decorate diff-filter dirty exact-match exclude-standard files-with-matches
     find-renames first-parent fixed-strings follow full-history full-index git-dir graph grep histogram ignore-all-space
-    ignore-case ignore-space-change ignored is-inside-work-tree left-right line-number long max-count merges
-    minimal
+    ignore-case ignore-space-change ignored is-inside-work-tree left-right line-number long max-count merges minimal
     modified name-only name-status no-abbrev no-color no-decorate no-ext-diff no-merges no-patch no-renames no-textconv
     numstat oneline others patch patience porcelain quiet raw relative remotes reverse short shortstat show-toplevel
     since skip sort staged stat summary symbolic-full-name tags topo-order unified until untracked-files verify
