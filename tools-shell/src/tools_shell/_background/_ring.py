@@ -25,7 +25,7 @@ class Ring:
         self._spill: int | None = None
         self._spill_size = spill_size
         if spill:
-            self._spill = _nameless_file()
+            self._spill = _file_on_disk()
             weakref.finalize(self, os.close, self._spill)
 
     @property
@@ -50,15 +50,12 @@ class Ring:
     def read(self, position: int, limit: int) -> bytes:
         """At most so many bytes from a position on; empty where there is nothing yet, or nothing any more."""
         with self._lock:
-            return self._slice(position, limit)
-
-    def _slice(self, position: int, limit: int) -> bytes:
-        end = min(position + limit, self.end)
-        if position < self.start or end <= position:
-            return b""
-        if position >= self.end - self._size:
-            return self._from_memory(position, end)
-        return self._from_disk(position, end)
+            end = min(position + limit, self.end)
+            if position < self.start or end <= position:
+                return b""
+            if position >= self.end - self._size:
+                return self._from_memory(position, end)
+            return self._from_disk(position, end)
 
     def _keep_on_disk(self, data: bytes) -> None:
         if self._spill is None:
@@ -87,7 +84,8 @@ class Ring:
         return b"".join(parts)
 
 
-def _nameless_file() -> int:
+def _file_on_disk() -> int:
+    """A file without a name; not `nameless_file`, which is memory where it can be."""
     import tempfile  # for those who ask for a file
 
     descriptor, path = tempfile.mkstemp(prefix="tools-shell-")
