@@ -76,9 +76,10 @@ class Wire:
     def drain(self) -> int:
         """Take the output that is there, and a bounded part of what is being written; returns the bytes of it all."""
         for descriptor, kept in zip((self._process.stdout, self._process.stderr), self._outputs, strict=True):
-            for _ in range(_MOST_CHUNKS if descriptor is not None else 0):
+            for _ in range(_MOST_CHUNKS):
                 before = kept.size
-                self.pump.handle(descriptor or 0, select.POLLIN)
+                if descriptor is not None:
+                    self.pump.handle(descriptor, select.POLLIN)
                 if kept.size == before:
                     break
         return sum(kept.size for kept in self._outputs)
