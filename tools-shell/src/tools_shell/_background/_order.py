@@ -13,9 +13,9 @@ class Order:
 
     __slots__ = ("_changes", "_first", "_names", "known_from")
 
-    def __init__(self, *names: str) -> None:
-        self._names = names  # two of them
-        self._changes = array("Q", [0])  # at even indices, counted from `_first`, the first of the names begins
+    def __init__(self, first: str, second: str) -> None:
+        self._names = (first, second)
+        self._changes = array("Q", [0])  # at even indices, counted from `_first`, the first one begins
         self._first = 0
         self.known_from = 0  # before this it is not known whose a byte is
 
