@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tools_shell._process._command import Command
@@ -48,6 +48,6 @@ def program() -> bytes:
     parts = [MAGIC_NUMBER]
     for module in _MODULES:
         name = f"tools_shell._kernel.{module}"
-        loader = getattr(find_spec(name), "loader")  # noqa: B009 - the type of a loader says nothing of these
+        loader: Any = getattr(find_spec(name), "loader", None)  # whose type says nothing of what it is asked for
         parts += [name.encode(), marshal.dumps(loader.get_code(name)), loader.get_source(name).encode()]
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
