@@ -53,11 +53,11 @@ def rebuild(told: Any) -> Exception:
 
     if not isinstance(told, dict):
         raise ValueError("an exception is told as an object")  # noqa: TRY004  (the data came from outside)
-    texts = [told.get(name) for name in ("kind", "message", "traceback")]
+    texts = [text for name in ("kind", "message", "traceback") if isinstance(text := told.get(name), str)]
     names = told.get("builtins")
-    if not all(isinstance(text, str) for text in texts) or not isinstance(names, list):
+    if len(texts) < 3 or not isinstance(names, list):
         raise ValueError("an exception has kind, message, traceback and builtins")
-    error = RemoteError(*texts)  # type: ignore[arg-type]
+    error = RemoteError(*texts)
     known = {bug.__name__: bug for bug in BUGS}
     for name in names:
         if isinstance(name, str) and name in known:
