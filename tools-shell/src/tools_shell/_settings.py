@@ -58,5 +58,6 @@ class Sandbox:
             raise ValueError(f"no isolation level {self.level!r}; there are {', '.join(get_args(Level))}")
         for name in ("readable", "writable"):
             if isinstance(getattr(self, name), str | bytes):
-                raise ValueError(f"{name} must be a list of paths, got one: ({getattr(self, name)!r},)")  # noqa: TRY004
+                message = f"{name} must be a list of paths, got one: ({getattr(self, name)!r},)"
+                raise ValueError(message)  # noqa: TRY004  (as for all else that is wrong with a setting)
             object.__setattr__(self, name, tuple(getattr(self, name)))

@@ -176,7 +176,7 @@ def follower() -> Follower:
 
 
 def _forget_after_fork() -> None:
-    global _follower, _making  # noqa: PLW0603
+    global _follower, _making  # noqa: PLW0603  (as above)
     _making = threading.Lock()  # another thread may have held it
     if _follower is not None:
         atexit.unregister(_follower.end_all)

@@ -97,7 +97,7 @@ class Kernel:
             value = self._await(self._evaluated(parts))
         else:
             for part in parts:
-                value = eval(part, self._main.__dict__)  # noqa: S307 - running code is what this program is for
+                value = eval(part, self._main.__dict__)  # noqa: S307  (running code is what this program is for)
         if os.getpid() != self._pid:
             return []
         fields = []
@@ -136,7 +136,7 @@ class Kernel:
                 return call(*arguments), None
             finally:
                 self._disarm()
-        except BaseException as error:  # noqa: BLE001 - whatever the code raises is an answer
+        except BaseException as error:  # noqa: BLE001  (whatever the code raises is an answer)
             self._disarm()  # an interrupt may have come just before it was done
             return None, error
 
@@ -204,7 +204,7 @@ class Kernel:
     async def _evaluated(self, parts: list[CodeType]) -> Any:
         value = None
         for part in parts:
-            value = eval(part, self._main.__dict__)  # noqa: S307 - see _run
+            value = eval(part, self._main.__dict__)  # noqa: S307  (see _run)
             if part.co_flags & _COROUTINE:
                 value = await value
         return value
@@ -245,7 +245,7 @@ class Kernel:
         fields = [(b"t", encoded(name_of(error))), (b"m", encoded(message))]
         try:
             text = self._traceback(error)
-        except Exception as failure:  # noqa: BLE001 - the code may have broken what this needs: the rest is still worth it
+        except Exception as failure:  # noqa: BLE001  (the code may have broken what this needs: the rest is still worth it)
             text = f"(no traceback can be shown: {type(failure).__name__})"
         return [*fields, (b"b", encoded(clip(text, _TRACEBACK)))]
 

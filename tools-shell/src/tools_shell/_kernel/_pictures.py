@@ -33,7 +33,7 @@ def pictures(value: Any) -> list[tuple[bytes, bytes]]:
 def _tried(maker: Callable[[Any], list[Any]], value: Any) -> tuple[list[Any], list[tuple[bytes, bytes]]]:
     try:
         return maker(value), []
-    except Exception as error:  # noqa: BLE001 - a library's or the code's own
+    except Exception as error:  # noqa: BLE001  (a library's or the code's own)
         text = f"a picture could not be made: {type(error).__name__}: {clip(message_of(error), 200)}"
         return [], [(b"n", encoded(text))]
 

@@ -74,7 +74,7 @@ class Stream:
         for stream in (self._stream,) if theirs is self._stream or theirs is None else (theirs, self._stream):
             try:
                 stream.flush()
-            except BaseException:  # noqa: BLE001, S112 - the code's own object: whatever it raises, there is no more to be had
+            except BaseException:  # noqa: BLE001, S112  (the code's own object: whatever it raises, there is no more to be had)
                 continue
 
     def restore(self) -> list[str]:
@@ -91,7 +91,7 @@ class Stream:
             changes.append(f"descriptor {self._number} was closed or redirected")
         if self._is_closed():
             errors = self._stream.errors
-            self._stream = open(  # noqa: SIM115 - for as long as the process lives
+            self._stream = open(  # noqa: SIM115  (for as long as the process lives)
                 self._number, "w", 1, encoding="utf-8", errors=errors, closefd=False
             )
             setattr(sys, self._name, self._stream)

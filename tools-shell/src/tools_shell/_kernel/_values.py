@@ -94,7 +94,7 @@ class _View:
     def _other(self, value: Any) -> None:
         try:
             text = str.__str__(repr(value))
-        except Exception as error:  # noqa: BLE001 - the code's own method: that it fails is what there is to see
+        except Exception as error:  # noqa: BLE001  (the code's own method: that it fails is what there is to see)
             self._write(
                 f"<{type(value).__name__} whose repr raised {type(error).__name__}: {clip(message_of(error), 200)}>"
             )
@@ -130,5 +130,5 @@ def message_of(error: BaseException) -> str:
     """The message of an exception, whatever its class makes of that."""
     try:
         return str.__str__(str(error))
-    except Exception as failure:  # noqa: BLE001 - the code's own method
+    except Exception as failure:  # noqa: BLE001  (the code's own method)
         return f"(its message cannot be shown: {type(failure).__name__})"

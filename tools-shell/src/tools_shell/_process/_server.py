@@ -59,7 +59,7 @@ class Server:
         try:
             if os.fstat(requests.fileno()).st_ino != self._inode:
                 requests.detach()  # that number is somebody else's now
-                raise OSError(errno.EBADF, "closed by somebody")  # noqa: TRY301
+                raise OSError(errno.EBADF, "closed by somebody")  # noqa: TRY301  (as any other is)
             socket.send_fds(requests, [message], descriptors)
         except OSError as error:
             if error.errno == errno.EBADF:

@@ -79,7 +79,7 @@ def options(
     `numbers` are those of the descriptors that it may be given to copy files from.
     """
     shared = (*seen.readable, *seen.writable)
-    temporary = [path for path in ("/tmp", "/dev/shm") if not is_inside(path, shared)]  # noqa: S108  # they are new ones
+    temporary = [path for path in ("/tmp", "/dev/shm") if not is_inside(path, shared)]  # noqa: S108  (they are new ones)
     variables = {
         name: value for name, value in environment.items() if name not in _TEMPORARY or is_inside(value, seen.writable)
     }
@@ -89,7 +89,7 @@ def options(
         if os.path.isabs(home) and folder != "/" and not is_inside(folder, (*shared, *_OF_THE_KERNEL)):
             temporary.append(folder)
         elif home:
-            variables["HOME"] = "/tmp"  # noqa: S108  # its own
+            variables["HOME"] = "/tmp"  # noqa: S108  (its own)
     mounts = _mounts(bubblewrap, seen, tuple(temporary), numbers)
     told = [
         *_namespaces(bubblewrap, network=network),

@@ -52,8 +52,8 @@ _lock = threading.Lock()
 
 
 def _renew_lock() -> None:
-    global _lock  # noqa: PLW0603  # a fork may have copied it locked, and the thread that would unlock it is not there
-    _lock = threading.Lock()
+    global _lock  # noqa: PLW0603  (there is one per process)
+    _lock = threading.Lock()  # a fork may have copied it locked, and the thread that would unlock it is not there
 
 
 if hasattr(os, "register_at_fork"):

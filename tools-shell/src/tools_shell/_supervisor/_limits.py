@@ -67,7 +67,7 @@ class Expendable:
             # Any process may raise its score, and lower it again to where it began (proc_pid_oom_score_adj(5)).
             self._score = open("/proc/self/oom_score_adj", "r+b", buffering=0)  # noqa: SIM115  (open for good)
         except OSError:
-            self._score = open(os.devnull, "r+b", buffering=0)  # noqa: SIM115
+            self._score = open(os.devnull, "r+b", buffering=0)  # noqa: SIM115  (as above)
         self._before = self._score.read()
 
     def begin(self) -> None:

@@ -115,7 +115,7 @@ class _Worker:
         try:
             tool = self._loader.load(data)
             if not isinstance(tool, Tool):
-                raise TypeError(f"what came is a {type(tool).__name__}, not a tool")  # noqa: TRY301
+                raise TypeError(f"what came is a {type(tool).__name__}, not a tool")  # noqa: TRY301  (as what its module raises)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (anybody's module, or a program without a guard)
             self._tools[number] = error
         else:

@@ -102,7 +102,7 @@ def _export(*functions: Any) -> None:
 def dumps(value: Any, ray: Any) -> bytes:
     """Pickle by value what the program itself defines, which workers cannot import; a tool of a function too."""
 
-    class Pickler(ray.cloudpickle.CloudPickler):  # type: ignore[misc]
+    class Pickler(ray.cloudpickle.CloudPickler):  # type: ignore[misc]  # it is Any, see Cluster.connect
         def reducer_override(self, made: Any) -> Any:
             function = getattr(made, "__wrapped__", None)
             if isinstance(made, Tool) and made.__module__ == "__main__" and function is not None:

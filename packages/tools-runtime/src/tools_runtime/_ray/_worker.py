@@ -146,7 +146,7 @@ def _load(pickled: bytes) -> Tool | Exception:
             try:
                 known = pickle.loads(pickled)  # noqa: S301  (the driver's own)
                 if not isinstance(known, Tool):
-                    raise TypeError(f"what came is a {type(known).__name__}, not a tool")  # noqa: TRY301
+                    raise TypeError(f"what came is a {type(known).__name__}, not a tool")  # noqa: TRY301  (as what its module raises)
             except Exception as error:  # noqa: BLE001  (anybody's module)
                 known = error
         _tools[pickled] = known

@@ -80,7 +80,7 @@ class Runtime:
         tool = find(call, tools)
         return tool if isinstance(tool, Result) else await self.arun_tool(tool, call, context)
 
-    def around_tool_call(self, call: ToolCall, context: Context) -> Generator[None, Result, Result]:  # noqa: ARG002
+    def around_tool_call(self, call: ToolCall, context: Context) -> Generator[None, Result, Result]:  # noqa: ARG002  (for who overrides it)
         """Wrap each call, as a generator: `result = yield` makes it. Override it to time, log or change calls.
 
         It wraps the whole of it, unknown tools and invalid arguments too, and runs in the thread that makes the call.

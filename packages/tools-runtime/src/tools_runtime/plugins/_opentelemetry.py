@@ -108,7 +108,7 @@ class OpenTelemetry:
         self._propagator.inject(carrier, inside)
         if carrier:
             # The caller's mapping comes first: it is what tools write into, and is not written into here.
-            context.state = ChainMap(context.state, carrier)  # type: ignore[arg-type]
+            context.state = ChainMap(context.state, carrier)  # type: ignore[arg-type]  # nobody writes to the second
         attached = self._context.attach(inside)
         here = _here.set(None)
         try:
