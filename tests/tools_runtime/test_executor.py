@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tools_core import Context, DefinitionError, Halt, Registry, Result, Tool, ToolCall, ToolError, Toolset, tool
 from tools_runtime import AsyncRuntime, Executor, InlineRuntime, Runtime, ThreadRuntime, hookimpl
-from tools_runtime._executor import BUGS
+from tools_runtime._bugs import BUGS
 
 made: collections.Counter[str] = collections.Counter()
 forever = threading.Event()  # never set

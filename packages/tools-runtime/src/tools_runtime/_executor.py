@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
+from tools_runtime._bugs import BUGS
 from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
 from tools_runtime._job import Job, is_plain, overran
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
 Pair = tuple[ToolCall, Result]
 
-# What is a mistake in a program rather than a failure of what it works with.
-BUGS = (NameError, AttributeError, TypeError, NotImplementedError, AssertionError, ImportError, RecursionError)
 _KEPT = 1_000  # results that wait for who asked for them
 _Kept = TypeVar("_Kept")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tools_runtime._bugs import BUGS
+
 _LONGEST = 1 << 16  # characters of a traceback
 
 
@@ -49,8 +51,6 @@ def rebuild(told: Any) -> Exception:
 
     A mistake in a program is the builtin exception of that name, with the RemoteError as its cause.
     """
-    from tools_runtime._executor import BUGS  # which knows the runtimes
-
     if not isinstance(told, dict):
         raise ValueError("an exception is told as an object")  # noqa: TRY004  (the data came from outside)
     texts = [text for name in ("kind", "message", "traceback") if isinstance(text := told.get(name), str)]
