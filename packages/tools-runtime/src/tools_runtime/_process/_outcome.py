@@ -8,8 +8,7 @@ from tools_core import Result
 from tools_runtime._process._system import name_of
 from tools_runtime._process._wire import OUTPUT
 from tools_runtime._process._words import size_of
-from tools_runtime._remote._errors import rebuild
-from tools_runtime._remote._json import decode
+from tools_runtime._remote._results import read
 
 if TYPE_CHECKING:
     from tools_runtime._process._exchange import Reply
@@ -21,8 +20,7 @@ def result_of(reply: Reply, limit: float | None) -> Result | None:
     One that came only when the tool was told that its time is over is a timeout, as it is everywhere.
     """
     try:
-        told = decode(reply.body)
-        result = Result.ok(told) if reply.kind == OUTPUT else _result(told)
+        result = read(reply.body, is_plain=reply.kind == OUTPUT)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     if reply.reason == "timeout" and limit is not None and result.error_type != "timeout_error":
@@ -32,18 +30,6 @@ def result_of(reply: Reply, limit: float | None) -> Result | None:
             metadata={"timeout": limit, "killed": False},
         )
     return result
-
-
-def _result(told: dict[str, object]) -> Result:
-    error = told.pop("exception", None)
-    result = Result.from_dict(told)
-    texts = (result.error_message, result.error_type)
-    if not all(text is None if result.is_ok else isinstance(text, str) for text in texts):
-        raise ValueError("an error has a message and a type, a success neither")
-    if error is None or result.is_ok:
-        return result
-    message, kind = str(result.error_message), str(result.error_type)
-    return Result.error(message, type=kind, metadata=result.metadata, exception=rebuild(error))
 
 
 def stopped(reason: str, limit: float | None) -> Result:

@@ -30,8 +30,8 @@ from tools_runtime._process._wire import (
     request_size,
 )
 from tools_runtime._process._words import size_of
-from tools_runtime._remote._errors import describe
-from tools_runtime._remote._json import decode, encode, encode_plain, is_exact
+from tools_runtime._remote._json import decode, encode, is_exact
+from tools_runtime._remote._results import write
 
 _AT_ONCE = 1 << 20  # bytes
 _LOST = 74  # exit code when the host can no longer be spoken to (EX_IOERR)
@@ -162,19 +162,20 @@ class _Worker:
         return tool.call(arguments, context=context)
 
     def _told(self, result: Result) -> tuple[int, bytes, bool]:
-        """The result for the host; whether this worker should be replaced."""
+        """The kind of the reply, the result for the host, and whether this worker should be replaced."""
         is_worn = self._max_rss is not None and _limits.is_beyond(self._max_rss)
         error = result.exception
         if isinstance(error, MemoryError) and self._memory is not None:
             result, is_worn = self._out_of_memory(), True
         try:
-            told = _written(result)
+            told, is_plain = write(result)
         except MemoryError:
-            told, is_worn = _written(self._out_of_memory()), True
-        if len(told[1]) > self._longest:
-            text = f"the result has {size_of(len(told[1]))}, more than the limit of {size_of(self._longest)}"
-            told = _written(Result.error(f"{text}; return less, or write it to a file", type="limit_exceeded"))
-        return *told, is_worn
+            told, is_plain = write(self._out_of_memory())
+            is_worn = True
+        if len(told) > self._longest:
+            text = f"the result has {size_of(len(told))}, more than the limit of {size_of(self._longest)}"
+            told, is_plain = write(Result.error(f"{text}; return less, or write it to a file", type="limit_exceeded"))
+        return OUTPUT if is_plain else RESULT, told, is_worn
 
     def _out_of_memory(self) -> Result:
         if self._memory is None:
@@ -200,13 +201,3 @@ class _Worker:
                 print(code, file=sys.stderr)  # noqa: T201  (as Python does itself)
             code = 1
         os._exit((code or 0) & 0xFF)
-
-
-def _written(result: Result) -> tuple[int, bytes]:
-    plain = encode_plain(result)
-    if plain is not None:
-        return OUTPUT, plain
-    told = result.to_dict()
-    if result.exception is not None:
-        told["exception"] = describe(result.exception)
-    return RESULT, encode(told)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
 from tools_runtime._ray._worker import OUTPUT
-from tools_runtime._remote._errors import rebuild
-from tools_runtime._remote._json import decode
+from tools_runtime._remote import _results
 
 if TYPE_CHECKING:
     from tools_runtime._ray._watch import Flight
@@ -33,19 +32,7 @@ class Loss(NamedTuple):
 def read(data: bytes) -> Result:
     """The result that a worker sent."""
     try:
-        if data.startswith(OUTPUT):
-            return Result.ok(decode(data[len(OUTPUT) :]))
-        told = decode(data)
-        exception = told.pop("exception", None)
-        result = Result.from_dict(told)
-        if exception is None:
-            return result
-        return Result.error(
-            result.error_message or "",
-            type=result.error_type or "execution_error",
-            metadata=result.metadata,
-            exception=rebuild(exception),
-        )
+        return _results.read(data.removeprefix(OUTPUT), is_plain=data.startswith(OUTPUT))
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         return Result.error("the worker answered with what is no result", type="unavailable", exception=error)
 

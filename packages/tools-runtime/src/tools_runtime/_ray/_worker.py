@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_core import Context, Result, Tool
 from tools_runtime._log import said
 from tools_runtime._ray._announce import Announcer
-from tools_runtime._remote._errors import describe
-from tools_runtime._remote._json import decode, encode, encode_plain, is_exact
+from tools_runtime._remote._json import decode, encode, is_exact
+from tools_runtime._remote._results import write
 from tools_runtime._state import State
 
 if TYPE_CHECKING:
@@ -154,10 +154,5 @@ def _load(pickled: bytes) -> Tool | Exception:
 
 
 def _written(result: Result) -> bytes:
-    plain = encode_plain(result)
-    if plain is not None:
-        return OUTPUT + plain
-    told = result.to_dict()
-    if result.exception is not None:
-        told["exception"] = describe(result.exception)
-    return encode(told)
+    told, is_plain = write(result)
+    return OUTPUT + told if is_plain else told

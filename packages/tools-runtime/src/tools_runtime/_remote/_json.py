@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Result
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LONG = 14_000  # bits of an integer: Python refuses to read ones of more than 4,300 digits
-_NOTHING_ELSE = Result.ok().__reduce__()[1][2:]  # after whether it is ok, and its output
 _SIMPLE = frozenset({str, bool, type(None)})
 _ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False, allow_nan=False).encode
 _read = json.JSONDecoder().raw_decode  # `decode` looks for white space around: twice the time of a small object
@@ -68,17 +65,6 @@ def encode(value: Any) -> bytes:
         return text.encode()
     except UnicodeEncodeError:  # a lone surrogate: only an escape can carry it
         return _ascii(value).encode()
-
-
-def encode_plain(result: Result) -> bytes | None:
-    """Write the output of a result that is nothing but that, as most are; None for any other."""
-    try:
-        # What pickles like one is one: to ask so takes half of the time of `to_dict`.
-        if result.is_ok and is_exact(result.output) and result.__reduce__()[1][2:] == _NOTHING_ELSE:
-            return encode(result.output)
-    except RecursionError:
-        pass  # `to_dict` cuts off what is too deep
-    return None
 
 
 def decode(data: bytes | bytearray | memoryview) -> Any:
