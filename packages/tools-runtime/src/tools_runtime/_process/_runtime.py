@@ -16,8 +16,8 @@ from tools_runtime._process._main_module import find_main, is_loading
 from tools_runtime._process._outcome import closed, crashed, not_begun, result_of, stopped, too_large
 from tools_runtime._process._pool import Closed, Pool, forget_all
 from tools_runtime._process._template import Lost, Unavailable
-from tools_runtime._process._tools import Unsendable
 from tools_runtime._process._wire import OBJECT, REQUEST, TEXT
+from tools_runtime._remote._errors import Unsendable
 from tools_runtime._remote._json import encode, inexact, is_exact
 from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 

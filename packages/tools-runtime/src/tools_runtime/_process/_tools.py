@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_runtime._log import said
 from tools_runtime._process._main_module import find_main
 from tools_runtime._process._wire import LOAD, REQUEST
+from tools_runtime._remote._errors import Unsendable
 
 if TYPE_CHECKING:
     from tools_core import Tool
@@ -26,10 +27,6 @@ class Sent(NamedTuple):
     wants_context: bool
     wants_limit: bool  # the tool itself has one, or is a coroutine, which ends cleanly at it
     can_stop: bool
-
-
-class Unsendable(Exception):
-    """A tool cannot go to another process; the message says why and what would help."""
 
 
 class Tools:

@@ -14,9 +14,10 @@ from tools_runtime._log import said
 from tools_runtime._ray._answers import answers_of
 from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
 from tools_runtime._ray._outcomes import Loss, head_lost, of_error, of_stop, read, timed_out
-from tools_runtime._ray._tools import Sent, Tools, Unsendable, dumps
+from tools_runtime._ray._tools import Sent, Tools, dumps
 from tools_runtime._ray._watch import Flight, Watch
 from tools_runtime._ray._worker import Request
+from tools_runtime._remote._errors import Unsendable
 from tools_runtime._remote._json import decode, encode, inexact, is_exact, is_number
 from tools_runtime._runtimes._runtime import Runtime, check_concurrency
 from tools_runtime._state import pack

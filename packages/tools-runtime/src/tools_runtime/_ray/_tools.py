@@ -12,6 +12,7 @@ from tools_core.threads import in_thread
 from tools_runtime._log import said
 from tools_runtime._ray import _worker
 from tools_runtime._ray._cluster import head
+from tools_runtime._remote._errors import Unsendable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +34,6 @@ class Sent(NamedTuple):
     streaming: Any
     wanted: dict[str, float]  # by the names that nodes offer resources under
     exported: Future[Any]  # done once the head of the cluster has it, which may be lost
-
-
-class Unsendable(Exception):
-    """A tool cannot go to another process; the message says why and what would help."""
 
 
 class Tools:

@@ -1,4 +1,4 @@
-"""What a tool raised in another process, told without unpickling anything."""
+"""Errors of tools in other processes: what one raised, told without unpickling anything, and that one cannot go."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 from tools_runtime._bugs import BUGS
 
 _LONGEST = 1 << 16  # characters of a traceback
+
+
+class Unsendable(Exception):
+    """A tool cannot go to another process; the message says why and what would help."""
 
 
 class RemoteError(Exception):
