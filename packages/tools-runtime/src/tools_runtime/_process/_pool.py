@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from tools_runtime._process._exchange import SLICE
 from tools_runtime._process._template import Lost, Template, Unavailable
 from tools_runtime._process._tools import Tools
 from tools_runtime._process._worker import Worker
@@ -15,7 +16,6 @@ from tools_runtime._process._worker import Worker
 if TYPE_CHECKING:
     from tools_core import Context
 
-_SLICE = 0.05  # seconds between two looks at whether the caller still waits
 _pools: WeakSet[Pool] = WeakSet()
 
 
@@ -81,7 +81,7 @@ class Pool:
                         return self._new()
                     if context is not None and context.cancelled:
                         return None
-                    self._changed.wait(_SLICE)
+                    self._changed.wait(SLICE)
             finally:
                 self._waiting -= 1
 
