@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
@@ -193,7 +194,7 @@ class ProcessRuntime(Runtime):
                         "the program is being read for its tools just now and must not call any; "
                         'put what it does under `if __name__ == "__main__":`'
                     )
-                settings = {**self._settings, "main": find_main(), "argv": _argv()}
+                settings = {**self._settings, "main": find_main(), "argv": list(sys.argv)}
                 pool = self._pool = Pool(self._most, settings, self._environment)
                 weakref.finalize(self, pool.close)
             return self._pool
@@ -234,12 +235,6 @@ def _unfit(problem: str) -> Result:
     return Result.error(
         f"the arguments must be plain JSON data to reach a worker process: {problem}", type="validation_error"
     )
-
-
-def _argv() -> list[str]:
-    import sys  # once for each pool
-
-    return list(sys.argv)
 
 
 def _after_fork() -> None:
