@@ -18,6 +18,7 @@ from importlib import import_module
 from struct import Struct
 from time import monotonic
 
+from tools_runtime._log import said
 from tools_runtime._process._descendants import children, end_orphans
 from tools_runtime._process._system import adopt_orphans
 
@@ -75,7 +76,7 @@ def _prepare(names: list[str]) -> bytes:
         try:
             import_module(name)
         except Exception as error:  # noqa: BLE001  (anybody's module)
-            return f"cannot preload the module {name}: {type(error).__name__}: {error}".encode("utf-8", "replace")
+            return f"cannot preload the module {name}: {said(error)}".encode("utf-8", "replace")
     return b""
 
 

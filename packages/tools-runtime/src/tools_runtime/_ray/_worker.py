@@ -108,7 +108,7 @@ def _next(items: SimpleQueue[list[Any] | bytes]) -> tuple[list[Any], bytes | Non
 
 def _make(tool: Tool | Exception, request: Request, report: Any) -> bytes:
     if isinstance(tool, Exception):
-        text = f"a worker of the cluster cannot load the tool: {type(tool).__name__}: {tool}"
+        text = f"a worker of the cluster cannot load the tool: {said(tool)}"
         return _written(
             Result.error(f"{text}; install it there, or send it by runtime_env", type="unavailable", exception=tool)
         )
