@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
 from tools_runtime.hookspecs import hookimpl
+from tools_runtime.plugins._content import with_content
 from tools_runtime.plugins._facts import arguments_of, canonical
 
 if TYPE_CHECKING:
@@ -125,11 +126,6 @@ def _said(period: int, repeats: int) -> str:
 
 def _warned(result: Result, period: int, repeats: int) -> Result:
     warning = f"[Warning: {_said(period, repeats)}. Do something else, or say what keeps you from it.]"
-    metadata = {**result.metadata, "loop": {"period": period, "repeats": repeats}}
-    if result.is_error:
-        kind = result.error_type or "execution_error"
-        text = f"{result.error_message}\n\n{warning}"
-        return Result.error(text, type=kind, metadata=metadata, exception=result.exception)
     content = result.content
     told = f"{content}\n\n{warning}" if isinstance(content, str) else [*content, warning]
-    return Result.ok(result.output, metadata=metadata, content=told)
+    return with_content(result, told, {"loop": {"period": period, "repeats": repeats}})

@@ -5,13 +5,16 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Result, Tool, ToolError, tool
+from tools_core import Tool, ToolError, tool
 from tools_runtime.hookspecs import hookimpl
+from tools_runtime.plugins._content import with_content
 from tools_runtime.plugins._output_store import Store
 from tools_runtime.plugins._utf8 import boundary, decoded, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
+
+    from tools_core import Result
 
 _LEAST = 8  # bytes that read_output gives at least: a pair of surrogates, and so one step on
 _PARTS = 10  # texts of one result that are cut each by itself; where there are more, those in a row are one
@@ -67,7 +70,7 @@ class OutputBudget:
             if self._fits(content):
                 return None
             text, cut = self._cut(content, 1)
-            return _replaced(result, text, [cut])
+            return with_content(result, text, {"cut": cut})
         texts = [part for part in content if isinstance(part, str)]
         if not texts or self._fits("\n".join(texts)):
             return None
@@ -84,7 +87,7 @@ class OutputBudget:
                 cuts.append(cut)
             else:
                 parts.append(part)
-        return _replaced(result, parts, cuts)
+        return with_content(result, parts, {"cut": cuts[0] if len(cuts) == 1 else cuts})
 
     def close(self) -> None:
         """Forget the outputs that are kept; their handles are unknown from then on."""
@@ -137,14 +140,6 @@ def _joined(content: Sequence[Any]) -> list[Any]:
         parts = list(group)
         made += ["\n".join(parts)] if is_text else parts
     return made
-
-
-def _replaced(result: Result, content: Any, cuts: Sequence[dict[str, Any]]) -> Result:
-    metadata = {**result.metadata, "cut": cuts[0] if len(cuts) == 1 else list(cuts)}
-    if result.is_error:
-        kind = result.error_type or "execution_error"
-        return Result.error(content, type=kind, metadata=metadata, exception=result.exception)
-    return Result.ok(result.output, metadata=metadata, content=content)
 
 
 def _reader(store: Store, part: int, start_of: Callable[[bytes, int | None], int]) -> Tool:
