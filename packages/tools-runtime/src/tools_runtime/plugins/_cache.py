@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_runtime._effects import Until
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._facts import arguments_of, canonical, hints_of
+from tools_runtime.plugins._utf8 import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Hashable
@@ -185,7 +186,5 @@ def _copied(result: Result) -> Result | None:
 def _size(result: Result) -> int:
     content = result.content
     if isinstance(content, str):
-        return len(content) if content.isascii() else len(content.encode(errors="surrogatepass"))
-    return sum(
-        len(part.encode(errors="surrogatepass")) if isinstance(part, str) else len(part.data) for part in content
-    )
+        return len(content) if content.isascii() else len(encoded(content))
+    return sum(len(encoded(part) if isinstance(part, str) else part.data) for part in content)
