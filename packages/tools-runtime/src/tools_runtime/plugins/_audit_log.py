@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
 from tools_runtime._effects import Blocking
+from tools_runtime._log import log
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._facts import arguments_of
 from tools_runtime.plugins._log_file import LogFile
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from tools_core import Context, Result, ToolCall
-
-logger = logging.getLogger("tools_runtime")
 
 _LINE = 65_536  # bytes of a line; of a longer one those parts are left out that can be large
 _LARGE = ("arguments", "metadata")
@@ -111,7 +109,7 @@ class AuditLog:
         self._file.write(line.encode("ascii") + b"\n")
 
     def _failed(self, error: OSError) -> None:
-        logger.error("the audit log %s cannot be written: %s", self._file.path, error)
+        log().error("the audit log %s cannot be written: %s", self._file.path, error)
 
 
 def _said(arguments: dict[str, Any] | None, call: ToolCall) -> Any:
