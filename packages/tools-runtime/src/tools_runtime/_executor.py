@@ -94,22 +94,23 @@ class Executor:
         self._running: dict[tuple[str, str, str], Future[Job]] = {}  # given up, and still under way
         self._keeping = Lock()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
-        # With nothing around the calls, a plain tool is simply called.
-        self._is_direct = (
+        is_direct = (
             self._chain.is_empty and not self._chain.listeners and error_policy == "capture_all"
             and self._fixed is not None and self._fixed.is_here and not self._fixed.wraps
-            and isinstance(self._tools, Mapping)
         )  # fmt: skip
+        # With nothing around the calls, a plain tool of these is simply called.
+        self._direct = self._tools if is_direct and isinstance(self._tools, Mapping) else None
 
     def execute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
         """Make calls, and return each with its result, in their order."""
         calls = list(calls)
         pairs: list[Pair] = []
         limit = self.default_timeout
+        direct = self._direct if context is None else None
         try:
-            while self._is_direct and context is None and len(pairs) < len(calls):
+            while direct is not None and len(pairs) < len(calls):
                 call = calls[len(pairs)]
-                tool = self._plain(call)
+                tool = self._plain(call, direct)
                 if tool is None:
                     break
                 began = monotonic()
@@ -214,10 +215,10 @@ class Executor:
         tools = self._tools
         return tools if isinstance(tools, Mapping) else as_mapping(given_context(tools, context) or ())
 
-    def _plain(self, call: ToolCall) -> Tool | None:
+    def _plain(self, call: ToolCall, tools: Mapping[str, Tool]) -> Tool | None:
         """The tool, where nothing is to be done but to call it in this thread."""
         try:
-            tool: Tool = self._tools[call.name]  # type: ignore[index]
+            tool = tools[call.name]
         except Exception:  # noqa: BLE001  (said where the call is made)
             return None
         if self._undelivered or self._unfinished or self._running or tool.runtime is not None or not is_plain(tool):
