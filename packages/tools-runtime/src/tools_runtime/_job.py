@@ -129,8 +129,8 @@ class Job:
 
     def _make(self, call: ToolCall) -> Result:
         """Make the call itself; what it comes to is put away at once, since what follows may be interrupted."""
-        if self.kept is not None and self._was_made(call):
-            return self.made  # type: ignore[no-any-return]
+        if self.kept is not None and (made := self._earlier_result(call)) is not None:
+            return made
         self.made, self.asked = None, call
         tool, runtime, limit = self._known(call)
         if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
@@ -155,8 +155,8 @@ class Job:
         return self._made(result, began, attempt, context, runtime)
 
     async def _amake(self, call: ToolCall) -> Result:
-        if self.kept is not None and self._was_made(call):
-            return self.made  # type: ignore[no-any-return]
+        if self.kept is not None and (made := self._earlier_result(call)) is not None:
+            return made
         self.made, self.asked = None, call
         tool, runtime, limit = self._known(call)
         attempt, context = self._attempt(tool, runtime, limit)
@@ -293,12 +293,13 @@ class Job:
                 runtime = _HERE
         return None if runtime.dispatches else tool, runtime, limit
 
-    def _was_made(self, call: ToolCall) -> bool:
-        """Whether it was made before an interruption: then `made` is what it came to."""
-        if self.kept is not None and self.kept[0] == call:
-            self.asked, self.made, self.kept = *self.kept, None
-            return True
-        return False
+    def _earlier_result(self, call: ToolCall) -> Result | None:
+        """What a call came to that was made before an interruption; None for another call."""
+        if self.kept is None or self.kept[0] != call:
+            return None
+        self.asked, result = self.kept
+        self.made, self.kept = result, None
+        return result
 
     def _attempt(
         self, tool: Tool | Result | None, runtime: Runtime, limit: float | None
