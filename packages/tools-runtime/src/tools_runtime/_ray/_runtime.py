@@ -16,7 +16,7 @@ from tools_runtime._ray._cluster import Cluster, is_offered, require_ray
 from tools_runtime._ray._outcomes import Loss, head_lost, of_error, of_stop, read, timed_out
 from tools_runtime._ray._tools import Sent, Tools, dumps
 from tools_runtime._ray._watch import Flight, Watch
-from tools_runtime._ray._worker import Request
+from tools_runtime._ray._worker import Known, Request
 from tools_runtime._remote._errors import Unsendable
 from tools_runtime._remote._json import decode, encode, inexact, is_exact, is_number
 from tools_runtime._runtimes._runtime import Runtime, check_concurrency
@@ -273,8 +273,7 @@ def _is_safe(tool: Tool, call: ToolCall) -> bool:
     return bool(hints.get("read_only") or hints.get("idempotent"))
 
 
-def _packed(context: Context, ray: Any) -> dict[str, Any]:
+def _packed(context: Context, ray: Any) -> Known:
     """What the caller's context says, for the worker."""
     items, refused = pack(context.state, lambda value: dumps(value, ray))
-    place = None if context.workspace is None else str(context.workspace.absolute())
-    return {"workspace": place, "call_id": context.call_id, "items": items, "refused": refused}
+    return Known(None if context.workspace is None else str(context.workspace.absolute()), items, refused)

@@ -27,6 +27,14 @@ _announcer: Announcer | None = None
 _loading = threading.Lock()
 
 
+class Known(NamedTuple):
+    """What the caller's context says to a tool that takes it."""
+
+    workspace: str | None
+    items: dict[Any, bytes]  # of its state
+    refused: dict[Any, str]  # those that could not be sent, and why
+
+
 class Request(NamedTuple):
     """One call; `arguments` are JSON of an object where `is_object`, else the text that a model sent."""
 
@@ -37,7 +45,7 @@ class Request(NamedTuple):
     sent: float  # by the clock of the driver's machine
     wait: float  # seconds after `sent` when the driver gives up a call of which nobody has told that it has begun
     call_id: str | None
-    context: dict[str, Any] | None  # None for a tool that takes no Context
+    context: Known | None  # None for a tool that takes no Context
 
 
 def plain(pickled: bytes) -> Callable[[bytes], bytes]:
@@ -106,7 +114,7 @@ def _next(items: SimpleQueue[list[Any] | bytes]) -> tuple[list[Any], bytes | Non
     return reports, item
 
 
-def _make(tool: Tool | Exception, request: Request, report: Any) -> bytes:
+def _make(tool: Tool | Exception, request: Request, report: Callable[..., object] | None) -> bytes:
     if isinstance(tool, Exception):
         text = f"a worker of the cluster cannot load the tool: {said(tool)}"
         return _written(
@@ -120,22 +128,19 @@ def _make(tool: Tool | Exception, request: Request, report: Any) -> bytes:
     return _written(result)
 
 
-def _result(tool: Tool, request: Request, report: Any) -> Result:
+def _result(tool: Tool, request: Request, report: Callable[..., object] | None) -> Result:
     arguments = decode(request.arguments) if request.is_object else request.arguments.decode("utf-8", "surrogatepass")
     known = request.context
     if known is None and not tool.is_async and tool.timeout is None:
         return tool.call(arguments)
-    # A coroutine ends cleanly at its limit; of anything else the driver watches it.
-    context = Context(timeout=request.limit, call_id=request.call_id, enforced=tool.is_async)
-    if known is not None:
-        context = Context(
-            workspace=known["workspace"],
-            state=State(known["items"], known["refused"], pickle.loads),
-            timeout=request.limit,
-            call_id=known["call_id"],
-            on_progress=report,
-            enforced=tool.is_async,
-        )
+    context = Context(
+        workspace=None if known is None else known.workspace,
+        state=None if known is None else State(known.items, known.refused, pickle.loads),
+        timeout=request.limit,
+        call_id=request.call_id,
+        on_progress=report,
+        enforced=tool.is_async,  # a coroutine ends cleanly at its limit; of anything else the driver watches it
+    )
     return tool.call(arguments, context=context)
 
 
