@@ -1,4 +1,4 @@
-"""Commands and code that always end, with output that is bounded and never lost.
+"""Commands and code that always end, with output that is bounded, and kept when they are stopped.
 
 Each name is loaded when it is first used: the process that supervises commands needs none of them.
 """
