@@ -3,6 +3,6 @@
 from tools_runtime._policy._ask import Request
 from tools_runtime._policy._errors import PolicyError
 from tools_runtime._policy._policy import Policy
-from tools_runtime._policy._rule import Decision, Rule
+from tools_runtime._policy._rule import Decision
 
-__all__ = ["Decision", "Policy", "PolicyError", "Request", "Rule"]
+__all__ = ["Decision", "Policy", "PolicyError", "Request"]

@@ -14,10 +14,10 @@ from tools_runtime._policy._rule import Bounds, Rule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-HINTS = ("read_only", "destructive", "idempotent", "open_world")
-KEYS = ("decision", "tool", *HINTS, "paths", "commands", "arguments", "reason")
-DECISIONS = ("allow", "ask", "deny")
-LARGEST = 1_000_000  # bytes
+_HINTS = ("read_only", "destructive", "idempotent", "open_world")
+_KEYS = ("decision", "tool", *_HINTS, "paths", "commands", "arguments", "reason")
+_DECISIONS = ("allow", "ask", "deny")
+_LARGEST = 1_000_000  # bytes
 _BOUNDS = ("glob", "min", "max")
 
 
@@ -51,15 +51,15 @@ def _bytes_of(source: str) -> bytes:
                 raise PolicyError(
                     f"{source}: it belongs to another user (uid {found.st_uid}), who could allow anything"
                 )
-            data = file.read(LARGEST + 1)
+            data = file.read(_LARGEST + 1)
     except FileNotFoundError:
         if os.path.islink(source):
             raise PolicyError(f"{source}: it is a link to what is not there; remove it, or put it right") from None
         raise
     except OSError as error:
         raise PolicyError(f"{source}: cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST:
-        raise PolicyError(f"{source}: is longer than {LARGEST:,} bytes")
+    if len(data) > _LARGEST:
+        raise PolicyError(f"{source}: is longer than {_LARGEST:,} bytes")
     return data
 
 
@@ -79,13 +79,13 @@ def _rule(given: Any, source: str, number: int) -> Rule:
     if not isinstance(given, Mapping):
         raise PolicyError(f"{where} is {_kind(given)}, not a table of keys")
     for key in given:
-        if key not in KEYS:
-            raise PolicyError(f"{where}: unknown key {key!r}{_near(key, KEYS)}; there are {', '.join(KEYS)}")
+        if key not in _KEYS:
+            raise PolicyError(f"{where}: unknown key {key!r}{_near(key, _KEYS)}; there are {', '.join(_KEYS)}")
     decision = given.get("decision")
-    if decision not in DECISIONS:
-        said = "is missing" if decision is None else f"is {decision!r}{_near(decision, DECISIONS)}"
+    if decision not in _DECISIONS:
+        said = "is missing" if decision is None else f"is {decision!r}{_near(decision, _DECISIONS)}"
         raise PolicyError(f'{where}: decision {said}; write decision = "allow", "ask" or "deny"')
-    for name in HINTS:
+    for name in _HINTS:
         if not isinstance(given.get(name, True), bool):
             raise PolicyError(f"{where}: {name} is {given[name]!r}; write true or false")
     reason = given.get("reason", "")
@@ -97,7 +97,7 @@ def _rule(given: Any, source: str, number: int) -> Rule:
         number=number,
         text=_text(given),
         tools=_tools(given, where),
-        annotations={name: given[name] for name in HINTS if name in given},
+        annotations={name: given[name] for name in _HINTS if name in given},
         paths=_paths(given, where),
         commands=_commands(given, where),
         arguments=_arguments(given.get("arguments", {}), where),
