@@ -74,7 +74,11 @@ class Approvals:
         text = canonical(arguments)
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
         entry = {"tool": tool, "arguments": shown, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        self._change(lambda document: self._of(document, "approvals").__setitem__(key, entry))
+
+        def change(document: dict[str, Any]) -> None:
+            self._of(document, "approvals")[key] = entry
+
+        self._change(change)
 
     def forget(self, start: str) -> int:
         """Forget the calls whose hashes begin with `start`; how many there were."""
@@ -95,8 +99,11 @@ class Approvals:
 
     def trust(self, data: bytes) -> None:
         """Trust a policy file as long as it stays as it is."""
-        digest = hashlib.sha256(data).hexdigest()
-        self._change(lambda document: document.setdefault("trusted", {}).__setitem__(self.project, digest))
+
+        def change(document: dict[str, Any]) -> None:
+            document.setdefault("trusted", {})[self.project] = hashlib.sha256(data).hexdigest()
+
+        self._change(change)
 
     def _of(self, document: dict[str, Any], part: str) -> dict[str, Any]:
         found: dict[str, Any] = document.setdefault(part, {}).setdefault(self.project, {})
