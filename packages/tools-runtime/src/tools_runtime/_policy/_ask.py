@@ -113,7 +113,9 @@ def _is_terminal(stream: Any) -> bool:
 
 def _forget_typed() -> None:
     """What was typed before the question was seen is no answer to it."""
-    with suppress(Exception):  # no such terminal, or no termios
-        import termios
-
+    try:
+        import termios  # not on Windows
+    except ImportError:
+        return
+    with suppress(OSError, ValueError, termios.error):  # no such terminal, or it is closed
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
