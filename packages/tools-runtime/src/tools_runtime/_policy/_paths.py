@@ -9,6 +9,8 @@ from functools import lru_cache
 from glob import escape
 from typing import TYPE_CHECKING, Any
 
+from tools_runtime._policy._places import beyond
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -142,7 +144,7 @@ def _parts(pattern: str, workspace: str) -> tuple[str, ...]:
 
 def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
     """By the places in the pattern that can have been reached, so that no pattern takes long."""
-    reached = _beyond({0}, pattern)
+    reached = beyond({0}, pattern, "**")
     for part in parts:
         following: set[int] = set()
         for place in reached:
@@ -151,15 +153,5 @@ def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
                     following.add(place)
                 elif fnmatchcase(part, pattern[place]):
                     following.add(place + 1)
-        reached = _beyond(following, pattern)
+        reached = beyond(following, pattern, "**")
     return len(pattern) in reached
-
-
-def _beyond(places: set[int], pattern: Sequence[str]) -> set[int]:
-    """These places, and those behind any `**` at them."""
-    for place in sorted(places):
-        end = place
-        while end < len(pattern) and pattern[end] == "**":
-            end += 1
-            places = places | {end}
-    return places

@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 
+from tools_runtime._policy._places import beyond
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -73,7 +75,7 @@ def _covers(pattern: str, command: Command) -> bool:
     """Whether the pattern names this very command; `*` covers any words but options that need a name."""
     words = pattern.split()
     named = OPTIONS.get(_program(command))
-    reached = _beyond({0}, words)
+    reached = beyond({0}, words, "*")
     for number, word in enumerate(command):
         following: set[int] = set()
         for place in reached:
@@ -84,7 +86,7 @@ def _covers(pattern: str, command: Command) -> bool:
                     following.add(place)
             elif word is not None and fnmatchcase(word, words[place]) and not _climbs(word, words[place]):
                 following.add(place + 1)
-        reached = _beyond(following, words)
+        reached = beyond(following, words, "*")
     return len(words) in reached
 
 
@@ -136,10 +138,13 @@ def _direct(word: str) -> str:
 
 def _leads_to(words: Sequence[str], command: Command) -> Match:
     """Unknown words may stand for any number of words: what they could become is `perhaps`."""
-    sure, possible = _beyond({0}, words), _beyond({0}, words)
+    sure = possible = beyond({0}, words, "*")
     for word in command:
-        sure = _beyond(_after(sure, words, word), words) if word is not None else _beyond(_stars(sure, words), words)
-        possible = _beyond(_after(possible, words, word), words) if word is not None else _all_after(possible, words)
+        if word is None:
+            sure, possible = beyond(_stars(sure, words), words, "*"), _all_after(possible, words)
+        else:
+            sure = beyond(_after(sure, words, word), words, "*")
+            possible = beyond(_after(possible, words, word), words, "*")
     return "yes" if len(words) in sure else "perhaps" if len(words) in possible else "no"
 
 
@@ -153,17 +158,8 @@ def _stars(places: Iterable[int], words: Sequence[str]) -> set[int]:
 
 
 def _all_after(places: Iterable[int], words: Sequence[str]) -> set[int]:
-    return set(range(min(places), len(words) + 1)) if (places := set(places)) else set()
-
-
-def _beyond(places: set[int], words: Sequence[str]) -> set[int]:
-    """These places, and those behind any `*` at them, which may cover no word at all."""
-    for place in sorted(places):
-        end = place
-        while end < len(words) and words[end] == "*":
-            end += 1
-            places = places | {end}
-    return places
+    end = len(words) + 1
+    return set(range(min(places, default=end), end))
 
 
 def _program(command: Command) -> str:
