@@ -67,8 +67,7 @@ def concerns(patterns: Sequence[str], commands: Sequence[Command] | None) -> Mat
     """Whether any command is one that a pattern means; the path in front of a program's name makes no difference."""
     if commands is None:
         return "perhaps"
-    found: set[Match] = {_means(pattern, command) for pattern in patterns for command in commands}
-    return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
+    return _any(_means(pattern, command) for pattern in patterns for command in commands)
 
 
 def _covers(pattern: str, command: Command) -> bool:
@@ -126,7 +125,12 @@ def _means(pattern: str, command: Command) -> Match:
     bare = (None if plain[0] is None else plain[0].rpartition("/")[2] or plain[0], *plain[1:])
     direct = tuple(word if word is None or "/" not in word else _direct(word) for word in bare)
     words = pattern.split()
-    found = [_leads_to(words, each) for each in dict.fromkeys((tuple(command), plain, bare, direct))]
+    return _any(_leads_to(words, each) for each in dict.fromkeys((tuple(command), plain, bare, direct)))
+
+
+def _any(matches: Iterable[Match]) -> Match:
+    """Whether any of these is a match."""
+    found = set(matches)
     return "yes" if "yes" in found else "perhaps" if "perhaps" in found else "no"
 
 
