@@ -133,30 +133,30 @@ class Plugins:
         self.origins[name] = origin
 
     def _check(self, name: str) -> None:
-        """Refuse hooks that do not exist: a misspelt one would never be called."""
+        """Refuse hooks that would never be called, or not as they are meant."""
         plugin = self.manager.get_plugin(name)
         known = {hook for hook in vars(hookspecs) if hasattr(getattr(hookspecs, hook), f"{hookspecs.PROJECT}_spec")}
-        hooks = {caller.name for caller in self.manager.get_hookcallers(plugin) or ()}
-        unknown = sorted(hooks - known)
-        if unknown:
-            raise pluggy.PluginValidationError(
-                plugin,
-                f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}",
-            )
-        for impl in self.manager.hook.around_tool_call.get_hookimpls():
-            if impl.plugin_name == name and not isgeneratorfunction(impl.function):
-                raise pluggy.PluginValidationError(
-                    plugin, f"around_tool_call of {name} is no generator: write `result = yield` where the call is made"
-                )
-        for hook in hooks - {"around_tool_call"}:
-            for impl in getattr(self.manager.hook, hook).get_hookimpls():
-                is_plain = not (iscoroutinefunction(impl.function) or isgeneratorfunction(impl.function))
-                if impl.plugin_name == name and not is_plain:
-                    raise pluggy.PluginValidationError(
-                        plugin, f"{hook} of {name} is no plain function: what needs waiting belongs in around_tool_call"
-                    )
-        if not hooks:
-            raise pluggy.PluginValidationError(plugin, f"{name} has no hook: mark its functions with @hookimpl")
+        callers = self.manager.get_hookcallers(plugin) or ()
+        impls = [(caller.name, impl) for caller in callers for impl in caller.get_hookimpls()]
+        problem = _problem(name, [(hook, impl.function) for hook, impl in impls if impl.plugin_name == name], known)
+        if problem is not None:
+            raise pluggy.PluginValidationError(plugin, problem)
+
+
+def _problem(name: str, hooks: Sequence[tuple[str, Callable[..., Any]]], known: set[str]) -> str | None:
+    """What is wrong with the hooks of a plugin, each with its function; None where nothing is."""
+    if not hooks:
+        return f"{name} has no hook: mark its functions with @hookimpl"
+    unknown = sorted({hook for hook, _ in hooks} - known)
+    if unknown:
+        return f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+    for hook, function in hooks:
+        is_generator = isgeneratorfunction(function)
+        if hook == "around_tool_call" and not is_generator:
+            return f"{hook} of {name} is no generator: write `result = yield` where the call is made"
+        if hook != "around_tool_call" and (is_generator or iscoroutinefunction(function)):
+            return f"{hook} of {name} is no plain function: what needs waiting belongs in around_tool_call"
+    return None
 
 
 def _checked(named: Any, plugin: str) -> Mapping[str, type[Runtime]]:
