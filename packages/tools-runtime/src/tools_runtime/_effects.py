@@ -40,11 +40,12 @@ class Blocking:
 
 
 class Until:
-    """Wait until a future is done, but not longer than so many seconds; whether it is comes back to the hook.
+    """Wait until a future is done, but not longer than so many seconds; the hook is told whether it is.
 
     With a context the wait ends early when its caller gives up.
 
-    For hooks whose calls wait for each other: any thread may settle the future, and who waits has none of its own.
+    For hooks whose calls wait for each other: any thread may settle the future, and in an event loop to wait takes no
+    thread.
     """
 
     __slots__ = ("context", "future", "seconds")

@@ -49,7 +49,7 @@ class Executor:
             TypeError, NotImplementedError, AssertionError, ImportError, RecursionError) is raised once all calls have
             their results; "capture_all" leaves it a result.
         plugins: Whether installed plugins take part.
-        trace: Whether to count what each hook takes, see `trace`.
+        trace: Whether to count how often each hook runs, and for how long: `executor.trace.times`.
 
     Raises: ValueError for two tools of one name; TypeError for what is no runtime.
     """
@@ -146,10 +146,10 @@ class Executor:
     def iterate(self, calls: Iterable[ToolCall], context: Context | None = None) -> Iterator[Pair]:
         """Make calls, and give each with its result as soon as their order allows.
 
-        A runtime that makes one call at a time makes each when its turn comes: who stops asking has made no more. Of
-        others, results that were not asked for are kept, and given when the same call comes again, which so is not made
-        twice; nor is one that still runs then, which is waited for within its limit, nor one whose hooks were
-        interrupted after it: they begin again, with what it came to.
+        A runtime that makes one call at a time makes each when its turn comes: if you stop iterating, the rest are not
+        made. Others have begun them by then, and no call is made twice: when the same call comes again, a result that
+        nobody took is given, a call that still runs is waited for within its limit, and one that was made, but whose
+        hooks were interrupted, has them begin again with the result that it has.
         """
         jobs = self._jobs(calls, context)
         batch, given = None, 0

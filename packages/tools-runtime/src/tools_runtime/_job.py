@@ -274,7 +274,7 @@ class Job:
 
     @property
     def was_begun(self) -> bool:
-        """Whether the result is not merely that it never was: who asks again has it made then."""
+        """Whether it was begun; one whose result says that it never was is made when it is asked for again."""
         return self.result is None or self.result.metadata.get("begun") is not False
 
     def _found(self, name: str) -> Tool | None:
@@ -360,7 +360,7 @@ def failure(error: BaseException) -> Result:
 
 
 def cancelled_inside(error: BaseException | None = None) -> Result:
-    """The result of a call that a tool cancelled, its own or another's, and not the caller."""
+    """The result of a call that was cancelled by a tool, its own or another, and not by the caller."""
     return Result.error("it was cancelled from inside", type="cancelled", exception=error)
 
 

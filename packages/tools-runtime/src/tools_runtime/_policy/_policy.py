@@ -43,8 +43,8 @@ class Policy:
     A rule of the project may be stricter than the user's, never laxer; and none of its rules allows anything until the
     user has said `ask-tools policy trust`. Where nobody can be asked, the call is denied.
 
-    Rules see the arguments as the tool gets them, and paths where they lead at that moment. That a link does not lead
-    elsewhere a moment later, and what is found below a folder, is the tool's own to watch, as the file tools do.
+    Rules see the arguments as the tool gets them, and paths where they lead at that moment. Whether a link leads
+    elsewhere a moment later, and what is found below a folder, the tool has to watch itself, as the file tools do.
 
     Args:
         rules: Rules as in a file: `{"decision": "allow", "tool": "read_*", "paths": ["src/**"]}`.

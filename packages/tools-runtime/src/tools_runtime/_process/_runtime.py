@@ -57,7 +57,7 @@ class ProcessRuntime(Runtime):
     Args:
         max_concurrency: How many workers there may be; by default one for each processor, and at least 2.
         memory: Bytes that a worker may take beyond what it begins with. A call that needs more is a `limit_exceeded`.
-        cpu: Seconds of processor time that one call may take, to the second above.
+        cpu: Seconds of processor time that one call may take; it may get up to one more.
         max_calls: How many calls a worker makes before another takes its place.
         max_rss: Bytes of resident memory with which a worker is replaced after its call.
         idle: Seconds without a call after which a worker ends; None keeps it.

@@ -25,7 +25,7 @@ class Sent(NamedTuple):
     number: int
     load: bytes  # the request to load it
     wants_context: bool
-    wants_limit: bool  # the tool itself has one, or is a coroutine, which ends cleanly at it
+    wants_limit: bool  # it has one of its own, or is a coroutine, which ends cleanly at it
     can_stop: bool
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pause(seconds: float, context: Context) -> Generator[Any, Any, None]:
-    """Wait so many seconds, for `yield from`; whether the caller gave up meanwhile is to be asked then."""
+    """Wait so many seconds, by `yield from`, or until the caller gives up: ask `context.cancelled` which it was."""
     until = monotonic() + seconds
     while (left := until - monotonic()) > 0 and not context.cancelled:
         yield Pause(min(left, LOOK))
