@@ -79,7 +79,7 @@ def stopped(ended: Ended, what: str, state: str = "") -> tuple[str, str] | None:
 def conclude(
     facts: dict[str, Any], isolation: Isolation, problem: tuple[str, str] | None, images: Sequence[Image] = ()
 ) -> Result:
-    """The result with these facts; with a problem it is an error, whose message has all that a model needs to see."""
+    """The result with these facts; where there is a problem, an error whose message is all that a model reads."""
     metadata = isolation_of(isolation)
     if problem is None:
         return Result.ok(facts, metadata=metadata, content=[dict(facts), *images] if images else None)

@@ -42,10 +42,10 @@ class SessionTool(ShellTool, Generic[S], abstract=True):
         busy: Literal["wait", "refuse"] = "wait",
         **settings: Unpack[Settings],
     ) -> None:
-        """There are `most` sessions at most, the one used longest ago gives way.
+        """There are at most `most` sessions: for a new one, that which was used longest ago is closed.
 
-        After `idle` seconds without use one may be closed. `busy` says what becomes of a call for a session that
-        another call uses.
+        One that was not used for `idle` seconds may be closed, too. A call for a session that another call uses waits
+        its turn, or with `busy="refuse"` is refused.
         """
         super().__init__(root, **settings)
         self._most = most

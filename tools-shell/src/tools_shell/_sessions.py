@@ -105,7 +105,10 @@ class Sessions(Generic[T]):
         busy: Literal["wait", "refuse"] = "wait",
         cancelled: Callable[[], bool] = lambda: False,
     ) -> _Use[T]:
-        """Hold a session (`with sessions.use(...) as session:`); while another call does, wait so long, or refuse."""
+        """Hold a session: `with sessions.use(...) as session:`.
+
+        While another call holds it, wait for `wait` seconds at most, or with `busy="refuse"` raise ToolError at once.
+        """
         entry = self._held(name, time.monotonic() + (wait if busy == "wait" else 0), cancelled)
         if entry.value is None:
             try:

@@ -39,6 +39,6 @@ def output_of(part: Part) -> dict[str, Any]:
 
 
 def time_to_wait(seconds: float, context: Context) -> float:
-    """Seconds to wait so that what there is then still reaches a caller with a deadline."""
+    """Seconds to wait, few enough that the result still reaches a caller with a deadline."""
     remaining = context.remaining
     return seconds if remaining is None else min(seconds, max(remaining - 0.5, remaining / 2))

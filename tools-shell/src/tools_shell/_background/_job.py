@@ -61,7 +61,7 @@ class Job:
         self._has_killed = False
 
     def stop(self, grace: float) -> None:
-        """Begin to end it: by request, after `grace` seconds by force, and at once by force without any."""
+        """Begin to end it: ask it to, and end it by force after `grace` seconds; with 0 seconds by force at once."""
         self.is_stopping = True
         self._orders.append(grace)
         self._wake()
@@ -72,7 +72,7 @@ class Job:
             self.stop(0)
 
     def wait(self, until: float, cancelled: Callable[[], bool], is_enough: Callable[[], bool]) -> bool:
-        """Wait until it is over, or `is_enough`, which is asked at every change, says so; returns whether it does."""
+        """Wait until it is over or `is_enough`, which is asked at every change; returns whether it was enough."""
         with self.changed:
             while not is_enough():
                 left = until - time.monotonic()

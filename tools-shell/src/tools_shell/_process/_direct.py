@@ -33,7 +33,7 @@ class _End(Protocol):
 
 
 class Direct(Streams):
-    """See `Process`; what left the group and emptied its environment gets away, and all does when this process dies."""
+    """See `Process`. What left the group and emptied its environment is not ended, nor is anything if we are killed."""
 
     def __init__(self, command: Command) -> None:
         self.exit: int | None = None

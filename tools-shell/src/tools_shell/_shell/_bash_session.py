@@ -79,8 +79,8 @@ class BashSession:
     def run(self, script: str, *, stdin: bytes = b"", limit: float, cancelled: Callable[[], bool]) -> Outcome:
         """Run `script`, which has no NUL in it; at its limit it is interrupted, and the shell ended if that fails.
 
-        What earlier scripts have left in the background and has written meanwhile is part of the output. ToolError
-        when the shell is none that can be driven.
+        The output has in it what processes that earlier scripts left in the background have written meanwhile. Raises
+        ToolError for a program that does not behave like bash.
         """
         started = time.monotonic()
         left_over = self._wire.drain()
