@@ -13,7 +13,7 @@ from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
 from tools_shell._shell._hints import JudgedByParts
 from tools_shell._shell._program import check_script, script_arguments, shell_program
-from tools_shell._shell._session import ShellSession
+from tools_shell._shell._session import ScriptSession
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools_shell._shell._bash_session import BashSession
 
 
-class Bash(JudgedByParts, SessionTool[ShellSession]):
+class Bash(JudgedByParts, SessionTool[ScriptSession]):
     """Run a bash script in the workspace and wait for its end.
 
     Use it for programs, builds, tests, version control and pipelines. Returns stdout, stderr and exit_code or signal;
@@ -38,7 +38,7 @@ class Bash(JudgedByParts, SessionTool[ShellSession]):
     with all that it started, and in a session it is interrupted.
     """
 
-    kind = ShellSession
+    kind = ScriptSession
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools_shell._shell._bash_session import BashSession, Outcome
 
 
-class ShellSession(Session["BashSession"]):
+class ScriptSession(Session["BashSession"]):
     """Runs scripts in a bash of its own."""
 
     what = "script"
