@@ -9,7 +9,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from tools_shell._supervisor import _syscalls
-from tools_shell._supervisor._syscalls import AARCH64, HIGHEST, NUMBERS, X86_64, Rule, Test
+from tools_shell._supervisor._syscalls import AARCH64, HIGHEST, NUMBERS, WORD, X86_64, Rule, Test
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,6 @@ _IF_EQUAL, _IF_GREATER = 0x15, 0x25
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what the kernel shows: struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-_WORD = 0xFFFFFFFF
 
 
 def program(*, network: bool, own_namespaces: bool = False, truncation: bool = False, arch: str | None = None) -> bytes:
@@ -96,7 +95,7 @@ def _body(rule: Rule) -> list[bytes]:
 def _check(test: Test, rest: int) -> list[bytes]:
     # Only the lower half: the kernel itself ignores the upper one of these arguments, whatever it holds.
     load = [_step(_LOAD, _ARGUMENTS + 8 * test.argument)]
-    if test.mask != _WORD:
+    if test.mask != WORD:
         load.append(_step(_AND, test.mask))
     failed = {"otherwise": rest} if test.equal else {"then": rest}
     return [*load, _step(_IF_EQUAL, test.value, **failed)]

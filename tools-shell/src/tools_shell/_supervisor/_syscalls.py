@@ -66,7 +66,7 @@ SHARED_MEMORY = (
 )
 SOCKETS = ("socket", "connect", "bind", "listen")
 
-_WORD = 0xFFFFFFFF
+WORD = 0xFFFFFFFF  # all bits of the half that is looked at
 
 
 class Test(NamedTuple):
@@ -74,7 +74,7 @@ class Test(NamedTuple):
 
     argument: int
     value: int
-    mask: int = _WORD
+    mask: int = WORD
     equal: bool = True
 
 
@@ -89,7 +89,7 @@ def _any_of(argument: int, *values: int) -> tuple[tuple[Test, ...], ...]:
     return tuple((Test(argument, value),) for value in values)
 
 
-def _none_of(argument: int, *values: int, mask: int = _WORD) -> tuple[Test, ...]:
+def _none_of(argument: int, *values: int, mask: int = WORD) -> tuple[Test, ...]:
     return tuple(Test(argument, value, mask, equal=False) for value in values)
 
 
@@ -108,7 +108,7 @@ ALWAYS = (
     Rule("clone", ((_has(0, _NAMESPACES),),)),
     Rule("unshare", ((_has(0, _NAMESPACES | _NEW_TIME),),)),
     Rule("ioctl", _any_of(1, _TIOCSTI, _TIOCLINUX)),
-    Rule("personality", (_none_of(0, 0, _WORD),)),
+    Rule("personality", (_none_of(0, 0, WORD),)),
     *(Rule(name, ((_has(1, _SET_ID),),)) for name in ("chmod", "fchmod", "creat")),
     *(Rule(name, ((_has(2, _SET_ID),),)) for name in ("fchmodat", "fchmodat2")),
     *(
