@@ -19,7 +19,7 @@ from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MOST_DESCRIPTORS = 32  # that come with one job
+_MOST_DESCRIPTORS = 32  # that come with one job
 _LONGEST = 1 << 13  # bytes that come with it: a path, which has at most half as many
 
 
@@ -60,7 +60,7 @@ class _Server:
 
     def _accept(self) -> bool:
         """Take one job; False when there will be no more."""
-        message, descriptors, _, _ = socket.recv_fds(self._requests, _LONGEST, MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(self._requests, _LONGEST, _MOST_DESCRIPTORS)
         if not message:
             return False
         for descriptor in descriptors:
