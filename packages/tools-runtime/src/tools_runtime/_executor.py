@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
 Pair = tuple[ToolCall, Result]
+_Key = tuple[str, str, str]  # the id of a call, its name and its arguments: what makes it the same call again
 
 _KEPT = 1_000  # results that wait for who asked for them
 _Kept = TypeVar("_Kept")
@@ -78,7 +79,7 @@ class Executor:
             if choice is not None:
                 check(choice)
         self._tools: Mapping[str, Tool] | Callable[..., Any] = (
-            tools if callable(tools) and not is_alone(tools) else as_mapping(tools)
+            tools if callable(tools) and not _is_alone(tools) else _as_mapping(tools)
         )
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
@@ -89,9 +90,9 @@ class Executor:
         self._runtimes = Runtimes(self.plugins.runtimes())
         for choice in self._choices.values():
             self._runtimes.check(choice)
-        self._undelivered: dict[tuple[str, str, str], Result] = {}
-        self._unfinished: dict[tuple[str, str, str], Pair] = {}  # what was made, of calls whose hooks did not end
-        self._running: dict[tuple[str, str, str], Future[Job]] = {}  # given up, and still under way
+        self._undelivered: dict[_Key, Result] = {}
+        self._unfinished: dict[_Key, Pair] = {}  # what was made, of calls whose hooks did not end
+        self._running: dict[_Key, Future[Job]] = {}  # given up, and still under way
         self._keeping = Lock()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
         is_direct = (
@@ -213,7 +214,7 @@ class Executor:
 
     def _tools_for(self, context: Context | None) -> Mapping[str, Tool]:
         tools = self._tools
-        return tools if isinstance(tools, Mapping) else as_mapping(given_context(tools, context) or ())
+        return tools if isinstance(tools, Mapping) else _as_mapping(given_context(tools, context) or ())
 
     def _plain(self, call: ToolCall, tools: Mapping[str, Tool]) -> Tool | None:
         """The tool, where nothing is to be done but to call it in this thread."""
@@ -352,7 +353,7 @@ def _has_id(call: ToolCall) -> bool:
     return call.id is not None and call.id != ""
 
 
-def _key(call: ToolCall) -> tuple[str, str, str]:
+def _key(call: ToolCall) -> _Key:
     try:
         given = str(call.given)
     except Exception:  # noqa: BLE001  (too deep, a number of too many digits, or anybody's class)
@@ -360,17 +361,17 @@ def _key(call: ToolCall) -> tuple[str, str, str]:
     return str(call.id), call.name, given
 
 
-def _add(kept: dict[tuple[str, str, str], _Kept], key: tuple[str, str, str], value: _Kept) -> None:
+def _add(kept: dict[_Key, _Kept], key: _Key, value: _Kept) -> None:
     kept[key] = value
     while len(kept) > _KEPT:
         kept.pop(next(iter(kept)), None)
 
 
-def as_mapping(tools: Any) -> Mapping[str, Tool]:
+def _as_mapping(tools: Any) -> Mapping[str, Tool]:
     """Tools by name, None for those installed; ValueError when two have one name."""
     if isinstance(tools, Mapping):
         return tools
-    if is_alone(tools):
+    if _is_alone(tools):
         raise TypeError("tools are a registry, a mapping or a sequence; one tool goes into a list: Executor([...])")
     from tools_core import Registry, registry  # metadata of packages: 4 ms, which no import should cost
 
@@ -389,7 +390,7 @@ def as_mapping(tools: Any) -> Mapping[str, Tool]:
     return _Tools(made)
 
 
-def is_alone(tools: object) -> bool:
+def _is_alone(tools: object) -> bool:
     """Whether this is one tool or toolset, and no function that chooses tools: to call it would run it."""
     from tools_core import Toolset  # loaded already where there is one
 
