@@ -61,7 +61,7 @@ class Runtimes:
             raise TypeError(f"a function for a runtime returned another function: {chosen!r}")
         return self.of(chosen, context)
 
-    def check(self, choice: Choice) -> None:
+    def check_name(self, choice: Choice) -> None:
         """Raise ValueError for a name that no runtime has."""
         if isinstance(choice, str):
             self._by_name(choice)

@@ -89,7 +89,7 @@ class Executor:
         self._chain = Chain.of(self.plugins.manager, self.trace)
         self._runtimes = Runtimes(self.plugins.runtimes())
         for choice in self._choices.values():
-            self._runtimes.check(choice)
+            self._runtimes.check_name(choice)
         self._undelivered: dict[_Key, Result] = {}
         self._unfinished: dict[_Key, Pair] = {}  # what was made, of calls whose hooks did not end
         self._running: dict[_Key, Future[Job]] = {}  # given up, and still under way
