@@ -141,8 +141,7 @@ def _print_decision(decision: Decision, tool: Tool, *, is_approved: bool) -> Non
         lines.append(f"rule: {rule.text}")
     lines += [f"because {reason}" for reason in decision.reasons if rule is None or reason != rule.text]
     lines.append(f"arguments: {shown(facts.arguments)}")
-    hints = [name if value else f"not {name}" for name, value in facts.annotations.items()]
-    hints += ["requires approval"] if facts.requires_approval else []
+    hints = [*facts.hints, *(["requires approval"] if facts.requires_approval else [])]
     lines.append(f"annotations: {', '.join(hints) or 'none'}")
     for name, told in (("paths", facts.paths), ("commands", facts.commands)):
         if told is None:

@@ -68,8 +68,8 @@ def ask_on_terminal(request: Request) -> Scope | None:
 def _show(request: Request, most: int | None) -> bool:
     """Write down the question; whether something was left out."""
     decision = request.decision
-    hints = [name if value else f"not {name}" for name, value in decision.facts.annotations.items()]
-    _write(f"\n{visible(request.tool.name)} wants to run ({', '.join(hints) or 'it says nothing of what it does'})\n")
+    hints = ", ".join(decision.facts.hints)
+    _write(f"\n{visible(request.tool.name)} wants to run ({hints or 'it says nothing of what it does'})\n")
     is_cut = False
     for name, value in request.arguments.items():
         text, was_cut = _clipped(shown(value), most)

@@ -49,6 +49,11 @@ class Facts:
     commands: Sequence[Command] | None
     workspace: str
 
+    @property
+    def hints(self) -> list[str]:
+        """What the tool says of this very call, in words: `read_only`, `not destructive`."""
+        return [name if value else f"not {name}" for name, value in self.annotations.items()]
+
     def argument(self, name: str) -> Any:
         """The value of an argument, or the default that the schema states; KeyError without either."""
         return self.arguments[name] if name in self.arguments else self.defaults[name]
