@@ -38,28 +38,36 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_choose": ("set_default_runtime",),
-    "_effects": ("Blocking", "Pause", "Until"),
-    "_event": ("Event",),
-    "_executor": ("Executor",),
-    "_policy": ("Decision", "Policy", "PolicyError", "Request"),
-    "_process": ("ProcessRuntime",),
-    "_ray": ("RayRuntime",),
-    "_remote": ("RemoteError",),
-    "_runtimes": ("AsyncRuntime", "InlineRuntime", "Runtime", "ThreadRuntime"),
-    "hookspecs": ("hookimpl",),
+    "AsyncRuntime": "_runtimes",
+    "Blocking": "_effects",
+    "Decision": "_policy",
+    "Event": "_event",
+    "Executor": "_executor",
+    "InlineRuntime": "_runtimes",
+    "Pause": "_effects",
+    "Policy": "_policy",
+    "PolicyError": "_policy",
+    "ProcessRuntime": "_process",
+    "RayRuntime": "_ray",
+    "RemoteError": "_remote",
+    "Request": "_policy",
+    "Runtime": "_runtimes",
+    "ThreadRuntime": "_runtimes",
+    "Until": "_effects",
+    "hookimpl": "hookspecs",
+    "set_default_runtime": "_choose",
 }
 
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            from importlib import import_module  # built in
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tools_runtime' has no attribute {name!r}")
+    from importlib import import_module  # built in
 
-            value: object = getattr(import_module(f"tools_runtime.{home}"), name)
-            globals()[name] = value  # found directly from now on
-            return value
-    raise AttributeError(f"module 'tools_runtime' has no attribute {name!r}")
+    value: object = getattr(import_module(f"tools_runtime.{home}"), name)
+    globals()[name] = value  # found directly from now on
+    return value
 
 
 def __dir__() -> list[str]:
