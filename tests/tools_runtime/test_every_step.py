@@ -349,7 +349,7 @@ def test_what_is_made_after_results_were_kept_and_before_coroutines_are_cancelle
     finally:
         sys.settrace(before)
     assert paused.is_set()
-    until(lambda: executor._unfinished)
+    until(lambda: executor._kept.made)
     assert outputs(executor.execute(batch[1:])) == {"c1": "k1"}
     assert sorted(made) == ["k0", "k1"]
 

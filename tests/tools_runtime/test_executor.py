@@ -190,7 +190,7 @@ def test_every_call_gets_exactly_one_result_in_the_order_of_the_calls(runtime, d
         # On a busy machine a limit may be over before the tool has begun.
         begun = (0, 1) if result.error_type == "timeout_error" else (name not in ("unknown", "bad"),)
         assert made[str(number)] in begun
-    assert executor._undelivered == {}
+    assert executor._kept.results == {}
 
 
 def test_no_calls_are_no_results(run):
@@ -488,4 +488,4 @@ def test_a_hundred_thousand_calls_leave_nothing_behind(until):
     after = measured()
     assert after[0] < before[0] + 1_000_000
     assert after[1] <= before[1] + 2
-    assert all(executor._undelivered == {} for executor in executors)
+    assert all(executor._kept.results == {} for executor in executors)

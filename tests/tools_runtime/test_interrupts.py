@@ -129,9 +129,9 @@ def test_who_stops_begins_nothing_more_and_finished_results_are_kept(shop, until
     assert len(shop.contexts) == 2 and all(context.cancelled for context in shop.contexts)
     # What was thrown in may as well have come just before the first one was given, which so is kept.
     kept = ["a"] if stop == "throw" else []
-    assert sorted(key[0] for key in executor._undelivered) == [*kept, "c"]
+    assert sorted(key[0] for key in executor._kept.results) == [*kept, "c"]
     shop.go_on.set()
-    until(lambda: sorted(key[0] for key in executor._undelivered) == [*kept, "b", "c", "d"])
+    until(lambda: sorted(key[0] for key in executor._kept.results) == [*kept, "b", "c", "d"])
     assert sorted(shop.made) == ["a", "b", "c", "d"]
     assert [result.output for _, result in executor.execute(batch[1:])] == ["b", "c", "d", "e", "f"]
     assert sorted(shop.made) == ["a", "b", "c", "d", "e", "f"]  # none twice
@@ -149,7 +149,7 @@ def test_a_result_that_comes_after_the_interruption_is_kept_with_what_its_hooks_
     assert shop.stuck.wait(20)
     given.close()
     shop.go_on.set()
-    until(lambda: executor._undelivered)
+    until(lambda: executor._kept.results)
     result = executor.call(call("held", "b"))
     assert (result.output, result.metadata["seen"]) == ("b", True)
     assert sorted(shop.made) == ["a", "b"]
@@ -174,9 +174,9 @@ def test_a_cancelled_coroutine_keeps_what_its_threads_come_to(shop, until, runti
             await task
 
     asyncio.run(main())
-    until(lambda: ("a", "quick", "{'key': 'a'}") in executor._undelivered)
+    until(lambda: ("a", "quick", "{'key': 'a'}") in executor._kept.results)
     shop.go_on.set()
-    until(lambda: len(executor._undelivered) == 2)
+    until(lambda: len(executor._kept.results) == 2)
     pairs = asyncio.run(executor.aexecute(batch))
     assert [result.output for _, result in pairs] == ["a", "b"]
     assert all("seen" in result.metadata for _, result in pairs) == hooked
@@ -196,7 +196,7 @@ def test_a_coroutine_is_cancelled_with_its_caller_and_leaves_no_task(shop, runti
         return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert asyncio.run(main()) == set()
-    assert executor._undelivered == {}
+    assert executor._kept.results == {}
 
 
 def test_hooks_around_a_cancelled_coroutine_are_closed_at_once(shop):
@@ -380,7 +380,7 @@ def test_hooks_in_an_event_loop_that_are_stopped_after_the_call_begin_again_with
         next(given)
         assert paused.wait(20)
         given.close()
-    until(lambda: closed and executor._unfinished)
+    until(lambda: closed and executor._kept.made)
     result = executor.call(batch[1])
     assert (result.output or result.error_type, sorted(shop.made)) == (told, ["a", "first"])
     shop.go_on.set()
@@ -430,7 +430,7 @@ def test_a_call_that_still_runs_when_it_is_asked_for_again_is_waited_for(shop, u
         (_, result), _ = again.result()
     assert (result.output, "seen" in result.metadata) == ("b", hooked)
     assert sorted(shop.made) == ["a", "b", "c"]
-    assert executor._undelivered == executor._running == {}
+    assert executor._kept.results == executor._kept.running == {}
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
@@ -450,7 +450,7 @@ def test_a_call_whose_thread_still_runs_when_a_coroutine_asks_again_is_waited_fo
 
     assert asyncio.run(main()).output == "a"
     assert shop.made == ["a"]
-    assert executor._undelivered == executor._running == {}
+    assert executor._kept.results == executor._kept.running == {}
 
 
 def test_what_still_runs_is_waited_for_within_the_limit_and_not_made_again(shop, until):
@@ -464,7 +464,7 @@ def test_what_still_runs_is_waited_for_within_the_limit_and_not_made_again(shop,
         assert (result.error_type, result.metadata) == ("timeout_error", {"timeout": 0.1})
         assert result.error_message == "was interrupted before, and still runs: it is not made a second time"
     shop.go_on.set()
-    until(lambda: executor._undelivered)
+    until(lambda: executor._kept.results)
     assert executor.call(call("held", "b")).output == "b"
     assert sorted(shop.made) == ["a", "b"]
 
@@ -485,7 +485,7 @@ def test_a_call_that_comes_to_nothing_after_it_was_given_up_is_made_again(shop, 
             await again
 
     asyncio.run(main())
-    assert executor._running == {}
+    assert executor._kept.running == {}
 
 
 def test_only_the_same_call_is_given_a_kept_result(shop, until):
@@ -495,7 +495,7 @@ def test_only_the_same_call_is_given_a_kept_result(shop, until):
     next(given)
     until(lambda: len(shop.made) == 5)
     given.close()
-    until(lambda: len(executor._undelivered) == 2)  # without an id nobody can ask again
+    until(lambda: len(executor._kept.results) == 2)  # without an id nobody can ask again
     executor.execute(without_id)
     assert (shop.made.count("None"), shop.made.count("empty")) == (3, 2)
     other = executor.execute([ToolCall("b", "quick", {"key": "x"}), ToolCall("z", "quick", {"key": "b"})])
@@ -519,7 +519,7 @@ def test_kept_results_do_not_grow_without_end(shop, until):
         await given.aclose()
 
     asyncio.run(main())
-    until(lambda: len(executor._undelivered) == 1_000)
+    until(lambda: len(executor._kept.results) == 1_000)
 
 
 SIGNALLED = """
@@ -546,10 +546,10 @@ SIGNALLED = """
     except KeyboardInterrupt:
         print("interrupted", flush=True)
     began = list(made)
-    while len(executor._undelivered) < 2:
+    while len(executor._kept.results) < 2:
         go_on.wait(0.005)
     assert sorted(made) == ["0", "1"] == sorted(began), made
-    print(sorted(key[0] for key in executor._undelivered), flush=True)
+    print(sorted(key[0] for key in executor._kept.results), flush=True)
     assert executor.call(batch[0]).output == "0" and made.count("0") == 1
 """
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
 from tools_runtime._bugs import BUGS
 from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
 from tools_runtime._job import Job, is_plain, overran
+from tools_runtime._kept import Kept
 from tools_runtime._plugins import Plugins
 from tools_runtime._runtimes._runtime import check_concurrency, find, refusal
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from tools_core import Registry
     from tools_runtime._choose import Choice
     from tools_runtime._job import Placed
@@ -26,10 +23,6 @@ if TYPE_CHECKING:
 
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
 Pair = tuple[ToolCall, Result]
-_Key = tuple[str, str, str]  # the id of a call, its name and its arguments: what makes it the same call again
-
-_KEPT = 1_000  # results that wait for who asked for them
-_Kept = TypeVar("_Kept")
 
 
 class Executor:
@@ -90,10 +83,7 @@ class Executor:
         self._runtimes = Runtimes(self.plugins.runtimes())
         for choice in self._choices.values():
             self._runtimes.check_name(choice)
-        self._undelivered: dict[_Key, Result] = {}
-        self._unfinished: dict[_Key, Pair] = {}  # what was made, of calls whose hooks did not end
-        self._running: dict[_Key, Future[Job]] = {}  # given up, and still under way
-        self._keeping = Lock()
+        self._kept = Kept()
         self._fixed = None if self._choices or is_function(self._choice) else self._runtimes.of(self._choice, None)
         is_direct = (
             self._chain.is_empty and not self._chain.listeners and error_policy == "capture_all"
@@ -122,7 +112,7 @@ class Executor:
                 pairs.extend(self.iterate(calls[len(pairs) :], context))  # which has each as soon as it is there
             return pairs  # noqa: TRY300  (it may be interrupted here)
         except BaseException as error:
-            self._take_back(pairs, error)
+            self._kept.take_back(pairs, error)
             raise
 
     async def aexecute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
@@ -132,7 +122,7 @@ class Executor:
             async for pair in self.aiterate(calls, context):
                 pairs.append(pair)  # noqa: PERF401  (see execute)
         except BaseException as error:
-            self._take_back(pairs, error)
+            self._kept.take_back(pairs, error)
             raise
         return pairs
 
@@ -155,7 +145,7 @@ class Executor:
         jobs = self._jobs(calls, context)
         batch, given = None, 0
         try:
-            self._give_kept(jobs)
+            self._kept.give(jobs)
             if any(job.runtime.limits == "watched" or (len(jobs) > 1 and self._is_concurrent(job)) for job in jobs):
                 from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
 
@@ -171,7 +161,7 @@ class Executor:
             raise
         finally:
             try:
-                self._keep(jobs[given:])
+                self._kept.keep(jobs[given:])
             finally:
                 if batch is not None:
                     batch.give_up()
@@ -185,7 +175,7 @@ class Executor:
 
         jobs, given = self._jobs(calls, context), 0
         try:
-            self._give_kept(jobs)
+            self._kept.give(jobs)
             async with aclosing(results(jobs, self._is_concurrent, self._most(jobs))) as done:
                 async for job, result in done:
                     yield self._delivered(job, result)
@@ -194,7 +184,7 @@ class Executor:
             given += 1  # see iterate
             raise
         finally:
-            self._keep(jobs[given:])
+            self._kept.keep(jobs[given:])
         self._raise_bug(jobs)
 
     def runtime_of(self, name: str, context: Context | None = None) -> Runtime:
@@ -222,7 +212,7 @@ class Executor:
             tool = tools[call.name]
         except Exception:  # noqa: BLE001  (said where the call is made)
             return None
-        if self._undelivered or self._unfinished or self._running or tool.runtime is not None or not is_plain(tool):
+        if not self._kept.is_empty or tool.runtime is not None or not is_plain(tool):
             return None
         return tool
 
@@ -275,68 +265,10 @@ class Executor:
             return most
         return most - 1
 
-    def _give_kept(self, jobs: Iterable[Job]) -> None:
-        """Give calls the results that they had when nobody asked any more."""
-        if self._undelivered or self._unfinished or self._running:
-            for job in jobs:
-                if not _has_id(job.call):
-                    continue
-                key = _key(job.call)
-                job.earlier = self._running.get(key)
-                job.kept = self._unfinished.pop(key, None)
-                job.result = self._undelivered.pop(key, None)
-
     def _delivered(self, job: Job, result: Result) -> Pair:
-        if job.earlier is not None:  # of which it was kept as well
-            self._undelivered.pop(_key(job.call), None)
-            self._unfinished.pop(_key(job.call), None)
+        if job.earlier is not None:
+            self._kept.forget(job)
         return job.call, result
-
-    def _keep(self, jobs: Iterable[Job]) -> None:
-        """Keep the results that nobody asked for in the end, also those of calls which still run."""
-        for job in jobs:
-            job.is_given_up = True
-            running = None
-            if job.runs_on and _has_id(job.call):
-                from concurrent.futures import Future  # loaded already: it runs in a thread
-
-                running = Future[Job]()
-            job.on_late = partial(self._keep_late, running)
-            if running is not None:
-                self._running[_key(job.call)] = running
-            if job.kept is not None:
-                self._keep_made(job.call, job.kept)
-            self._keep_late(running, job)
-
-    def _keep_late(self, running: Future[Job] | None, job: Job) -> None:
-        if job.result is not None:
-            if job.was_begun:
-                self._keep_result(job.call, job.result)
-        elif job.asked is not None and isinstance(job.made, Result):
-            self._keep_made(job.call, (job.asked, job.made))
-        if running is not None and not job.runs_on:
-            with self._keeping:
-                was_running = self._running.get(_key(job.call)) is running
-                if was_running:
-                    del self._running[_key(job.call)]
-            if was_running:
-                running.set_result(job)
-
-    def _take_back(self, pairs: Iterable[Pair], error: BaseException) -> None:
-        """Keep what was to be returned together, and now is not; but for the result that `error` tells."""
-        for call, result in pairs:
-            if result.exception is not error:
-                self._keep_result(call, result)
-
-    def _keep_result(self, call: ToolCall, result: Result) -> None:
-        if _has_id(call):
-            with self._keeping:
-                _add(self._undelivered, _key(call), result)
-
-    def _keep_made(self, call: ToolCall, made: Pair) -> None:
-        if _has_id(call):
-            with self._keeping:
-                _add(self._unfinished, _key(call), made)
 
     def _raise_bug(self, jobs: list[Job]) -> None:
         if self.error_policy == "strict_bugs":
@@ -346,25 +278,6 @@ class Executor:
 
 
 _NOTHING = Context()
-
-
-def _has_id(call: ToolCall) -> bool:
-    """Whether it can be known when it comes again; some providers send an empty text."""
-    return call.id is not None and call.id != ""
-
-
-def _key(call: ToolCall) -> _Key:
-    try:
-        given = str(call.given)
-    except Exception:  # noqa: BLE001  (too deep, a number of too many digits, or anybody's class)
-        given = f"{type(call.given).__name__} {id(call.given)}"
-    return str(call.id), call.name, given
-
-
-def _add(kept: dict[_Key, _Kept], key: _Key, value: _Kept) -> None:
-    kept[key] = value
-    while len(kept) > _KEPT:
-        kept.pop(next(iter(kept)), None)
 
 
 def _as_mapping(tools: Any) -> Mapping[str, Tool]:
