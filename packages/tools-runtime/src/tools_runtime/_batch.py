@@ -112,7 +112,7 @@ class Batch:
         self._wake = float("inf")  # whoever starts an attempt from here on says so
         wake = self._wake = min((attempt.deadline for attempt in self._attempts.copy()), default=float("inf"))
         error = None
-        with suppress(Empty):
+        with suppress(Empty):  # a limit came first
             error = self._news.get(timeout=None if wake == float("inf") else max(0.0, wake - monotonic()))
         if error is not None:
             raise error

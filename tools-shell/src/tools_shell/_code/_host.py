@@ -187,7 +187,7 @@ class Kernel:
     def _end(self, patience: float, why: str | None = None) -> None:
         """End what there is of it, after so many seconds at most to end by itself; without a `why` it tells its own."""
         self.lost = why or ""
-        with suppress(KeyError):
+        with suppress(KeyError):  # it is not polled any more
             self._poll.unregister(self._channel_number)
         self._channel.close()
         until = time.monotonic() + patience

@@ -112,7 +112,7 @@ class Direct(Streams):
 
     def _signal(self, number: int) -> None:
         if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
+            with suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
                 os.killpg(self._process.pid, number)
 
     def close(self) -> None:

@@ -72,7 +72,7 @@ class Server:
     def wake(self) -> None:
         """Let it go on if it was stopped, which a job of the same user may do."""
         if self._pid and self._owner == os.getpid():
-            with suppress(OSError):
+            with suppress(OSError):  # it has ended
                 os.kill(self._pid, signal.SIGCONT)
 
     def _start(self) -> socket.socket:
@@ -107,7 +107,7 @@ class Server:
             self._requests = None
         if self._pid and self._owner == os.getpid():
             self.wake()
-            with suppress(ChildProcessError):
+            with suppress(ChildProcessError):  # somebody else has waited for it
                 os.waitpid(self._pid, 0)
         self._pid = 0
 

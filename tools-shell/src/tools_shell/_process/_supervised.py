@@ -95,7 +95,7 @@ class Supervised(Streams):
 
     def take_news(self) -> None:
         """See Process."""
-        with suppress(BlockingIOError):
+        with suppress(BlockingIOError):  # there are none
             self._hear()
 
     def _hear(self) -> None:

@@ -59,7 +59,7 @@ class Wire:
         except BlockingIOError:
             return
         if not chunk:  # nobody will answer any more; how it ended will be news
-            with suppress(KeyError):
+            with suppress(KeyError):  # it was noticed before
                 self._poll.unregister(self._answers)
         self.heard += chunk
         del self.heard[:-_HEARD]
@@ -93,7 +93,7 @@ class Wire:
         """Hear nothing any more but the output and the news of the end."""
         for descriptor in (self._answers, self._process.stdin):
             if descriptor is not None:
-                with suppress(KeyError):
+                with suppress(KeyError):  # it is not polled any more
                     self._poll.unregister(descriptor)
         os.close(self._answers)
 

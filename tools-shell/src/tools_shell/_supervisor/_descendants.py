@@ -68,7 +68,7 @@ def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
     """One round of killing those among all the processes found below `root`; what forks meanwhile needs another."""
     # Whole groups at once, or a bomb that forks faster than we look stays ahead; then who made itself a group.
     for group in groups_of(doomed) - groups_of(set(found) - set(doomed)):
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's by now
             os.killpg(group, signal.SIGKILL)
     send(signal.SIGKILL, doomed, {root, *found})
 

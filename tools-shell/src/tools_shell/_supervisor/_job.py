@@ -140,7 +140,7 @@ class _Job:
     def _reap(self) -> dict[str, object]:
         """Take what has ended; returns the news, if the leader is among it."""
         news: dict[str, object] = {}
-        with suppress(ChildProcessError):
+        with suppress(ChildProcessError):  # there are none left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
                     news["exit"] = code = os.waitstatus_to_exitcode(ended[1])

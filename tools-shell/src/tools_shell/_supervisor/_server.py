@@ -89,7 +89,7 @@ class _Server:
 
     def _reap(self) -> None:
         """Forget supervisors that have ended, and end what one that was killed has left behind."""
-        with suppress(ChildProcessError):
+        with suppress(ChildProcessError):  # there are none left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 temporary = self._supervisors.pop(ended[0], "")
                 if temporary and ended[1] != 0:

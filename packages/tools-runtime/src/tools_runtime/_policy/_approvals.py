@@ -162,7 +162,7 @@ class Approvals:
                 os.fsync(file.fileno())
             os.replace(name, self.file)
         except BaseException:
-            with suppress(OSError):
+            with suppress(OSError):  # the first error says more
                 os.unlink(name)
             raise
 

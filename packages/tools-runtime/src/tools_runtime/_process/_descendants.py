@@ -40,7 +40,7 @@ def end_orphans(orphans: set[int], parent: int) -> None:
 
 def end_tree(root: int) -> None:
     """Kill a process with all below it, as far as that can be done from outside; it adopts its orphans."""
-    with suppress(OSError):
+    with suppress(OSError):  # it has ended
         os.kill(root, signal.SIGSTOP)
     for _ in range(50):
         alive = {pid: parent for pid, parent in descendants(root).items() if _stat(pid)[:1] not in ([b"Z"], [])}
@@ -48,7 +48,7 @@ def end_tree(root: int) -> None:
             break
         for pid, parent in alive.items():
             _kill(pid, parent)
-    with suppress(OSError):
+    with suppress(OSError):  # it has ended
         os.killpg(root, signal.SIGKILL)
 
 

@@ -114,7 +114,7 @@ class _ForkServer:
         while monotonic() < until:
             for descriptor, _ in poll.poll(_ROUND * 1000 if is_busy else None):
                 if descriptor == self._wakeup:
-                    with suppress(BlockingIOError):
+                    with suppress(BlockingIOError):  # it was read already
                         os.read(self._wakeup, 512)
                     continue
                 worker = self._obey()
@@ -176,14 +176,14 @@ class _ForkServer:
             if until is None:
                 continue
             if now >= until:
-                with suppress(OSError):
+                with suppress(OSError):  # it has ended
                     os.killpg(pid, signal.SIGKILL)
             is_busy |= not self._reap(pid)
         orphans = set(children(os.getpid())) - self._workers.keys()
         if orphans:
             end_orphans(orphans, os.getpid())
             for pid in orphans:
-                with suppress(ChildProcessError):
+                with suppress(ChildProcessError):  # it is gone already
                     is_busy |= os.waitpid(pid, os.WNOHANG)[0] == 0
             is_busy = True  # what they have left behind comes to us only now
         return is_busy
@@ -192,13 +192,13 @@ class _ForkServer:
         """Forget a worker that has ended; what it has left of its group ends as well."""
         if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             return False
-        with suppress(OSError):
+        with suppress(OSError):  # nothing of the group is left
             os.killpg(pid, signal.SIGKILL)  # its number is nobody else's before it is waited for
         status = os.waitpid(pid, 0)[1]
         del self._workers[pid]
         asked = self._asked.pop(pid, None)
         if asked is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # the host does not wait for it any more
                 os.write(asked, STATUS_CODE.pack(os.waitstatus_to_exitcode(status)))
             os.close(asked)
         return True

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 def expose() -> None:
     """See to it that this process goes first should memory run out."""
-    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:  # only Linux has it
         file.write(b"1000")
 
 

@@ -112,7 +112,7 @@ class Pool:
     def replace(self, worker: Worker) -> None:
         """See to it that there soon is another worker instead of this one, which has ended or is going to."""
         self.drop(worker)
-        with self._changed, suppress(Lost, OSError):
+        with self._changed, suppress(Lost, OSError):  # then the next call asks for one, or says why not
             if not self.is_closed and len(self._workers) < self._most:
                 new = Worker(self._template)
                 self._workers.add(new)
@@ -144,7 +144,7 @@ class Pool:
         self._template.close()
 
     def _end_idle(self) -> None:
-        with suppress(IndexError):
+        with suppress(IndexError):  # there are no more
             while True:
                 worker = self._idle.pop()
                 self._workers.discard(worker)

@@ -193,11 +193,11 @@ class _Worker:
                     self._connection.sendall(REPLY.pack(PROGRESS, False, self._number, len(told)) + told)
 
     def _end(self, code: object) -> NoReturn:
-        with suppress(Exception):
+        with suppress(Exception):  # the tool may have closed or replaced them
             sys.stdout.flush()
             sys.stderr.flush()
         if code is not None and not isinstance(code, int):
-            with suppress(Exception):
+            with suppress(Exception):  # as above
                 print(code, file=sys.stderr)  # noqa: T201  (as Python does itself)
             code = 1
         os._exit((code or 0) & 0xFF)

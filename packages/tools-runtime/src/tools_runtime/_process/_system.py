@@ -15,7 +15,7 @@ def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends; on Linux, elsewhere nothing."""
     import ctypes  # the process that forks needs it once
 
-    with suppress(AttributeError, OSError):
+    with suppress(AttributeError, OSError):  # only Linux has it
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, *(ctypes.c_ulong(word) for word in (1, 0, 0, 0)))
 
 

@@ -93,7 +93,7 @@ class Template:
 
     def bury(self, pid: int) -> None:
         """Let a worker end that is not wanted any more, and see to it that it does; without waiting."""
-        with suppress(Lost, OSError):
+        with suppress(Lost, OSError):  # the worker ends by itself, since its socket is closed
             self._send(BURY, pid, [])
 
     def status(self, pid: int) -> int | None:
@@ -132,7 +132,7 @@ class Template:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # it has ended
             if self._end is not None:
                 signal.pidfd_send_signal(self._end, number)
             elif self._pid:

@@ -82,7 +82,7 @@ class Worker:
                 if self._end is None or not is_readable(self._end, 0):
                     end_tree(self.pid)
             else:
-                with suppress(OSError):
+                with suppress(OSError):  # it has ended
                     os.killpg(self.pid, signal.SIGKILL)
             self.wait(_DEATH)
         self.retire()
@@ -90,7 +90,7 @@ class Worker:
     def interrupt(self) -> None:
         """Kill its group, for another thread that waits for it."""
         if self.pid:
-            with suppress(OSError):
+            with suppress(OSError):  # it has ended
                 os.killpg(self.pid, signal.SIGKILL)
 
     def wait(self, seconds: float) -> bool:

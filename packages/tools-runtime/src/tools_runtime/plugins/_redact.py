@@ -147,7 +147,7 @@ def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
 def _in_text(text: str, depth: int) -> Iterable[str]:
     """The secrets in JSON text, of which a tool may be given the object, in URLs, headers, scripts and settings."""
     if text.lstrip()[:1] in ("{", "["):
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):  # it only looked like JSON
             yield from _secrets(json.loads(text), depth - 1)
     text = text[:_TEXT]
     for who, query in _URL.findall(text):
