@@ -238,6 +238,12 @@ def test_what_exec_runs_in_place_of_the_shell_is_waited_for_and_shown(run):
     assert (output["stdout"], output["exit_code"]) == ("slow\n", 7)
 
 
+def test_what_exec_runs_ends_with_the_session_when_it_is_interrupted_and_that_is_told(bash):
+    result = bash.call(command="exec sleep 900", session="s", timeout=1)
+    assert result.error_type == "timeout_error"
+    assert "the session has ended (the shell was ended by SIGINT)" in result.error_message
+
+
 def test_a_shell_that_is_killed_between_two_calls_is_replaced_and_that_is_told(run, root):
     os.mkfifo(root / "go")
     run("x=old; (cat go; kill -KILL $$) &")

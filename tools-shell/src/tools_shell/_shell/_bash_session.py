@@ -212,7 +212,8 @@ class BashSession:
         """Give up what cannot be driven any more; where it ended by itself, its last words are taken first."""
         self._wire.listen()
         self._nonce()
-        why = "it could not be interrupted" if reason is not None else self._ending()
+        is_stubborn = reason is not None and self.process.exit is None
+        why = "it could not be interrupted" if is_stubborn else self._ending()
         self._end(why, DRAIN if self.process.exit is not None else 0)
         if not self._has_begun:
             raise ToolError(f"{self._program} cannot be started: it does not behave like bash", "unavailable")
