@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import threading
@@ -27,7 +28,7 @@ def failing(kit, tmp_path):
         try:
             run(kit, name, tmp_path)
         # A broken one may raise anything, from wherever it likes.
-        except (Exception, Halt, SystemExit, pytest.fail.Exception):  # noqa: BLE001
+        except (Exception, Halt, SystemExit, asyncio.CancelledError, pytest.fail.Exception):  # noqa: BLE001
             failed.add(name)
     return failed
 
@@ -286,6 +287,7 @@ def test_a_runtime_without_a_boundary_fails(tmp_path):
         "test_arguments_that_do_not_fit_are_a_validation_error",
         "test_an_expected_failure_keeps_its_message_and_type",
         "test_an_exception_becomes_a_result_that_names_it",
+        "test_a_cancellation_that_a_tool_lets_out_is_its_own_error_and_no_one_elses",
         "test_a_halt_becomes_a_result_that_ends_the_conversation",
         "test_the_tool_gets_the_context",
         "test_progress_reaches_the_caller",

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from tools_core._call import ToolCall
@@ -254,13 +256,19 @@ UNFINISHED = _AWAITED | {GeneratorType}
 
 
 def own_cancellation(error: BaseException) -> BaseException:
-    """A cancellation that nobody asked of this task comes from inside the tool: an error like any other."""
-    import asyncio  # loaded already: somebody awaits us
+    """A cancellation that nobody asked of this task comes from inside the tool: an error like any other.
 
-    task = asyncio.current_task()
-    if isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling():
-        return ToolError("the tool was cancelled from inside, by itself or by what it waited for", "cancelled")
-    return error
+    Of synchronous code without a task, nobody can ask it.
+    """
+    if not isinstance(error, getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", ())):
+        return error
+    import asyncio  # loaded already: it was raised
+
+    with suppress(RuntimeError):  # no event loop runs in this thread
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return error
+    return ToolError("the tool was cancelled from inside, by itself or by what it waited for", "cancelled")
 
 
 def _listed(value: Any) -> Any:

@@ -123,7 +123,7 @@ class Tool:
                     value = finish(value)
         # The tool boundary: `fail` tells what becomes a Result and what passes through.
         except BaseException as error:  # noqa: BLE001
-            return fail(error, repairs)
+            return fail(own_cancellation(error), repairs)
         return succeed(value, repairs)
 
     async def acall(self, arguments: Any = None, /, context: Any = None, **keywords: Any) -> Result:

@@ -8,7 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Result
-from tools_testing._conformance._tools import add, crash, give_up, later, limited_wait, refuse, stop, surroundings, wait
+from tools_testing._conformance._tools import (
+    add,
+    cancel,
+    crash,
+    give_up,
+    later,
+    limited_wait,
+    refuse,
+    stop,
+    surroundings,
+    wait,
+)
 from tools_testing._observe import within
 
 if TYPE_CHECKING:
@@ -62,6 +73,10 @@ class RuntimeConformance(ABC):
     def test_an_exception_becomes_a_result_that_names_it(self) -> None:
         result = self.dispatch(crash, {"text": "nowhere"}, None)
         assert (result.error_message, result.error_type) == ("LookupError: nowhere", "execution_error")
+
+    def test_a_cancellation_that_a_tool_lets_out_is_its_own_error_and_no_one_elses(self) -> None:
+        assert self.dispatch(cancel, {}, None).error_type == "cancelled"
+        assert self.dispatch(add, {"a": 1}, None).is_ok
 
     def test_a_halt_becomes_a_result_that_ends_the_conversation(self) -> None:
         result = self.dispatch(stop, {"answer": "done"}, None)

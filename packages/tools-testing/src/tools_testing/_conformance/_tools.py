@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Annotated
 
@@ -24,6 +25,12 @@ def refuse(reason: Annotated[str, "Why"]) -> str:
 def crash(text: Annotated[str, "What the exception says"]) -> str:
     """Fail in an unexpected way."""
     raise LookupError(text)
+
+
+@tool
+def cancel() -> str:
+    """Let out a cancellation, as `asyncio.run` of something that was cancelled does."""
+    raise asyncio.CancelledError
 
 
 @tool
