@@ -218,6 +218,23 @@ def test_who_gives_up_while_another_call_runs_does_not_wait_for_its_end(run, cou
     assert run([search], [ToolCall("1", "search", {})], [hook], before)[0].is_ok  # no turn is lost
 
 
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_call_from_inside_one_that_it_would_wait_for_is_refused(run, calls, most):
+    hook = RateLimit(max_concurrency={"nest": most})
+
+    @tool
+    def nest(depth: int) -> str:
+        if depth == 0:
+            return "all the way"
+        executor = Executor([nest], hooks=[hook], plugins=False)
+        return str(executor.call(ToolCall(None, "nest", {"depth": depth - 1}), Context(timeout=2)))
+
+    for _ in range(2):
+        fits, does_not = run([nest], calls("nest", {"depth": most - 1}, {"depth": most}), [hook], max_concurrency=1)
+        assert fits.output == "all the way"
+        assert does_not.output.startswith("nest was not called: it is called by a call that it would have to wait for")
+
+
 def test_turns_of_calls_that_were_cancelled_go_to_others(calls, counted, until):
     counter, search = counted
     # 2 at once, then one per 2 s: without the turns of the cancelled, the last calls would come after 100 s.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from heapq import heappop, heappush
 from time import monotonic
@@ -17,7 +19,7 @@ from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._waiting import pause
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Mapping, Sequence
 
     from tools_core import Context, ToolCall
 
@@ -34,7 +36,8 @@ class RateLimit:
 
     Calls wait in the order in which they came. One whose turn would come after the caller's deadline is not made: its
     error is `limit_exceeded`, with the seconds to wait in `metadata["retry_after"]` where they are known. The limits
-    are those of this object, which several executors may share, and of this process. A call that was left behind at
+    are those of this object, which several executors may share, and of this process. A call that a tool makes while it
+    runs, and that would have to wait for its end, is refused. A call that was left behind at
     its time limit no longer counts as running.
     """
 
@@ -61,6 +64,8 @@ class RateLimit:
                 turn = gate.enter()
                 held.append((gate, turn))
                 if not turn.done():
+                    if _outer.get().count(gate) >= gate.most:
+                        return _refused(call, "it is called by a call that it would have to wait for", None)
                     yield Until(turn, context.remaining, context)
                     if context.cancelled:
                         return _given_up()
@@ -71,7 +76,8 @@ class RateLimit:
                 return refused
             if context.cancelled:
                 return _given_up()
-            result: Result = yield
+            with _inside(gates):
+                result: Result = yield
             return result
         finally:  # also when the caller is cancelled, and this generator closed
             for gate, turn in reversed(held):
@@ -98,6 +104,23 @@ class RateLimit:
                         for bucket, turn in zip(buckets, turns, strict=True):
                             bucket.give_back(turn)
         return None
+
+
+_outer: ContextVar[tuple[_Gate, ...]] = ContextVar("tools_runtime_gates", default=())  # of calls that we are inside of
+
+
+@contextmanager
+def _inside(gates: Sequence[_Gate]) -> Generator[None]:
+    if not gates:
+        yield
+        return
+    token = _outer.set((*_outer.get(), *gates))
+    try:
+        yield
+    finally:
+        # A call that was left behind at its limit goes on in another thread or task: there is nothing to undo.
+        with suppress(ValueError):
+            _outer.reset(token)
 
 
 class _Bucket:
@@ -133,6 +156,7 @@ class _Gate:
 
     def __init__(self, most: int) -> None:
         check_concurrency(most)
+        self.most = most
         self._free = most
         self._waiting: deque[Future[None]] = deque()
         self._lock = threading.RLock()  # see RateLimit
