@@ -411,6 +411,33 @@ def test_hooks_see_unknown_tools_and_invalid_arguments_too(run):
 # Registering
 
 
+def test_no_hook_changes_the_call_behind_the_policy(one, caplog):
+    class Deny:
+        @hookimpl(trylast=True)
+        def around_tool_call(self, call):
+            if call.arguments["text"] == "secret":
+                raise ToolError("no", "denied")
+            return (yield call)
+
+    def other(call):
+        return (yield ToolCall(call.id, "echo", {"text": "secret"}))
+
+    def again(call):
+        yield
+        return (yield ToolCall(call.id, "echo", {"text": "secret"}))
+
+    def same(call):
+        return (yield ToolCall(call.id, "echo", {"text": "x"}))
+
+    assert one(around(other), policy=Deny).error_type == "denied"
+    assert one(around(other, trylast=True), policy=Deny).error_type == "unavailable"
+    assert one(around(same, trylast=True), policy=Deny).output == "x"
+    assert one(around(again, trylast=True), policy=Deny).output == "x"
+    assert made == ["x", "x"]
+    assert len(caplog.records) == 2 and "leave out trylast=True" in caplog.text
+    assert one(around(other, trylast=True)).output == "secret"
+
+
 def test_a_plugin_may_be_given_as_its_class(run):
     class Shout:
         @hookimpl

@@ -74,6 +74,8 @@ class Chain:
         self.listeners: Sequence[tuple[Callable[..., object], str]] = ()
         self.is_empty = not (around or before or after)
         self._inner: Chain | None = None
+        # How many of those around may change the call: the policy is the last one, since it decides about what is made.
+        self._changing = next((place for place, layer in enumerate(around, 1) if layer.plugin == "policy"), len(around))
 
     @classmethod
     def of(cls, manager: pluggy.PluginManager, trace: Trace | None = None) -> Chain:
@@ -123,8 +125,10 @@ class Chain:
                 try:
                     generator = start(call, tool, context)
                     step = generator.send(None)
-                    if step is not None and not isinstance(step, ToolCall):
-                        step = yield from self._wait(generator, step)
+                    if step is not None:
+                        if not isinstance(step, ToolCall):
+                            step = yield from self._wait(generator, step)
+                        self._check(step, call, len(opened))
                 except _ENDS as end:
                     if end.value is not None:
                         result = self._answer(_AROUND, len(opened), call, end.value, None)
@@ -158,8 +162,10 @@ class Chain:
                     continue
                 try:
                     step = generator.send(result)
-                    if step is not None and not isinstance(step, ToolCall):
-                        step = yield from self._wait(generator, step)
+                    if step is not None:
+                        if not isinstance(step, ToolCall):
+                            step = yield from self._wait(generator, step)
+                        self._check(step, call, len(opened))
                 except _ENDS as end:
                     if end.value is not None and end.value is not result:
                         result = self._answer(_AROUND, len(opened), call, end.value, result)
@@ -174,6 +180,11 @@ class Chain:
                     break
             else:
                 return result
+
+    def _check(self, step: ToolCall | None, call: ToolCall, place: int) -> None:
+        """Refuse another call that comes from behind the policy, which would not see it."""
+        if step is not None and place >= self._changing and step != call:
+            raise TypeError("it changed a call that the policy had decided about; leave out trylast=True")
 
     def _asked(
         self, call: ToolCall, tool: Tool | None, context: Context, find: Callable[[str], Tool | None]

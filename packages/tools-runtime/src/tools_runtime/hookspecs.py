@@ -2,7 +2,8 @@
 
 A package ships one by an entry point in the group `ask_tools.plugins`; `Executor(hooks=[plugin])` takes one as well.
 The first one of `hooks` is the outermost, then come those that are installed; `@hookimpl(tryfirst=True)` moves one out,
-`trylast=True` in. A hook takes those of the arguments that it names.
+`trylast=True` in, behind the policy, where none may make it another call. A hook takes those of the arguments that it
+names.
 
 An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and told
 to `on_event` as `hook_failed`: a hook that breaks never loses a result, and never makes a call run twice. `ToolError`
