@@ -154,3 +154,29 @@ def test_approvals_are_listed_used_and_forgotten(place, run):
 
 def test_control_characters_of_arguments_are_shown(place, run):
     assert "\x1b" not in run("explain", "write_file", "path=a", "content=\x1b[2J")[1]
+
+
+def test_check_prints_names_that_nothing_has(place, run):
+    place.user.write_text(
+        """
+        [[rule]]
+        decision = "deny"
+        tool = ["read_fil", "write_*", "*"]
+        arguments = { pth = "a", path = "b" }
+        [[rule]]
+        decision = "ask"
+        arguments = { nobody_takes_this = 1 }
+        [[rule]]
+        decision = "deny"
+        tool = "glob"
+        arguments = { patern = "**" }
+        """
+    )
+    warnings = json.loads(run("check", "--json")[1])["warnings"]
+    said = [warning.partition(": ")[2] for warning in warnings]
+    assert said == [
+        "no installed tool is called 'read_fil' (did you mean read_file?)",
+        "no tool that it is for takes an argument 'pth' (did you mean path?)",
+        "no tool that it is for takes an argument 'nobody_takes_this'",
+        "no tool that it is for takes an argument 'patern' (did you mean pattern?)",
+    ]

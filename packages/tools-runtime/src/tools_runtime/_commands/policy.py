@@ -155,13 +155,18 @@ def _check(options: Namespace) -> int:
     policy = _policy(options)
     if policy is None:
         return 1
-    count = len(policy.rules) + len(policy.project_rules)
+    from tools_core import Registry
+    from tools_runtime._policy._warnings import strangers_of  # loaded already, with the policy
+
+    rules = [*policy.rules, *policy.project_rules]
+    registry = Registry()
+    registry.discover()
+    warnings = [*policy.warnings, *strangers_of(rules, registry)]
     if options.json:
-        _print_json(
-            {"rules": count, "project": policy.project, "trusted": policy.is_trusted, "warnings": policy.warnings}
-        )
+        told = {"rules": len(rules), "project": policy.project, "trusted": policy.is_trusted, "warnings": warnings}
+        _print_json(told)
     else:
-        _print([f"{count} rules, project {policy.project}", *(f"warning: {each}" for each in policy.warnings)])
+        _print([f"{len(rules)} rules, project {policy.project}", *(f"warning: {each}" for each in warnings)])
     return 0
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._policy._errors import PolicyError
+from tools_runtime._policy._errors import PolicyError, near
 from tools_runtime._policy._rule import Bounds, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 _HINTS = ("read_only", "destructive", "idempotent", "open_world")
 _KEYS = ("decision", "tool", *_HINTS, "paths", "commands", "arguments", "reason")
@@ -34,7 +34,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[bytes, list[Rule]]:
     for key in document:
         if key != "rule":
             raise PolicyError(
-                f"{source}: unknown key {key!r}{_near(key, ['rule'])}; a policy has [[rule]] and nothing else"
+                f"{source}: unknown key {key!r}{near(key, ['rule'])}; a policy has [[rule]] and nothing else"
             )
     return data, read_rules(document.get("rule", []), source)
 
@@ -80,10 +80,10 @@ def _rule(given: Any, source: str, number: int) -> Rule:
         raise PolicyError(f"{where} is {_kind(given)}, not a table of keys")
     for key in given:
         if key not in _KEYS:
-            raise PolicyError(f"{where}: unknown key {key!r}{_near(key, _KEYS)}; there are {', '.join(_KEYS)}")
+            raise PolicyError(f"{where}: unknown key {key!r}{near(key, _KEYS)}; there are {', '.join(_KEYS)}")
     decision = given.get("decision")
     if decision not in _DECISIONS:
-        said = "is missing" if decision is None else f"is {decision!r}{_near(decision, _DECISIONS)}"
+        said = "is missing" if decision is None else f"is {decision!r}{near(decision, _DECISIONS)}"
         raise PolicyError(f'{where}: decision {said}; write decision = "allow", "ask" or "deny"')
     for name in _HINTS:
         if not isinstance(given.get(name, True), bool):
@@ -181,7 +181,7 @@ def _bounds(given: Any, where: str) -> Bounds:
         raise PolicyError(f"{where} is {given!r}; {advice}")
     for key in given:
         if key not in _BOUNDS:
-            raise PolicyError(f"{where}: unknown key {key!r}{_near(key, _BOUNDS)}; {advice}")
+            raise PolicyError(f"{where}: unknown key {key!r}{near(key, _BOUNDS)}; {advice}")
     if "glob" in given and (len(given) > 1 or not isinstance(given["glob"], str)):
         raise PolicyError(f"{where}: glob is text, and stands alone; {advice}")
     for key in ("min", "max"):
@@ -206,10 +206,3 @@ def _text(given: Mapping[str, Any]) -> str:
 
 def _kind(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
-
-
-def _near(key: Any, known: Iterable[str]) -> str:
-    from difflib import get_close_matches  # only for a mistake
-
-    near = get_close_matches(str(key)[:100], list(known), n=1)
-    return f" (did you mean {near[0]}?)" if near else ""

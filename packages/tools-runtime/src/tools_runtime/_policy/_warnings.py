@@ -1,4 +1,4 @@
-"""What loosens more than its author may have meant."""
+"""What a policy may not mean: rules that loosen a lot, and names that nothing has."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from tools_core import ToolError, UnknownToolError
+from tools_runtime._policy._errors import near
 from tools_runtime._policy._paths import matches_path
 from tools_runtime._policy._words import OPTIONS
 
@@ -39,6 +41,28 @@ def warning_of(rule: Rule, tool: Tool, annotations: Mapping[str, bool]) -> str |
     if rule.is_narrow or not kinds:
         return None
     return f"{rule}: it allows {tool.name}, which is {' and '.join(kinds)}, whatever its arguments are"
+
+
+def strangers_of(rules: Iterable[Rule], tools: Mapping[str, Tool]) -> list[str]:
+    """What to say of rules that name what none of these tools is called, or takes; they may mean others."""
+    return [f"{rule}: {text}" for rule in rules for text in _strangers(rule, tools)]
+
+
+def _strangers(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
+    names = sorted({name.rpartition(":")[2] for name in tools})
+    for pattern in rule.tools:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            yield f"no installed tool is called {pattern!r}{near(pattern, names)}"
+    taken: set[str] = set()
+    for name in tools if rule.arguments else ():
+        if any(fnmatchcase(name.rpartition(":")[2], each) for each in rule.tools or ("*",)):
+            try:
+                taken.update(tools[name].input_schema.get("properties", {}))
+            except (ToolError, UnknownToolError, ValueError):  # it cannot be loaded, and may take anything
+                return
+    for argument in rule.arguments:
+        if taken and argument not in taken:
+            yield f"no tool that it is for takes an argument {argument!r}{near(argument, taken)}"
 
 
 def _dangers(rule: Rule) -> Iterator[str]:
