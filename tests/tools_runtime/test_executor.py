@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tools_core import Context, DefinitionError, Halt, Registry, Result, Tool, ToolCall, ToolError, Toolset, tool
 from tools_runtime import AsyncRuntime, Executor, InlineRuntime, Runtime, ThreadRuntime, hookimpl
 from tools_runtime._bugs import BUGS
+from tools_runtime.plugins import Retry
 
 made: collections.Counter[str] = collections.Counter()
 forever = threading.Event()  # never set
@@ -489,3 +490,23 @@ def test_a_hundred_thousand_calls_leave_nothing_behind(until):
     assert after[0] < before[0] + 1_000_000
     assert after[1] <= before[1] + 2
     assert all(executor._kept.results == {} for executor in executors)
+
+
+@pytest.mark.parametrize(
+    ("calls", "context", "words"),
+    [
+        ([{"id": "1", "name": "add", "arguments": {}}], None, "ToolCall.from_dict"),
+        (["add"], Context(), "a call is a ToolCall, got str"),
+        ([ToolCall("1", "add")], {"user": 1}, "context is a Context, got dict"),
+    ],
+)
+def test_what_is_no_call_or_no_context_is_told_with_what_would_do(run, calls, context, words):
+    for hooks in ([], [Retry()]):
+        with pytest.raises(TypeError, match=words):
+            run(Executor([], hooks=hooks, plugins=False), calls, context)
+
+
+@pytest.mark.parametrize("hooks", [Retry(), Retry])
+def test_a_plugin_outside_of_a_list_is_refused(hooks):
+    with pytest.raises(TypeError, match="goes into a list"):
+        Executor([], hooks=hooks)

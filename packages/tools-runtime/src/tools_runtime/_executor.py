@@ -217,6 +217,12 @@ class Executor:
         return tool
 
     def _jobs(self, calls: Iterable[ToolCall], context: Context | None) -> list[Job]:
+        if context is not None and not isinstance(context, Context):
+            raise TypeError(f"context is a Context, got {type(context).__name__}; values of yours go into its state")
+        calls = list(calls)
+        for call in calls:
+            if not isinstance(call, ToolCall):
+                raise TypeError(f"a call is a ToolCall, got {type(call).__name__}; ToolCall.from_dict reads a dict")
         tools = self._tools_for(context)
         base = _NOTHING if context is None else context
         return [self._job(call, find(call, tools), tools, base) for call in calls]

@@ -6,7 +6,7 @@ known by its distribution and name, and one that fails is a problem which keeps 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from inspect import iscoroutinefunction, isgeneratorfunction
 from time import perf_counter
@@ -83,6 +83,8 @@ class Plugins:
     """The plugins of an executor; `problems` says which installed ones do not work, by distribution and name."""
 
     def __init__(self, given: Sequence[Any], *, installed: bool, policy: Any = None) -> None:
+        if not isinstance(given, Iterable):
+            raise TypeError(f"hooks are a list of plugins, got {given!r}; one goes into a list, too")
         self.manager = pluggy.PluginManager(hookspecs.PROJECT)
         self.manager.add_hookspecs(hookspecs)
         self.problems: dict[str, str] = {}
