@@ -1,6 +1,7 @@
 """Sync and async, time limits, cancellation, and what travels along."""
 
 import asyncio
+import concurrent.futures
 import contextvars
 import threading
 
@@ -192,6 +193,25 @@ def test_cancelling_a_coroutine_tool_passes_through():
             await task
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, concurrent.futures.CancelledError])
+def test_a_cancellation_that_nobody_asked_for_is_the_tools_own_error(error):
+    @tool
+    def work() -> None:
+        """Let out the cancellation of something else."""
+        raise error
+
+    @tool
+    async def work_later() -> None:
+        """The same, later."""
+        await asyncio.sleep(0)
+        raise error
+
+    for each in (work, work_later):
+        for result in (each.call(), asyncio.run(each.acall())):
+            assert result.error_type == "cancelled"
+            assert "from inside" in result.error_message
 
 
 def test_a_context_that_is_cancelled_says_so_to_the_calls_below_it():

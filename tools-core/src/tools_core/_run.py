@@ -260,9 +260,10 @@ def own_cancellation(error: BaseException) -> BaseException:
 
     Of synchronous code without a task, nobody can ask it.
     """
-    if not isinstance(error, getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", ())):
+    homes = map(sys.modules.get, ("asyncio.exceptions", "concurrent.futures._base"))
+    if not isinstance(error, tuple(home.CancelledError for home in homes if home is not None)):
         return error
-    import asyncio  # loaded already: it was raised
+    import asyncio  # loaded already, or nearly: who cancels futures has threads
 
     with suppress(RuntimeError):  # no event loop runs in this thread
         task = asyncio.current_task()

@@ -11,6 +11,7 @@ from tools_core import Context, Result
 from tools_testing._conformance._tools import (
     add,
     cancel,
+    cancel_later,
     crash,
     give_up,
     later,
@@ -76,6 +77,7 @@ class RuntimeConformance(ABC):
 
     def test_a_cancellation_that_a_tool_lets_out_is_its_own_error_and_no_one_elses(self) -> None:
         assert self.dispatch(cancel, {}, None).error_type == "cancelled"
+        assert self.dispatch(cancel_later, {}, None).error_type == "cancelled"
         assert self.dispatch(add, {"a": 1}, None).is_ok
 
     def test_a_halt_becomes_a_result_that_ends_the_conversation(self) -> None:

@@ -34,6 +34,13 @@ def cancel() -> str:
 
 
 @tool
+async def cancel_later() -> str:
+    """Let one out that comes from what a coroutine waited for."""
+    await asyncio.sleep(0)
+    raise asyncio.CancelledError
+
+
+@tool
 def stop(answer: Annotated[str, "The last word"]) -> str:
     """End the conversation."""
     raise Halt(answer)
