@@ -45,6 +45,7 @@ class Policy:
 
     Rules see the arguments as the tool gets them, and paths where they lead at that moment. Whether a link leads
     elsewhere a moment later, and what is found below a folder, the tool has to watch itself, as the file tools do.
+    Of commands they see the words: where `> build/x` leads, if `build` is a link, is for the command's sandbox.
 
     Args:
         rules: Rules as in a file: `{"decision": "allow", "tool": "read_*", "paths": ["src/**"]}`.

@@ -31,7 +31,8 @@ class Cache:
     The same call: the same tool object, equal arguments, the same workspace and, where the tool takes the context, the
     same values in its state. Only results that are ok and no halt are kept. Of equal calls at once one is made, and the
     others are given its result. `metadata` says `cached` and the `age` in seconds. A call of any tool that is not
-    read_only empties the cache, since it may have changed what others read.
+    read_only empties the cache, since it may have changed what others read; one that was left behind at its limit may
+    change that later, which nothing tells.
 
     Args:
         seconds: How long a result is given again.
