@@ -132,11 +132,12 @@ class Template:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
+        pid, end = self._pid, self._end  # another thread may forget them meanwhile, and 0 would be our own group
         with suppress(OSError):  # it has ended
-            if self._end is not None:
-                signal.pidfd_send_signal(self._end, number)
-            elif self._pid:
-                os.kill(self._pid, number)
+            if end is not None:
+                signal.pidfd_send_signal(end, number)
+            elif pid:
+                os.kill(pid, number)
 
     @property
     def is_lost(self) -> bool:

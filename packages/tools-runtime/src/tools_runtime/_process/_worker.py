@@ -89,9 +89,10 @@ class Worker:
 
     def interrupt(self) -> None:
         """Kill its group, for another thread that waits for it."""
-        if self.pid:
+        pid = self.pid  # which that thread may set to 0 meanwhile, and that would be our own group
+        if pid:
             with suppress(OSError):  # it has ended
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
 
     def wait(self, seconds: float) -> bool:
         """Whether it ends within so many seconds."""
