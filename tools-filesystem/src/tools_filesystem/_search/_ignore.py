@@ -110,8 +110,8 @@ class Rules:
         texts = [found.text for found in parsed if found and found.text is not None and None not in found.pieces]
         if len(texts) == len(names):
             table.paths["/".join(texts)] = number
-        else:
-            self._put_wild(table, _Wild(number, None, tuple(found and matcher(found) for found in parsed)))
+        elif self._has_room(table):
+            table.wild.append(_Wild(number, None, tuple(found and matcher(found) for found in parsed)))
 
     def _put_name(self, table: _Table, number: int, rule: str) -> None:
         found = parse(rule, is_strict=True)
@@ -124,14 +124,15 @@ class Rules:
                 table.lengths.add(len(ending))
         elif found.text is not None and None not in found.pieces:
             table.names[found.text] = number
-        else:
-            self._put_wild(table, _Wild(number, matcher(found), ()))
+        elif self._has_room(table):
+            table.wild.append(_Wild(number, matcher(found), ()))
 
-    def _put_wild(self, table: _Table, rule: _Wild) -> None:
-        if len(table.wild) == _MOST_WILD:
-            self.dropped += 1
-        else:
-            table.wild.append(rule)
+    def _has_room(self, table: _Table) -> bool:
+        """Whether one more rule may be tried; asked first, since most of what such a rule takes is to compile it."""
+        if len(table.wild) < _MOST_WILD:
+            return True
+        self.dropped += 1
+        return False
 
 
 class Ignore:
