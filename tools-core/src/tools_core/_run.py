@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from tools_core._call import ToolCall
@@ -265,10 +264,12 @@ def own_cancellation(error: BaseException) -> BaseException:
         return error
     import asyncio  # loaded already, or nearly: who cancels futures has threads
 
-    with suppress(RuntimeError):  # no event loop runs in this thread
+    try:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            return error
+    except RuntimeError:  # no event loop runs in this thread
+        task = None
+    if task is not None and task.cancelling():
+        return error
     return ToolError("the tool was cancelled from inside, by itself or by what it waited for", "cancelled")
 
 
