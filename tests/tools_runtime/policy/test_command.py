@@ -180,3 +180,11 @@ def test_check_prints_names_that_nothing_has(place, run):
         "no tool that it is for takes an argument 'nobody_takes_this'",
         "no tool that it is for takes an argument 'patern' (did you mean pattern?)",
     ]
+
+
+def test_tools_that_cannot_be_found_are_told(place, run, monkeypatch):
+    monkeypatch.setenv("ASK_TOOLS_LOCK", str(place.project / "nothing"))
+    for words in (("explain", "read_file", "path=a"), ("check",)):
+        status, out, err = run(*words)
+        assert (status, out) == (2, "")
+        assert "cannot be read" in err

@@ -155,12 +155,15 @@ def _check(options: Namespace) -> int:
     policy = _policy(options)
     if policy is None:
         return 1
-    from tools_core import Registry
+    from tools_core import Registry, ToolError
     from tools_runtime._policy._warnings import strangers_of  # loaded already, with the policy
 
     rules = [*policy.rules, *policy.project_rules]
     registry = Registry()
-    registry.discover()
+    try:
+        registry.discover()
+    except (ToolError, ValueError) as error:
+        return _fail(str(error), 2)
     warnings = [*policy.warnings, *strangers_of(rules, registry)]
     if options.json:
         told = {"rules": len(rules), "project": policy.project, "trusted": policy.is_trusted, "warnings": warnings}

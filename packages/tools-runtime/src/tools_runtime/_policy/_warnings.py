@@ -45,19 +45,19 @@ def warning_of(rule: Rule, tool: Tool, annotations: Mapping[str, bool]) -> str |
 
 def strangers_of(rules: Iterable[Rule], tools: Mapping[str, Tool]) -> list[str]:
     """What to say of rules that name what none of these tools is called, or takes; they may mean others."""
-    return [f"{rule}: {text}" for rule in rules for text in _strangers(rule, tools)]
+    names = {key: key.rpartition(":")[2] for key in tools}  # two of one name are told apart by their distribution
+    return [f"{rule}: {text}" for rule in rules for text in _strangers(rule, tools, names)]
 
 
-def _strangers(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
-    names = sorted({name.rpartition(":")[2] for name in tools})
+def _strangers(rule: Rule, tools: Mapping[str, Tool], names: Mapping[str, str]) -> Iterator[str]:
     for pattern in rule.tools:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            yield f"no installed tool is called {pattern!r}{near(pattern, names)}"
+        if not any(fnmatchcase(name, pattern) for name in names.values()):
+            yield f"no installed tool is called {pattern!r}{near(pattern, names.values())}"
     taken: set[str] = set()
-    for name in tools if rule.arguments else ():
-        if any(fnmatchcase(name.rpartition(":")[2], each) for each in rule.tools or ("*",)):
+    for key, name in names.items() if rule.arguments else ():
+        if any(fnmatchcase(name, each) for each in rule.tools or ("*",)):
             try:
-                taken.update(tools[name].input_schema.get("properties", {}))
+                taken.update(tools[key].input_schema.get("properties", {}))
             except (ToolError, UnknownToolError, ValueError):  # it cannot be loaded, and may take anything
                 return
     for argument in rule.arguments:
