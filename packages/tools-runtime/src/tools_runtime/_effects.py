@@ -10,12 +10,19 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
 
     from tools_core import Context
 
-LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
+_LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
+
+
+def parts(seconds: float | None, context: Context) -> Iterator[float]:
+    """The seconds to wait, in parts between which the caller is asked whether it has given up."""
+    until = float("inf") if seconds is None else monotonic() + seconds
+    while (left := until - monotonic()) > 0 and not context.cancelled:
+        yield min(left, _LOOK)
 
 
 class Pause:
@@ -55,11 +62,6 @@ class Until:
         self.seconds = seconds
         self.context = context
 
-    def parts(self) -> Iterator[float | None]:
-        """The seconds to wait, in parts between which the caller is asked."""
-        if self.context is None:
-            yield self.seconds
-            return
-        until = float("inf") if self.seconds is None else monotonic() + self.seconds
-        while (left := until - monotonic()) > 0 and not self.context.cancelled:
-            yield min(left, LOOK)
+    def parts(self) -> Iterable[float | None]:
+        """The seconds to wait, one wait after the other."""
+        return (self.seconds,) if self.context is None else parts(self.seconds, self.context)

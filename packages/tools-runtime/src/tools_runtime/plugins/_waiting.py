@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._effects import LOOK, Pause
+from tools_runtime._effects import Pause, parts
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -15,6 +14,5 @@ if TYPE_CHECKING:
 
 def pause(seconds: float, context: Context) -> Generator[Any, Any, None]:
     """Wait so many seconds, by `yield from`, or until the caller gives up: ask `context.cancelled` which it was."""
-    until = monotonic() + seconds
-    while (left := until - monotonic()) > 0 and not context.cancelled:
-        yield Pause(min(left, LOOK))
+    for part in parts(seconds, context):
+        yield Pause(part)
