@@ -62,7 +62,7 @@ class Kept:
 
                 running = Future[Job]()
             job.on_late = partial(self._keep_late, key, running)
-            if key is not None and running is not None:
+            if key is not None and running is not None:  # only now: who is interrupted leaves none that nobody settles
                 self.running[key] = running
             if job.kept is not None:
                 self._add(self.made, key, job.kept)

@@ -103,8 +103,8 @@ class Redactor:
             if number == _ITEMS:
                 made["…"] = f"[{len(value)} members]"
                 break
-            name = str(_named(value) if key == "value" else key)
-            made[self.text(str(key))] = HIDDEN if _is_hidden(name, item) else self._copied(item, depth - 1)
+            is_hidden = _is_hidden(_name_of(key, value), item)
+            made[self.text(str(key))] = HIDDEN if is_hidden else self._copied(item, depth - 1)
         return made
 
 
@@ -115,9 +115,9 @@ def _is_hidden(name: str, value: Any) -> bool:
     return _is_secret(name[:_NAME])
 
 
-def _named(value: Mapping[Any, Any]) -> Any:
-    """What the value in `{"name": ..., "value": ...}` is called."""
-    return value.get("name", value.get("key", "value"))
+def _name_of(key: Any, within: Mapping[Any, Any]) -> str:
+    """What a member is called: by its key, or as in `{"name": ..., "value": ...}`."""
+    return str(within.get("name", within.get("key", key)) if key == "value" else key)
 
 
 def _hides_second(value: Any) -> bool:
@@ -136,8 +136,7 @@ def _secrets(value: Any, depth: int, hidden: bool = False) -> Iterable[str]:
             yield str(value)
     elif depth and isinstance(value, Mapping):
         for key, item in value.items():
-            name = _named(value) if key == "value" else key
-            yield from _secrets(item, depth - 1, hidden or _is_hidden(str(name), item))
+            yield from _secrets(item, depth - 1, hidden or _is_hidden(_name_of(key, value), item))
     elif depth and isinstance(value, list | tuple):
         second = _hides_second(value)
         for place, item in enumerate(value[:_ITEMS]):
