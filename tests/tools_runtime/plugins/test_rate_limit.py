@@ -84,13 +84,10 @@ def test_calls_come_in_the_order_in_which_they_asked(calls, counted):
 
 def test_a_rate_lets_a_burst_through_and_then_spaces_calls_evenly(run, calls, counted):
     counter, search = counted
+    asked = time.monotonic()
     run([search], calls("search", *NUMBERS), [RateLimit({"search": (4, 0.2)})])
-    began = sorted(counter.began)
-    # Never more than 4 + 1 within any 0.2 s after the burst: a token bucket.
-    assert began[11] - began[0] >= 8 * 0.05 - 0.02
-    for number in range(12):
-        within = [at for at in began if began[number] <= at < began[number] + 0.09]
-        assert len(within) <= 4 + 2
+    # 4 at once, and then none before its turn; a busy machine may make any of them later.
+    assert all(at - asked > (number - 3) * 0.05 - 0.005 for number, at in enumerate(sorted(counter.began)))
 
 
 def test_all_tools_of_a_pattern_share_its_limits_and_every_pattern_holds(calls):
