@@ -146,7 +146,7 @@ class Executor:
         batch, given = None, 0
         try:
             self._kept.give(jobs)
-            if any(job.runtime.limits == "watched" or (len(jobs) > 1 and self._is_concurrent(job)) for job in jobs):
+            if self._needs_batch(jobs):
                 from tools_runtime._batch import Batch  # brings threads, for who runs calls beside each other
 
                 batch = Batch(jobs)
@@ -154,7 +154,10 @@ class Executor:
             for job in jobs:
                 if batch is not None:
                     batch.wait_for(job)
-                yield self._delivered(job, job.run() if job.result is None else job.result)
+                result = job.run() if job.result is None else job.result
+                if job.earlier is not None:
+                    self._kept.forget(job)
+                yield job.call, result
                 given += 1
         except GeneratorExit:
             given += 1  # who stops asking has the last one
@@ -178,7 +181,9 @@ class Executor:
             self._kept.give(jobs)
             async with aclosing(results(jobs, self._is_concurrent, self._most(jobs))) as done:
                 async for job, result in done:
-                    yield self._delivered(job, result)
+                    if job.earlier is not None:
+                        self._kept.forget(job)
+                    yield job.call, result
                     given += 1
         except GeneratorExit:
             given += 1  # see iterate
@@ -261,6 +266,12 @@ class Executor:
             choice = self._choices.get(name) or self._choices.get(plain) or self._choice
         return self._runtimes.of(choice, context)
 
+    def _needs_batch(self, jobs: list[Job]) -> bool:
+        """Whether any is to run beside the others, or has a limit that somebody has to watch."""
+        runtimes = {id(job.runtime): job.runtime for job in jobs}.values()
+        is_beside = len(jobs) > 1 and self.max_concurrency != 1
+        return any(each.limits == "watched" or (is_beside and each.max_concurrency != 1) for each in runtimes)
+
     def _is_concurrent(self, job: Job) -> bool:
         return job.result is None and job.runtime.max_concurrency != 1 and self.max_concurrency != 1
 
@@ -270,11 +281,6 @@ class Executor:
         if most is None or most == 1 or all(job.result is not None or self._is_concurrent(job) for job in jobs):
             return most
         return most - 1
-
-    def _delivered(self, job: Job, result: Result) -> Pair:
-        if job.earlier is not None:
-            self._kept.forget(job)
-        return job.call, result
 
     def _raise_bug(self, jobs: list[Job]) -> None:
         if self.error_policy == "strict_bugs":
