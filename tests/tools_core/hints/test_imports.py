@@ -9,6 +9,8 @@ HEAVY = [
     "inspect", "dataclasses", "pydantic", "annotated_types", "typing_extensions", "asyncio", "datetime",
     "decimal", "pathlib", "uuid", "textwrap", "ast", "base64", "difflib",
 ]  # fmt: skip
+if sys.version_info >= (3, 14):
+    HEAVY.remove("ast")  # which is where forward references are read from there on, by typing itself
 
 DEFINE = """
 from tools_core._signature import read_signature

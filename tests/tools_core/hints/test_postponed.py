@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, NamedTuple, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NotRequired, Optional, TypedDict
 
 import pytest
 
@@ -77,6 +77,17 @@ def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
         "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
     )
     with pytest.raises(DefinitionError, match=text):
+        read_signature(take)
+
+
+def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
+    def take(x): ...
+
+    take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (it is the case: nobody has defined it)
+    with pytest.raises(DefinitionError, match=r"the name `Later` in the hint \"list\['Later'\] \| None\" is not def"):
+        read_signature(take)
+    take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)
+    with pytest.raises(DefinitionError, match=r"the name `Later` in the hint '(Optional\[Later\]|Later \| None)'"):
         read_signature(take)
 
 

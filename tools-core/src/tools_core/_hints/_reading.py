@@ -16,6 +16,7 @@ Reading: TypeAlias = tuple[Schema, "Converter | None"]
 
 USABLE = "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, a dataclass or a pydantic model"
 
+_REFERENCE = r"ForwardRef\('([^']*)'[^()]*\)"
 _QUALIFIER = r"(?:[A-Za-z_<][\w<>]*\.)+(?=[A-Za-z_])"  # the modules and functions around a name
 
 
@@ -38,4 +39,5 @@ class Unsupported(Exception):
 
 def hint_name(hint: Any) -> str:
     """Write a hint as its author did, as near as Python remembers it."""
-    return clip(re.sub(_QUALIFIER, "", hint.__qualname__ if isinstance(hint, type) else repr(hint)), 80)
+    text = hint.__qualname__ if isinstance(hint, type) else re.sub(_REFERENCE, r"\1", repr(hint))
+    return clip(re.sub(_QUALIFIER, "", text), 80)

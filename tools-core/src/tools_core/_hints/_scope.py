@@ -6,7 +6,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ForwardRef, Literal, get_type_hints
 
-from tools_core._hints._reading import Unsupported
+from tools_core._hints._reading import Unsupported, hint_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def resolve_members(owner: type, hints: dict[str, Any], locals_: Mapping[str, An
 
 
 def _unresolved(hint: Any, error: Exception) -> Unsupported:
-    text = getattr(hint, "__forward_arg__", hint)
+    text = hint if isinstance(hint, str) else hint_name(hint)
     name = getattr(error, "name", None)
     if isinstance(error, NameError) and name:
         return Unsupported(
