@@ -187,6 +187,8 @@ def test_the_text_of_a_here_document_is_its_target():
         ("xargs --replace rm", "options of `xargs`"),
         ("sh -c 'ls &> x'", "otherwise than bash"),
         ("exec {fd}>x", "kept in a variable"),
+        ("uniq a 2147483648>x", "number is too long"),
+        ("9" * 5000 + ">x", "number is too long"),
         ("time { rm x; }", "more than one way"),
         ("ls 'x", "quote is not closed"),
         ("ls $(rm", "substitution is not closed"),
@@ -362,6 +364,7 @@ ls 2> x
 ls >$x
 ls > ~/x
 ls 3>x >&3
+uniq a 2147483648>/dev/null
 exec > x
 exec 3>x
 : > x

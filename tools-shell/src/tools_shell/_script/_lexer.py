@@ -12,6 +12,7 @@ from tools_shell._script._words import BLANKS, WordReader
 
 LONGEST = 8 * 1024  # characters: where it is nonsense, a parser's time grows with the square
 _DEEPEST = 20
+_LONGEST_NUMBER = 9  # digits: to bash, 2147483648 is a word and no descriptor
 _OPERATORS = (
     *(b";;&", b"&>>", b"<<<", b"<<-"),
     *(b";;", b";&", b"&&", b"&>", b"||", b"|&", b"<<", b"<&", b"<>", b">>", b">&", b">|"),
@@ -164,6 +165,8 @@ class _Reader:
         self._lexed.has_arithmetic |= reader.has_arithmetic
         behind = self._byte()
         if behind in (b"<", b">") and token.text.isascii() and token.text.isdigit():
+            if len(token.text) > _LONGEST_NUMBER:
+                raise Unreadable("a descriptor whose number is too long")
             token = token._replace(kind="descriptor")
         elif behind in (b"<", b">") and token.text.startswith("{"):
             raise Unreadable("a descriptor that is kept in a variable")
