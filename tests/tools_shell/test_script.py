@@ -55,16 +55,18 @@ def names(text):
         ("bash -ec 'rm x' a b", ["bash", "rm"]),
         ("sh -c \"sh -c 'rm x'\"", ["sh", "sh", "rm"]),
         ("eval 'ls; rm x'", ["eval", "ls", "rm"]),
+        ("eval -- rm x", ["eval", "rm"]),
         ("env -i A=1 rm x", ["env", "rm"]),
         ("nohup nice -n 5 timeout -k 1 --signal=KILL 5 rm x", ["nohup", "nice", "timeout", "rm"]),
         ("sudo -u root rm x", ["sudo", "rm"]),
-        ("command rm x; builtin cd y; exec -a z rm x", ["command", "rm", "builtin", "cd", "exec", "rm"]),
+        ("command rm x; builtin cd y; exec -c rm x", ["command", "rm", "builtin", "cd", "exec", "rm"]),
         ("time -p rm x", ["time", "rm"]),
         ("find . -name a | xargs -0 -n1 rm -f", ["find", "xargs", "rm"]),
         ("xargs -I{} sh -c 'rm x'", ["xargs", "sh", "rm"]),
         ("find . -exec rm {} + -exec mv {} a ';'", ["find", "rm", "mv"]),
         ("watch -n 1 'ls; rm x'", ["watch", "ls", "rm"]),
         ("flock lock -c 'rm x'", ["flock", "rm"]),
+        ("flock lock --command 'rm x'", ["flock", "rm"]),
         ("stdbuf -oL setsid ionice -c 3 rm", ["stdbuf", "setsid", "ionice", "rm"]),
         ("/usr/bin/env rm", ["/usr/bin/env", "rm"]),
         (r"r\m x; 'r'm y; $'\x72m' z; r''m w", ["rm"] * 4),
@@ -182,10 +184,14 @@ def test_the_text_of_a_here_document_is_its_target():
         ("a=(x y)", "array"),
         ("find . $x", "may be given `-exec`"),
         ('find . -ok ls -name "$x" -exec rm {} ";"', "may be given `-exec`"),
+        ("find . -name -exec -exec rm {} ';'", "inside of `-exec`"),
         ("env -S 'rm x'", "options of `env`"),
         ("sudo -i rm", "options of `sudo`"),
+        ("exec -a rm ls x", "options of `exec`"),
         ("xargs --replace rm", "options of `xargs`"),
         ("sh -c 'ls &> x'", "otherwise than bash"),
+        ("sh -c 'uniq a 10>&2'", "otherwise than bash"),
+        ("sh -c 'x+=/y'", "otherwise than bash"),
         ("exec {fd}>x", "kept in a variable"),
         ("uniq a 2147483648>x", "number is too long"),
         ("9" * 5000 + ">x", "number is too long"),
@@ -615,6 +621,8 @@ builtin eval 'rm x'
 builtin . ./x
 exec rm x
 exec -a ls rm x
+exec -a rm ls x
+exec -l ls
 nice rm x
 nohup rm x
 timeout 5 rm x
@@ -647,6 +655,8 @@ bash <<< 'rm x'
 bash <<E
 sh -c 'rm x'
 sh -c "$x"
+sh -c 'uniq a 10>/dev/null'
+sh -c 'x+=/y'
 sh x
 sh -s
 sh

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _ANY = Expanded("...")  # what is read or found while it runs
 _SHELLS = frozenset(("ash", "bash", "dash", "sh"))
 # What other shells than bash read otherwise, or do not know.
-_OF_BASH = ("$'", '$"', "&>", "|&", "<<<", "<(", ">(", "((", "[[", "{", "function", "select", "coproc", "time")
+_OF_BASH = ("$'", '$"', "&>", "|&", "<<<", "<(", ">(", "((", "[[", "{", "+=", "function", "select", "coproc", "time")
 
 
 class Inner(NamedTuple):
@@ -50,7 +50,7 @@ _PREFIXES = {
     "command": _options("-p"),
     "doas": _options("-n", "-u -C"),
     "env": _options("-i - --ignore-environment -v --debug", "-u --unset -C --chdir", sets_variables=True),
-    "exec": _options("-c -l", "-a"),
+    "exec": _options("-c"),  # with another name, or that of a login shell, many a program is another one
     "ionice": _options("-t --ignore", "-c --class -n --classdata"),
     "nice": _options("", "-n --adjustment"),
     "nohup": _options(),
@@ -151,7 +151,7 @@ def _shell(command: SimpleCommand, name: str) -> Inner:
                 break
             if not rest or isinstance(rest[0], Expanded):
                 break
-            if name != "bash" and any(each in rest[0] for each in _OF_BASH):
+            if name != "bash" and not _is_portable(rest[0]):
                 return Inner(unknown=f"`{name}` may read its script otherwise than bash")
             return Inner(scripts=[rest[0]])
         if isinstance(word, str) and not word.startswith(("-", "+")):
@@ -159,8 +159,15 @@ def _shell(command: SimpleCommand, name: str) -> Inner:
     return Inner(unknown=f"`{name}` runs what it reads")
 
 
+def _is_portable(script: str) -> bool:
+    """Whether other shells read it likewise: to them `10>` is a word in front of `>`, and `x+=1` a command."""
+    has_descriptor = any(script[at - 2 : at].isdigit() for at, sign in enumerate(script) if sign in "<>")
+    return not has_descriptor and not any(sign in script for sign in _OF_BASH)
+
+
 def _eval(command: SimpleCommand) -> Inner:
-    return _joined(command.arguments, "eval")
+    words = command.arguments
+    return _joined(words[1:] if words[:1] == ("--",) else words, "eval")
 
 
 def _joined(words: Sequence[Word], name: str) -> Inner:
@@ -218,6 +225,8 @@ def _find(command: SimpleCommand) -> Inner:
             words: list[Word] = []
             while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
                 words.append(rest.pop(0))
+            if WITH_COMMAND.intersection(words):  # the first may be the value of a test: `-name -exec`
+                return Inner(unknown="`find` is given `-exec` inside of `-exec`")
             made.append(_made(command, [_holding(word, "{}") for word in words]))
     return Inner(made)
 
@@ -226,7 +235,7 @@ def _flock(command: SimpleCommand) -> Inner:
     rest = _operands(command, _options("-n -s -x -u -o -F --nonblock --shared --exclusive", "-w -E --timeout", 1))
     if rest is None or not rest or not is_one(rest[0]):
         return Inner(unknown="options of `flock` that are not followed")
-    if rest[1:2] == ["-c"]:
+    if rest[1:2] in (["-c"], ["--command"]):
         return _joined(rest[2:], "flock")
     return Inner([_made(command, rest[1:])]) if rest[1:] else Inner()
 
