@@ -455,6 +455,8 @@ git show --textconv
 git show --show-signature
 git log --format=%G?
 git log --pretty=%GK
+git log --format=%+G?
+git for-each-ref '--format=%(signature:grade)'
 git grep -Oless foo
 git grep -iO foo
 git grep --open-files-in-pager=rm foo

@@ -92,5 +92,6 @@ def _is_harmless(option: Word) -> bool:
     if not option.startswith("--"):
         return "O" not in option  # `grep -O` opens a pager; an upper-case O in a value is rare
     name, _, value = option[2:].partition("=")
-    # `%G` asks a program about a signature.
-    return name in _LONG or (name in ("format", "pretty") and "%G" not in value and bool(value))
+    # `%G`, `%+G` and `%(signature)` ask a program about a signature.
+    asks = "G" in value or "signature" in value
+    return name in _LONG or (name in ("format", "pretty") and not asks and bool(value))
