@@ -258,6 +258,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         'sed -ne 1p -e 3p f; sed -n -e 1p -- f; awk 1 "./$x" "/etc/$x"',
         "sed -n '1,20p' f; sed -n -e '/a/,/b/p' f; sed 's/a/b/g; 1d' f; sed -n '$=' f",
         "awk -F: '{ print $1 }' f; awk 'NR==1' f",
+        "awk '$3 > 100 || /a|b/ { print; n += $1 || $2 } END { print n }' f",
         'for f in *.py; do echo "== $f"; head -5 "$f"; done',
         'while read -r line; do echo "$line"; done < f',
         "if [ -f x ]; then cat x; else echo none >&2; fi",
@@ -551,6 +552,9 @@ sed '/a/{w x
 awk 'BEGIN { system("rm x") }'
 awk '{ print > "x" }' f
 awk '{ print | "rm x" }' f
+awk '{ print ||| "rm x" }' f
+awk '$1 > 1 { printf "%s;}", $1 > "x" }' f
+awk '{ "rm x" | getline } END { print }' f
 awk '{ print >> "x" }' f
 awk 'BEGIN { "rm x" | getline }'
 awk 'BEGIN { f = "system"; @f("rm x") }'

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Word
 
 _SED = harmless("nErsuz", "", "quiet silent regexp-extended null-data")
-# Output to files and commands, input from commands and the network, calls by a name that is computed; gawk takes some
-# names of files for addresses, be they operands or what the program makes of them.
-_ACTIVE = (">", "|", "@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
+# Input from commands and the network, calls by a name that is computed; gawk takes some names of files for addresses,
+# be they operands or what the program makes of them.
+_ACTIVE = ("@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
+_SENDING = (">", "|")  # behind `print`; in front of the first one they compare, or stand in a pattern
 
 
 def sed_reads(arguments: Sequence[Word]) -> bool:
@@ -116,9 +117,14 @@ def awk_reads(arguments: Sequence[Word]) -> bool:
                 return False
         elif not option.startswith(("-F", "-v")):
             return False
-    if not rest or not isinstance(rest[0], str) or any(sign in rest[0] for sign in _ACTIVE):
+    if not rest or not isinstance(rest[0], str) or not _is_plain_awk(rest[0]):
         return False
     return not any(may_be_option(word) or _may_be_address(word) for word in rest[1:])
+
+
+def _is_plain_awk(program: str) -> bool:
+    printed = program.partition("print")[2].replace("||", "")
+    return not any(sign in program for sign in _ACTIVE) and not any(sign in printed for sign in _SENDING)
 
 
 def _may_be_address(word: Word) -> bool:
