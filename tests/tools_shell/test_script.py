@@ -256,6 +256,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "sed 's/[[:space:]]*$//; s/[^a-z]/x/g' f; base64 -w0 f; xxd -p -c 16 f",
         "rg -n --glob='*.py' 'a|b' src",
         'sed -ne 1p -e 3p f; sed -n -e 1p -- f; awk 1 "./$x" "/etc/$x"',
+        "sed -n '/a/,/b/ {s|/|.|gp; =;}' f; sed -n '/a/{p;q}' f; sed 's#a#b# ; s,c,d,' f",
         "sed -n '1,20p' f; sed -n -e '/a/,/b/p' f; sed 's/a/b/g; 1d' f; sed -n '$=' f",
         "awk -F: '{ print $1 }' f; awk 'NR==1' f",
         "awk '$3 > 100 || /a|b/ { print; n += $1 || $2 } END { print n }' f",
@@ -545,6 +546,15 @@ sed "$x" f
 sed p $x
 sed p *
 sed 's|a|b|w x' f
+sed 's|a|b| w x' f
+sed 's#a#b#;w x' f
+sed 's|[|]|w x|' f
+sed '/a/{w x
+sed '{p;e rm x}' f
+sed 's/a/b/ e' f
+sed '{p}w x' f
+sed '1!{w x' f
+sed 'swawbw' f
 sed 's/[/]/w x/' f
 sed 'y/a/b/;w x' f
 sed '/a/{w x

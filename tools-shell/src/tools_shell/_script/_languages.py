@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import Word
 
+_DELIMITERS = tuple("/|#,:@!%")  # of what `s` substitutes
 _SED = harmless("nErsuz", "", "quiet silent regexp-extended null-data")
 # Input from commands and the network, calls by a name that is computed; gawk takes some names of files for addresses,
 # be they operands or what the program makes of them.
@@ -48,11 +49,11 @@ def _takes_script(option: Word) -> bool:
 def _is_plain_sed(script: str) -> bool:
     position = 0
     while position < len(script):
-        if script[position] in " \t\n;":
+        if script[position] in " \t\n;}":
             position += 1
             continue
         end = _command_of_sed(script, position)
-        if end is None or script[end : end + 1] not in ("", ";", "\n"):
+        if end is None or (script[end - 1] != "{" and script[end : end + 1] not in ("", *" \t\n;}")):
             return False
         position = end
     return True
@@ -66,15 +67,16 @@ def _command_of_sed(script: str, position: int) -> int | None:
         if after is None:
             return None
     position = position if after is None else after
-    while script[position : position + 1] == "!":
+    while script[position : position + 1] in ("!", " "):
         position += 1
     command = script[position : position + 1]
-    if command in ("p", "d", "=", "q", "l", "n", "N", "D", "P", "h", "H", "g", "G", "x"):
+    if command in ("p", "d", "=", "q", "l", "n", "N", "D", "P", "h", "H", "g", "G", "x", "{"):
         return position + 1
-    if command != "s" or script[position + 1 : position + 2] != "/":
+    delimiter = script[position + 1 : position + 2]
+    if command != "s" or delimiter not in _DELIMITERS:
         return None
-    middle = _part(script, position + 2)
-    end = _part(script, middle) if middle is not None else None
+    middle = _part(script, position + 2, delimiter)
+    end = _part(script, middle, delimiter) if middle is not None else None
     while end is not None and script[end : end + 1] in tuple("gpIi0123456789"):
         end += 1
     return end
@@ -82,20 +84,20 @@ def _command_of_sed(script: str, position: int) -> int | None:
 
 def _address(script: str, position: int) -> int | None:
     if script[position : position + 1] == "/":
-        return _part(script, position + 1)
+        return _part(script, position + 1, "/")
     end = position
     while script[end : end + 1] in tuple("0123456789$+~"):
         end += 1
     return end if end > position else None
 
 
-def _part(script: str, position: int) -> int | None:
-    """Where what stands before the next slash ends; a slash in brackets is read in two ways, so that is none."""
+def _part(script: str, position: int, delimiter: str) -> int | None:
+    """Where what stands before the next delimiter ends; one in brackets is read in two ways, so that is none."""
     bracket = 0  # how deep: `[[:alpha:]]` has one in it
     while position < len(script) and script[position] != "\n":
         character = script[position]
         behind = script[position + 1 : position + 3]
-        if character == "/":
+        if character == delimiter:
             return None if bracket else position + 1
         if character == "[":
             if behind.startswith("]") or behind == "^]":  # which does not end it
