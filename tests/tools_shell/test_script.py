@@ -262,6 +262,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "awk '$3 > 100 || /a|b/ { print; n += $1 || $2 } END { print n }' f",
         'for f in *.py; do echo "== $f"; head -5 "$f"; done',
         'while read -r line; do echo "$line"; done < f',
+        'while IFS= read -r line; do echo "$line"; done < f; IFS=$x read -r a b < f',
         "if [ -f x ]; then cat x; else echo none >&2; fi",
         "[[ -d a && $x == b* ]] && ls a",
         'x=$(wc -l < f); echo "$x ${x:-0} ${x%.*} ${#x}"',
@@ -407,6 +408,8 @@ $IFS rm x
 x=rm; $x y
 rm$IFS-rf${IFS}x
 IFS=,; x=rm,y; $x
+IFS=, eval 'x=rm,y; $x'
+IFS=; IFS=, read x
 ls=rm; $ls x
 alias ls=rm; ls x
 alias ls='rm x'

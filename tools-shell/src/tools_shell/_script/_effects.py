@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tools_shell._script._commands import judge
-from tools_shell._script._names import is_descriptor, is_harmless_setting, is_local_name
+from tools_shell._script._names import is_descriptor, is_harmless_setting, is_local_name, splits_input
 from tools_shell._script._parts import Expanded
 from tools_shell._script._verdict import REACHES_OUT, READS, UNKNOWN, Verdict
 
@@ -67,6 +67,8 @@ def _commands(script: Script, *, trusts_repositories: bool) -> Iterable[Verdict]
 
 def _assignments(command: SimpleCommand) -> Iterable[Verdict]:
     for each in command.assignments:
+        if splits_input(command, each.name):
+            continue
         if command.name != "":  # for this command alone, and in its environment
             value = each.value
             yield _setting(each.name, value) if isinstance(value, str) else UNKNOWN

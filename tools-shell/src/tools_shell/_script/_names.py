@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tools_shell._script._parts import SimpleCommand
+
 _LANGUAGES = frozenset(("LANG", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME"))
 _SHOWING = frozenset(("CLICOLOR", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR"))
 
@@ -20,6 +25,11 @@ def is_descriptor(word: str) -> bool:
 def is_local_name(name: str) -> bool:
     """Whether a variable of this name stays inside the script: programs look for names in capitals."""
     return name.isascii() and name == name.lower() and not name.endswith("_proxy")
+
+
+def splits_input(command: SimpleCommand, name: str) -> bool:
+    """Whether the variable is set for `read` alone, and says where it splits a line: `IFS= read -r line`."""
+    return name == "IFS" and command.name == "read"
 
 
 def is_harmless_setting(name: str, value: str) -> bool:

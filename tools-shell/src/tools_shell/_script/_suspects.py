@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_shell._environment import changes_the_shell, is_variable_name
+from tools_shell._script._names import splits_input
 from tools_shell._script._parts import Expanded, is_one
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ _COMPUTING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 def suspicions(command: SimpleCommand) -> Iterator[str]:
     """The reasons why `command` may do more than it says."""
     for assignment in command.assignments:
-        yield from _set(assignment.name)
+        if not splits_input(command, assignment.name):
+            yield from _set(assignment.name)
     if command.name is None:
         yield f"the name of a command is not literal: {_short(command.text)}"
     elif command.name in _NEVER:
