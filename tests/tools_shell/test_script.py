@@ -269,6 +269,8 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "case $1 in a) ls;; *) pwd;; esac",
         "cat <<E\n$x $(ls)\nE",
         'cat <<< "$x"',
+        'wc -l < "src/$f" < "/etc/$f"',
+        '[[ $# -gt 0 && "$?" -eq 0 ]] && ls',
         "LC_ALL=C sort f; NO_COLOR=1 ls",
         "env LC_ALL=C.UTF-8 sort f",
         "timeout 5 nice -n 5 ls",
@@ -714,6 +716,9 @@ if ls; then ls; elif rm x; then ls; fi
 [[ $x -eq 1 ]]
 [[ a[0] -eq 1 ]]
 [[ 'a[$(rm x)]' -eq 1 ]]
+[[ $1 -eq 1 ]]
+[[ $#[x] -eq 1 ]]
+[[ "$#$x" -eq 1 ]]
 [[ x -lt y ]]
 [[ -R x[1] ]]
 [[ $(rm x) ]]
@@ -830,6 +835,10 @@ echo $(case a in a) rm x;; esac)
 cat <<E; rm x
 cat < $x
 cat < "$x"
+cat < "/$x"
+cat < /dev/"$x"
+cat < "/dev/tcp/$x"
+cat <& "a$x"
 cat < /dev/tcp/localhost/80
 cat <&$x
 exec 3<>/dev/tcp/localhost/80

@@ -80,6 +80,11 @@ def _setting(name: str, value: str) -> Verdict:
     return READS if is_harmless_setting(name, value) else UNKNOWN
 
 
+def _may_be_network(prefix: str) -> bool:
+    """Whether a name that begins so may be `/dev/tcp/host/port`, which is no file."""
+    return prefix.startswith(_NETWORK) or any(place.startswith(prefix) for place in _NETWORK)
+
+
 def _redirection(redirection: Redirection) -> Verdict:
     operator, target = redirection.operator, redirection.target
     if operator in ("<<", "<<-", "<<<"):
@@ -87,7 +92,8 @@ def _redirection(redirection: Redirection) -> Verdict:
     if isinstance(target, Expanded):
         if target.text.startswith("<("):
             return READS if operator == "<" else UNKNOWN
-        # Even to read from it may mean the network: `/dev/tcp/host/port`.
+        if operator == "<" and not _may_be_network(target.prefix):
+            return READS
         return UNKNOWN if operator in ("<", "<&", ">&") else Verdict(False, None, None)
     if target.startswith(_NETWORK):
         return REACHES_OUT

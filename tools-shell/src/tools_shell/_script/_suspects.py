@@ -155,7 +155,9 @@ def _condition(arguments: Sequence[Word]) -> str | None:
 
 
 def _is_number(word: Word) -> bool:
-    return isinstance(word, str) and word.isascii() and word.isdigit()
+    if isinstance(word, Expanded):
+        return word.text.strip('"') in ("$#", "$?", "$$")
+    return word.isascii() and word.isdigit()
 
 
 def _getopts(arguments: Sequence[Word]) -> str | None:
