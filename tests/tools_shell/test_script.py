@@ -280,6 +280,9 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "printf '%s %5.2f%%\\n' a 1",
         "date +%F; date -u -d yesterday +%s",
         "set -euo pipefail; ls",
+        "rg --type py --glob '*.py' foo src; sort --key 2 f",
+        "tar tf x.tar; tar -tzvf x.tgz a | head; zcat f | head",
+        "python --version; hostname; pgrep -f x; shuf -n 5 f",
         "jq -r .a f; tree -L 2; file -b f; stat f; du -sh .",
         "ls 2>&1 >/dev/null &",
         "command -v python; type ls; which git",
@@ -601,6 +604,8 @@ date 11200000
 date --set=now
 rg --pre ./x foo
 rg --pre=./x foo
+rg --type py --pre ./x foo
+rg --type $x foo
 rg --hostname-bin ./x foo
 rg -z foo
 rg $x
@@ -870,6 +875,17 @@ kill 1
 install a b
 rsync a b
 tar xf a
+tar tf host:a
+tar tf "$x"
+tar tf a --to-command=./x
+tar tf a --checkpoint=1 --checkpoint-action=exec=./x
+tar -tf a -I ./x
+tar tIf ./x a
+tar t-f a
+tar -xtf a
+tar f a
+tar tf a *
+tar --test-label -f a
 unzip a
 gzip a
 split a
@@ -884,6 +900,10 @@ man ls
 script -c ls
 crontab f
 hostname x
+hostname "$x"
+hostname a$x
+hostname -F x
+python --version x
 mount
 sysctl -w x=1
 diff3 --diff-program=./x a b c
@@ -891,6 +911,9 @@ sdiff -o x a b
 ptx -G a b
 nm --plugin ./x.so a
 shuf -o x f
+shuf --output x f
+shuf --head-count 1 -o x f
+zcat *
 curl x
 wget x
 nc x 1

@@ -8,7 +8,7 @@ from tools_shell._script._find import find_reads
 from tools_shell._script._git import git_reads, git_writes
 from tools_shell._script._languages import awk_reads, sed_reads
 from tools_shell._script._names import is_local_name, words
-from tools_shell._script._options import harmless, is_harmless
+from tools_shell._script._options import harmless, is_harmless, may_be_option
 from tools_shell._script._verdict import REACHES_OUT, READS, UNKNOWN, Verdict
 
 if TYPE_CHECKING:
@@ -16,19 +16,24 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import SimpleCommand, Word
 
+_VERSIONED = words(
+    "cc clang cmake cpp date find g++ gcc git jq make node perl python python3 rg ruby sed sort tar tree"
+)
 # None of their options writes, runs a program or reaches out (GNU, BSD and busybox).
 _READING = words("""
     : [ [[ b2sum base32 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname
-    dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head hexdump id join logname ls
-    md5sum nl nproc numfmt od paste pathchk popd pr printenv ps pushd pwd readlink realpath return rev seq set sha1sum
-    sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort tty type uname
-    unexpand uptime users vdir wait wc which who whoami yes
+    dirs du echo egrep exit expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname
+    ls lsblk lscpu md5sum nl nproc numfmt od paste pathchk pgrep pidof popd pr printenv ps pushd pwd readlink realpath
+    return rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true
+    tsort tty type uname unexpand uptime users vdir wait wc which who whoami yes
 """)
 # What they run is judged by itself.
 _TRANSPARENT = words("ash bash builtin command dash env eval exec nice sh stdbuf time timeout xargs")
 _WITH_OPTIONS = {
     "base64": harmless("di", "w", "decode wrap="),  # that of macOS and FreeBSD has one for a file to write to
+    "bzcat": harmless(),
     "file": harmless("bhiLkN", "", "brief mime mime-type mime-encoding dereference"),
+    "hostname": harmless("sI", "", "short all-ip-addresses", operands=0),  # another operand would be the new one
     "jq": harmless("rcnsSeMCajR", "", "raw-output compact-output null-input slurp sort-keys exit-status raw-input"),
     "rg": harmless(
         "nilLcvwxsSFPUoHIuNahp0",
@@ -43,9 +48,12 @@ _WITH_OPTIONS = {
         "check field-separator= human-numeric-sort ignore-case key= numeric-sort reverse stable unique version-sort"
         " zero-terminated",
     ),
+    "shuf": harmless("eznr", "ni", "echo head-count= input-range= repeat zero-terminated"),
     "tree": harmless("adfinsphugDFqNCt", "LIP", "dirsfirst noreport gitignore prune", is_apart=True),
     "uniq": harmless("cdDiuz", "fsw", "count repeated unique ignore-case zero-terminated", operands=1),
     "xxd": harmless("pubai", "lscg", operands=1, is_apart=True),
+    "xzcat": harmless(),
+    "zcat": harmless(),
 }
 _DESTROYING = words("""
     chgrp chmod chown cp dd fallocate install kill killall ln mkfs mv pkill rm rmdir shred tee truncate unlink
@@ -78,7 +86,7 @@ def judge(command: SimpleCommand, *, trusts_repositories: bool) -> Verdict:
 
 
 def _reads(name: str, arguments: Sequence[Word]) -> bool:
-    if name in _READING:
+    if name in _READING or (name in _VERSIONED and arguments == ("--version",)):
         return True
     if name in _WITH_OPTIONS:
         return is_harmless(arguments, _WITH_OPTIONS[name])
@@ -108,6 +116,14 @@ def _date(arguments: Sequence[Word]) -> bool:
     return True
 
 
+def _tar(arguments: Sequence[Word]) -> bool:
+    """Whether it lists an archive, as in `tar tzf x.tgz`; behind a colon its name is one on another machine."""
+    letters, archive = (*arguments, "", "")[:2]
+    is_listing = isinstance(letters, str) and set("tf") <= set(letters.removeprefix("-")) <= set("tvzjJf")
+    is_here = isinstance(archive, str) and ":" not in archive
+    return is_listing and is_here and not any(map(may_be_option, arguments[1:]))
+
+
 _JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "awk": awk_reads,
     "date": _date,
@@ -117,4 +133,5 @@ _JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "printf": _printf,
     "read": _sets_local_names,
     "sed": sed_reads,
+    "tar": _tar,
 }

@@ -17,7 +17,7 @@ class Harmless(NamedTuple):
 
     flags: str = ""  # letters
     valued: str = ""  # letters that take a value
-    long: frozenset[str] = frozenset()  # those with a value end in `=`
+    long: frozenset[str] = frozenset()  # those with a value, which may be the next word, end in `=`
     operands: int | None = None  # at most so many: the next would be written to
     is_apart: bool = False  # a letter that takes a value is a word of its own: `-pc` is not `-p -c`
 
@@ -62,6 +62,8 @@ def _is_allowed(word: str, rest: list[Word], allowed: Harmless) -> bool:
     """Whether an option is harmless; takes its value from `rest` where that is the next word."""
     if word.startswith("--"):
         name, equals, _ = word.partition("=")
+        if not equals and f"{name}=" in allowed.long:
+            return bool(rest) and is_one(rest.pop(0))
         return name + equals in allowed.long
     for number, letter in enumerate(word[1:], 1):
         if letter in allowed.valued:
