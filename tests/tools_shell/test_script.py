@@ -251,6 +251,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "find . -name '*.py' -exec grep -l foo {} +",
         "find src -type f -print0 | xargs -0 -n1 grep foo",
         'find . -name "$n" -maxdepth 2',
+        "find . -exec file {} + -exec sort {} + -exec uniq {} \\;; find -L src -exec sed -n 1p {} +",
         'find . -exec grep -name {} + -newer "$f" -print',
         "find . -print0 | xargs -0 -I% -P2 -E -I head %",
         "sed 's/[[:space:]]*$//; s/[^a-z]/x/g' f; base64 -w0 f; xxd -p -c 16 f",
@@ -509,6 +510,12 @@ find . -dele""te
 find . -exec sh -c 'rm x' \;
 find . -exec "$x" {} \;
 find . -exec {} \;
+find . -exec uniq {} +
+find -exec sort {} +
+find -files0-from f -exec sort {} +
+find . -execdir sort {} +
+find $x -exec sort {} +
+find src "$x" -exec sort {} +
 find . -exec grep x {} + -delete
 find . -name x -o -delete
 find . -name -name "$x"

@@ -8,7 +8,7 @@ from tools_shell._script._names import words
 from tools_shell._script._parts import Expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tools_shell._script._parts import Word
 
@@ -23,6 +23,7 @@ _VALUED = words("""
 """)
 _RUNNING = frozenset(("-exec", "-execdir"))
 WITH_COMMAND = _RUNNING | {"-ok", "-okdir"}  # a command stands behind them
+BY_FOLDER = frozenset(("-execdir", "-okdir"))  # what is found is named without its folder
 
 
 def unclear(arguments: Sequence[Word]) -> str | None:
@@ -40,6 +41,17 @@ def unclear(arguments: Sequence[Word]) -> str | None:
         else:
             is_value, is_command = not is_value and word in _VALUED, not is_value and word in WITH_COMMAND
     return None
+
+
+def starting_points(arguments: Sequence[Word]) -> Iterator[str]:
+    """Where it begins to look, which is what the names that it finds begin with."""
+    for word in arguments:
+        text = word.prefix if isinstance(word, Expanded) else word
+        if text[:1] in ("-", "!", "(", ")", ","):
+            if text not in ("-H", "-L", "-P"):
+                return
+        else:
+            yield text
 
 
 def find_reads(arguments: Sequence[Word]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._script._find import WITH_COMMAND, unclear
+from tools_shell._script._find import BY_FOLDER, WITH_COMMAND, starting_points, unclear
 from tools_shell._script._parts import Assignment, Expanded, SimpleCommand, is_one
 
 if TYPE_CHECKING:
@@ -210,9 +210,10 @@ def _replaced(options: Sequence[Word]) -> Iterator[str]:
             yield word[2:]
 
 
-def _holding(word: Word, mark: str) -> Word:
+def _holding(word: Word, mark: str, beginning: str = "", *, is_single: bool = True) -> Word:
+    """The word as it may become, where what replaces the mark begins so."""
     if isinstance(word, str) and mark in word:
-        return Expanded(word, word.partition(mark)[0] if mark else "", is_single=True)
+        return Expanded(word, word.partition(mark)[0] + beginning if mark else "", is_single=is_single)
     return word
 
 
@@ -220,14 +221,18 @@ def _find(command: SimpleCommand) -> Inner:
     if word := unclear(command.arguments):
         return Inner(unknown=f"`find` may be given `-exec` or `-delete` by {word}")
     made, rest = [], list(command.arguments)
+    places = set(starting_points(rest))
+    found = places.pop() if len(places) == 1 else ""
     while rest:
-        if rest.pop(0) in WITH_COMMAND:
+        if (action := rest.pop(0)) in WITH_COMMAND:
             words: list[Word] = []
             while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
                 words.append(rest.pop(0))
             if WITH_COMMAND.intersection(words):  # the first may be the value of a test: `-name -exec`
                 return Inner(unknown="`find` is given `-exec` inside of `-exec`")
-            made.append(_made(command, [_holding(word, "{}") for word in words]))
+            beginning = "" if action in BY_FOLDER else found
+            is_single = rest[:1] != ["+"]
+            made.append(_made(command, [_holding(word, "{}", beginning, is_single=is_single) for word in words]))
     return Inner(made)
 
 
