@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import threading
 import tracemalloc
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,16 @@ def test_sessions_share_nothing_but_files(bash):
     assert bash.call(command="echo [$x] $(cat file)", session="b").output["stdout"] == "[] file\n"
     assert bash.call(command="echo [$x]").output["stdout"] == "[]\n"
     assert bash.call(command="echo [$x] $PWD", session="a").output["stdout"] == "[1] /\n"
+
+
+@pytest.mark.parametrize("last", ["exit", "kill -HUP $$"])
+def test_a_session_leaves_no_history_and_shows_no_lines_but_those_of_the_script(root, level, last):
+    with closing(Bash(str(root), sandbox=level, env={**PLAIN, "HOME": str(root)})) as bash:
+        bash.call(command="history -s mine; set -o history", session="s")
+        assert bash.call(command="history | sed 's/ *[0-9]* *//'", session="s").output["stdout"] == "mine\n"
+        bash.call(command=last, session="s")
+        bash.call(command=last, session="s")
+    assert not list(root.iterdir())
 
 
 def test_each_script_reads_its_own_stdin_to_the_last_byte(run, stdout):

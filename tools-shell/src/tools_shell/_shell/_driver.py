@@ -59,13 +59,18 @@ def start(shell: str, known: Descriptors, stdin: int, answers: int, terminal: in
 
 
 def begin(known: Descriptors) -> bytes:
-    """The first line: no prompts, no history, and nothing goes to the terminal, since nobody reads that."""
-    return b"exec 2>/dev/null; PS1= PS2= PS0=; set +o history +H; echo %s >&%d\n" % (BEGUN, known.answers)
+    """The first line: no prompts, no history, and nothing goes to the terminal, since nobody reads that.
+
+    Bash would save its history, this line at the least, in a file of the user's when a signal ends it. Should a script
+    want one, it has none of our lines, since they begin with a blank.
+    """
+    no_history = b"history -c; HISTFILE= HISTCONTROL=ignorespace; set +o history +H"
+    return b"exec 2>/dev/null; PS1= PS2= PS0=; %s; echo %s >&%d\n" % (no_history, BEGUN, known.answers)
 
 
 def ask(nonce: bytes, known: Descriptors) -> bytes:
     """The line that has an answer given; it is read after the code has ended, which so is not shown the nonce."""
-    return b'\\builtin printf \'%s %%s %%s %%s\\n\' "$?" "${PIPESTATUS}" "$-" >&%d\n' % (nonce, known.answers)
+    return b' \\builtin printf \'%s %%s %%s %%s\\n\' "$?" "${PIPESTATUS}" "$-" >&%d\n' % (nonce, known.answers)
 
 
 def run(script: bytes, known: Descriptors, before: Answer, *, has_stdin: bool) -> bytes:
@@ -79,7 +84,7 @@ def run(script: bytes, known: Descriptors, before: Answer, *, has_stdin: bool) -
     closed = " ".join(f"{number}>&-" for number in known)
     quoted = script.decode("latin-1").translate(_QUOTED)
     line = f"! \\builtin eval $'{quoted}' {streams} >&{known.stdout} 2>&{known.stderr} {closed}\n"
-    return b"\\builtin printf '%s ' >&%d; " % (BEGUN, known.answers) + _status(before) + line.encode()
+    return b" \\builtin printf '%s ' >&%d; " % (BEGUN, known.answers) + _status(before) + line.encode()
 
 
 def _status(before: Answer) -> bytes:
