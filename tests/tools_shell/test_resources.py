@@ -100,6 +100,12 @@ def test_a_file_never_grows_beyond_the_limit(limited, root):
     assert (root / "file").stat().st_size == 10_000
 
 
+@pytest.mark.parametrize("session", [{}, {"session": "s"}])
+def test_an_exit_code_that_only_looks_like_a_limit_is_none(limited, session):
+    result = limited(cpu=5).call(command="exit 152", **session)
+    assert (result.is_ok, result.output["exit_code"]) == (True, 152)
+
+
 def test_too_many_open_files_are_refused(limited):
     script = f"{sys.executable} -c 'files = [open(\"/dev/null\") for _ in range(100)]'"
     assert "Too many open files" in limited(open_files=50).call(command=script).output["stderr"]

@@ -115,8 +115,7 @@ class Watch:
         """The limit that the job is beyond, in words; None while there is none."""
         if self.interval is None:
             return None
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu, threads, memory = ended.ru_utime + ended.ru_stime, 0, 0
+        cpu, threads, memory = _used_by_ended(), 0, 0
         for pid in pids:
             fields = stat(pid)
             if fields and fields[0] not in b"ZX":
@@ -133,6 +132,12 @@ class Watch:
         return None
 
 
+def _used_by_ended() -> float:
+    """Seconds on the processor of those that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.ru_utime + ended.ru_stime
+
+
 def _in_use(pids: Iterable[int]) -> int:
     """Bytes, with what several processes share counted once: exact, and too slow for every look."""
     total = 0
@@ -147,9 +152,10 @@ def _in_use(pids: Iterable[int]) -> int:
 
 
 def hit_of(code: int, resources: Resources) -> str | None:
-    """The limit that an exit code speaks of, be it of the process or, as shells say it, of a child."""
-    if code in {-signal.SIGXCPU, 128 + signal.SIGXCPU} and resources["cpu"] is not None:
-        return f"CPU limit {resources['cpu']:g} s"
+    """The limit that an exit code speaks of, be it that of the process or, as shells say it, of a child."""
+    cpu = resources["cpu"]
+    if code in {-signal.SIGXCPU, 128 + signal.SIGXCPU} and cpu is not None and _used_by_ended() >= cpu:
+        return f"CPU limit {cpu:g} s"
     if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
         return f"file size limit {_size(resources['file_size'])}"
     return None
