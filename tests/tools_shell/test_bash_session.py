@@ -192,6 +192,7 @@ KEPT = {
     "a signal that it ignores": "kill $$",
     "suspended": "suspend",
     "broken out of": "break 9; continue 9; return 3",
+    "fewer open files": "ulimit -n 100",
     "many descriptors": 'for n in {20..60}; do eval "exec $n< /dev/null"; done',
 }
 
@@ -234,6 +235,16 @@ def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, s
     assert second["stdout"] == "[]\nrun\nrun\n"
     assert "this is a new session without the earlier state" in notes(second)
     assert "notes" not in run(":")
+
+
+def test_a_session_that_ends_by_an_earlier_set_e_says_so(run):
+    run("set -e")
+    assert "exit code 1; `set -e` was on from an earlier script" in notes(run("false"))
+
+
+def test_a_trap_that_skips_all_commands_is_named_among_what_may_have_ended_the_session(bash):
+    result = bash.call(command="shopt -s extdebug; trap false DEBUG", session="s")
+    assert "a trap on DEBUG" in result.error_message
 
 
 def test_a_script_that_something_else_has_read_is_never_reported_as_run(bash, run):

@@ -225,11 +225,15 @@ class BashSession:
         if self._is_robbed:
             return "something else, such as a command in PROMPT_COMMAND, has read the script in place of the shell"
         if self.process.exit is None:
-            return "the script has closed the descriptors of the shell, or replaced `builtin`, `eval` or `printf`"
+            return (
+                "the script has closed the descriptors of the shell, replaced `builtin`, `eval` or `printf`, "
+                "or had a trap on DEBUG skip commands"
+            )
         facts = ending(self.process.exit, self.isolation.rung)
         if "signal" in facts:
             return f"the shell was ended by {facts['signal']}"
-        return f"the shell ended with exit code {self.process.exit}"
+        told = f"the shell ended with exit code {self.process.exit}"
+        return f"{told}; `set -e` was on from an earlier script" if "e" in self._before.options else told
 
     def _end(self, why: str, patience: float = 0) -> None:
         """End all that there is of it, after so many seconds for its last words."""
