@@ -262,6 +262,7 @@ def test_without_a_parser_a_script_is_unknown_and_the_reason_says_what_to_instal
         "awk -F: '{ print $1 }' f; awk 'NR==1' f",
         "awk '$3 > 100 || /a|b/ { print; n += $1 || $2 } END { print n }' f",
         'for f in *.py; do echo "== $f"; head -5 "$f"; done',
+        'export LC_ALL=C; declare x="$1"; mapfile -t lines < f; unset x; echo "${lines[0]}"',
         'while read -r line; do echo "$line"; done < f',
         'while IFS= read -r line; do echo "$line"; done < f; IFS=$x read -r a b < f',
         "if [ -f x ]; then cat x; else echo none >&2; fi",
@@ -429,6 +430,18 @@ PATH=. ls
 PATH=.:$PATH; ls
 export PATH=.; ls
 declare PATH=.; ls
+declare FOO=1; ls
+declare "$x"
+declare $x=1
+export x=1; ls
+export LC_ALL=../x; sort f
+export LC_ALL=$x; sort f
+export GIT_PAGER=x
+export -f ls
+export "$x"
+mapfile FOO < f
+readonly FOO
+unset FOO
 read PATH < f; ls
 read -r x PATH; ls
 for PATH in .; do ls; done

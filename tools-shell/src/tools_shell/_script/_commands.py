@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from tools_shell._script._find import find_reads
 from tools_shell._script._git import git_reads, git_writes
 from tools_shell._script._languages import awk_reads, sed_reads
-from tools_shell._script._names import is_local_name, words
+from tools_shell._script._names import is_harmless_setting, is_local_name, words
 from tools_shell._script._options import harmless, is_harmless, may_be_option
+from tools_shell._script._parts import Expanded
 from tools_shell._script._verdict import REACHES_OUT, READS, UNKNOWN, Verdict
 
 if TYPE_CHECKING:
@@ -95,7 +96,18 @@ def _reads(name: str, arguments: Sequence[Word]) -> bool:
 
 
 def _sets_local_names(arguments: Sequence[Word]) -> bool:
-    return all(isinstance(word, str) and (word.startswith("-") or is_local_name(word)) for word in arguments)
+    return all(map(_is_option_or_local, arguments))
+
+
+def _is_option_or_local(word: Word) -> bool:
+    if isinstance(word, Expanded):
+        return "=" in word.prefix and is_local_name(word.prefix.partition("=")[0])
+    return word.startswith("-") or is_local_name(word.partition("=")[0])
+
+
+def _export(arguments: Sequence[Word]) -> bool:
+    settings = (word.partition("=") if isinstance(word, str) else ("", "", "") for word in arguments)
+    return all(is_harmless_setting(name, value) for name, _, value in settings)
 
 
 def _printf(arguments: Sequence[Word]) -> bool:
@@ -127,11 +139,19 @@ def _tar(arguments: Sequence[Word]) -> bool:
 _JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
     "awk": awk_reads,
     "date": _date,
+    "declare": _sets_local_names,
+    "export": _export,
     "find": find_reads,
     "gawk": awk_reads,
+    "local": _sets_local_names,
+    "mapfile": _sets_local_names,
     "mawk": awk_reads,
     "printf": _printf,
     "read": _sets_local_names,
+    "readarray": _sets_local_names,
+    "readonly": _sets_local_names,
     "sed": sed_reads,
     "tar": _tar,
+    "typeset": _sets_local_names,
+    "unset": _sets_local_names,
 }
