@@ -53,6 +53,7 @@ def names(text):
         ("ls \\\n  -l # rm x\npwd", ["ls", "pwd"]),
         ("bash -c 'ls; rm x'", ["bash", "ls", "rm"]),
         ("bash -ec 'rm x' a b", ["bash", "rm"]),
+        ("bash -euo pipefail -c 'rm x' a b", ["bash", "rm"]),
         ("sh -c \"sh -c 'rm x'\"", ["sh", "sh", "rm"]),
         ("eval 'ls; rm x'", ["eval", "ls", "rm"]),
         ("eval -- rm x", ["eval", "rm"]),
@@ -708,6 +709,10 @@ sh -s
 sh
 zsh -c ls
 ksh -c ls
+bash -o keyword -c 'ls x=1'
+bash -euo keyword -c ls
+bash -o pipefail x
+bash -o pipefail $x -c ls
 bash -ic ls
 bash -lc ls
 bash --rcfile x -ic ls

@@ -61,7 +61,8 @@ _PREFIXES = {
     "timeout": _options("-v --verbose -f --foreground -p --preserve-status", "-k -s --kill-after --signal", 1),
 }
 _WATCH = _options("-d -t -b -e -g -c --differences --no-title --beep --errexit --chgexit --color", "-n --interval")
-_SHELL = _options("-e -u -x -f --norc --noprofile --posix +e +u +x", "-o +o")
+_SHELL = _options("-e -u -x -f --norc --noprofile --posix +e +u +x")
+_PIPEFAIL = (["-o"], ["-eo"], ["-uo"], ["-euo"], ["-euxo"])
 
 
 def inner(command: SimpleCommand) -> Inner | None:
@@ -140,6 +141,8 @@ def _name(words: Sequence[Word]) -> str | None:
 
 def _shell(command: SimpleCommand, name: str) -> Inner:
     flags = list(command.arguments)
+    if flags[:1] in _PIPEFAIL and flags[1:2] == ["pipefail"]:
+        del flags[:2]
     for number, word in enumerate(flags):
         # `-ec script`: the flags in front of it, and `-c` itself.
         if isinstance(word, str) and word[:1] == "-" and word[1:2] != "-" and word.endswith("c"):
