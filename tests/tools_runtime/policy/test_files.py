@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tools_core import ToolCall
 from tools_runtime._policy import Policy, PolicyError
-from tools_runtime._policy._approvals import Approvals
+from tools_runtime._policy._approvals import Approvals, default_file
 from tools_runtime._policy._read import read_rules
 
 ALLOW = '[[rule]]\ndecision = "allow"\ntool = "save"\n'
@@ -56,6 +56,18 @@ def test_a_relative_configuration_folder_is_ignored(place, outcome, monkeypatch)
     (place.project / "ask-tools" / "policy.toml").write_text(ALLOW)
     monkeypatch.setenv("XDG_CONFIG_HOME", ".")
     assert outcome().outcome == "ask"
+
+
+@pytest.mark.parametrize("home", ["", ".", "~"])
+def test_without_a_home_no_folder_of_the_project_is_the_users(place, outcome, monkeypatch, home):
+    for folder in (".config", "~/.config"):
+        (place.project / folder / "ask-tools").mkdir(parents=True)
+        (place.project / folder / "ask-tools" / "policy.toml").write_text(ALLOW)
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", home)
+    assert outcome().outcome == "ask"
+    assert default_file() == "/.local/state/ask-tools/approvals.json"
 
 
 @pytest.mark.parametrize(

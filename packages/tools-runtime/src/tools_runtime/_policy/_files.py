@@ -30,9 +30,13 @@ def user_file() -> str:
 
 
 def user_path(variable: str, usual: str, name: str) -> str:
-    """A file of the user's, in the folder that the environment says, or the usual one."""
+    """A file of the user's, in the folder that the environment says, or the usual one.
+
+    Never below the current folder, where a repository may have put it: who has no home has the one of `/`.
+    """
     given = os.environ.get(variable, "")
-    return os.path.join(given if os.path.isabs(given) else os.path.expanduser(usual), "ask-tools", name)
+    folders = (given, os.path.expanduser(usual), usual.replace("~", "", 1))
+    return os.path.join(next(filter(os.path.isabs, folders)), "ask-tools", name)
 
 
 def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
