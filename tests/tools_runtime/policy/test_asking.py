@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -37,14 +38,42 @@ with Executor([save], policy=Policy(), hooks=[Arrivals()], plugins=False, runtim
         print(result.error_type or result.output, flush=True)
 """
 
+# Gives up at a signal, reads a line of its own, and makes the same call again.
+GIVES_UP = """
+import asyncio, signal, sys
+from tools_core import Context, ToolCall, tool
+from tools_runtime import Executor
+from tools_runtime._policy import Policy
+
+@tool
+def save(text: str) -> str:
+    "Saves."
+    return "saved"
+
+async def main():
+    executor, context = Executor([save], policy=Policy(), plugins=False, runtime=sys.argv[1]), Context()
+    calls = [ToolCall(None, "save", {"text": "a"}), ToolCall(None, "save", {"text": "b"})]
+    first = asyncio.create_task(executor.aexecute(calls, context))
+    give_up = first.cancel if sys.argv[2] == "task" else context.cancel
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, give_up)
+    for each in await asyncio.gather(first, return_exceptions=True):
+        kinds = [result.error_type for _, result in each] if isinstance(each, list) else [type(each).__name__]
+        print(*kinds, flush=True)
+    print("ready", file=sys.stderr, flush=True)
+    print(sys.stdin.readline().strip(), flush=True)
+    print((await executor.acall(calls[0])).error_type, flush=True)
+
+asyncio.run(main())
+"""
+
 
 class Terminal:
     """A program on a terminal, and what a person would see of it."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, program=PROGRAM):
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *arguments],
+            [sys.executable, "-c", program, *arguments],
             stdin=slave,
             stdout=subprocess.PIPE,
             stderr=slave,
@@ -83,8 +112,8 @@ class Terminal:
 def terminal():
     opened = []
 
-    def start(*arguments):
-        opened.append(Terminal(*arguments))
+    def start(*arguments, **options):
+        opened.append(Terminal(*arguments, **options))
         return opened[-1]
 
     yield start
@@ -143,6 +172,23 @@ def test_what_was_typed_before_the_question_is_no_answer(terminal):
     asked.until("[N]o: ")
     asked.type("n\n")
     assert asked.result() == ["denied"]
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+@pytest.mark.parametrize(
+    ("gives_up", "expected"), [("task", "CancelledError"), ("context", "cancelled cancelled")], ids=["task", "context"]
+)
+def test_a_question_whose_caller_has_given_up_takes_no_answer_and_approves_nothing(
+    terminal, runtime, gives_up, expected
+):
+    asked = terminal(runtime, gives_up, program=GIVES_UP)
+    asked.until("[N]o: ")
+    os.kill(asked.process.pid, signal.SIGUSR1)
+    asked.until("ready")
+    asked.type("session\n")  # meant for the program
+    asked.until("[N]o: ", 2)
+    asked.type("n\n")
+    assert asked.result() == [expected, "session", "denied"]
 
 
 def test_arguments_cannot_rewrite_the_question(terminal):

@@ -12,13 +12,14 @@ from tools_core.text import visible
 from tools_runtime._policy._errors import NobodyToAskError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tools_core import Tool, ToolCall
     from tools_runtime._policy._approvals import Scope
     from tools_runtime._policy._rule import Decision
 
 _MOST_SHOWN = 4_000  # characters of one value
+_LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
 _WORDS: Mapping[str, Scope] = {
     "o": "once", "once": "once", "y": "once", "yes": "once",
     "s": "session", "session": "session",
@@ -41,8 +42,8 @@ class Request:
     key: str
 
 
-def ask_on_terminal(request: Request) -> Scope | None:
-    """Ask whoever sits at the terminal; None for no. NobodyToAskError where there is no terminal."""
+def ask_on_terminal(request: Request, is_over: Callable[[], bool]) -> Scope | None:
+    """Ask whoever sits at the terminal, until it is over; None for no. NobodyToAskError where there is no terminal."""
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stderr)):
         raise NobodyToAskError
     _forget_typed()
@@ -50,7 +51,7 @@ def ask_on_terminal(request: Request) -> Scope | None:
     is_cut = _show(request, _MOST_SHOWN)
     while True:
         _write(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
-        line = sys.stdin.readline()
+        line = _line(is_over)
         answer = line.strip().lower()
         if is_cut and answer in ("v", "view"):
             is_cut = _show(request, None)
@@ -109,6 +110,16 @@ def _is_terminal(stream: Any) -> bool:
         return stream is not None and bool(stream.isatty())
     except ValueError:  # it is closed
         return False
+
+
+def _line(is_over: Callable[[], bool]) -> str:
+    """What is typed; nothing once it is over, since what is typed then is meant for others."""
+    import select  # only for who asks
+
+    with suppress(OSError, ValueError):  # on Windows, where nobody can look at a terminal
+        while not select.select([sys.stdin], [], [], _LOOK)[0] and not is_over():
+            pass
+    return "" if is_over() else sys.stdin.readline()
 
 
 def _forget_typed() -> None:

@@ -85,7 +85,7 @@ class Policy:
             )
         for text in self.warnings:
             log().warning("policy: %s", text)
-        self._ask: Ask = ask or ask_on_terminal
+        self._ask = ask
         self._scopes = _SCOPES[: _SCOPES.index(remember) + 1]
         self._session: set[str] = set()
 
@@ -119,17 +119,20 @@ class Policy:
         if self.is_approved(key):
             return None
         request = Request(call, tool, decision.facts.arguments, decision, self._scopes, key)
+        has_left = threading.Event()
         try:
-            answer = yield Blocking(partial(self._question, request))
+            answer = yield Blocking(partial(self._question, request, lambda: has_left.is_set() or context.cancelled))
             if isawaitable(answer):
                 answer = yield answer
         except NobodyToAskError:
             return _denied(decision, tool, "it needs approval, and there is no terminal to ask on")
+        finally:  # also when the caller is cancelled, and this generator closed
+            has_left.set()
         scope = self._scope(answer)
-        if scope is None:
-            return _denied(decision, tool, "it was not approved")
         if context.cancelled:
             return Result.error("the call was cancelled before it was approved", type="cancelled")
+        if scope is None:
+            return _denied(decision, tool, "it was not approved")
         # Links may lead elsewhere by now: what was approved is what was shown.
         if key_of(tool, self._facts(call, tool, context)) != key:
             return _denied(decision, tool, "what it would touch changed while it was being approved")
@@ -168,13 +171,15 @@ class Policy:
         chosen = None if context is None else context.workspace
         return facts_of(call, tool, context, self.project if chosen is None else os.path.realpath(chosen))
 
-    def _question(self, request: Request) -> Answer | Awaitable[Answer]:
-        if self._ask is not ask_on_terminal:
+    def _question(self, request: Request, is_over: Callable[[], bool]) -> Answer | Awaitable[Answer]:
+        if self._ask is not None:
             return self._ask(request)
         with _one_at_a_time:
+            if is_over():
+                return None
             if self.is_approved(request.key):  # by the answer to the question before
                 return "once"
-            scope = ask_on_terminal(request)
+            scope = ask_on_terminal(request, is_over)
             if scope in ("session", "project"):  # before the next question, which may be the same
                 self._session.add(request.key)
             return scope
