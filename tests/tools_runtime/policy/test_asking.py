@@ -66,6 +66,23 @@ async def main():
 asyncio.run(main())
 """
 
+# Takes whatever arguments a model makes up.
+ANY_ARGUMENTS = """
+import json, sys
+from tools_core import ToolCall, tool
+from tools_runtime import Executor
+from tools_runtime._policy import Policy
+
+@tool(input_schema={"type": "object", "properties": {"text": {"type": "string"}}, "additionalProperties": True})
+def run(**arguments) -> str:
+    "Runs."
+    return "ran"
+
+made_up = {f"n{number}" * 1000: "x" * 1000 for number in range(1000)}
+call = ToolCall(None, "run", json.loads(sys.argv[1]) | made_up)
+print(Executor([run], policy=Policy(), plugins=False).call(call).error_type)
+"""
+
 
 class Terminal:
     """A program on a terminal, and what a person would see of it."""
@@ -211,6 +228,21 @@ def test_of_huge_arguments_is_said_how_much_is_not_shown_and_all_can_be_seen(ter
     asked.until(": ")
     asked.type("v\n")
     asked.until("rm -rf")
+    asked.until("[N]o: ")
+    asked.type("n\n")
+    assert asked.result() == ["denied"]
+
+
+def test_many_arguments_push_none_of_the_first_out_of_sight(terminal):
+    asked = terminal('{"text": "rm -rf"}', program=ANY_ARGUMENTS)
+    seen = asked.until("[N]o, [v]iew all of it: ")
+    assert 'text = "rm -rf"' in seen
+    assert "<<< 981 more arguments are not shown >>>" in seen
+    assert "characters are not shown" in seen
+    assert "n999" not in seen
+    assert len(seen) < 6_000
+    asked.type("v\n")
+    asked.until("n999")
     asked.until("[N]o: ")
     asked.type("n\n")
     assert asked.result() == ["denied"]

@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tools_core.text import visible
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from tools_runtime._policy._approvals import Scope
     from tools_runtime._policy._rule import Decision
 
-_MOST_SHOWN = 4_000  # characters of one value
+_MOST_SHOWN = 4_000  # characters of all arguments, so that none is out of sight
+_MOST_ARGUMENTS = 20
 _LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
 _WORDS: Mapping[str, Scope] = {
     "o": "once", "once": "once", "y": "once", "yes": "once",
@@ -71,12 +73,16 @@ def _show(request: Request, most: int | None) -> bool:
     decision = request.decision
     hints = ", ".join(decision.facts.hints)
     _write(f"\n{visible(request.tool.name)} wants to run ({hints or 'it says nothing of what it does'})\n")
-    is_cut = False
-    for name, value in request.arguments.items():
-        text, was_cut = _clipped(shown(value), most)
+    count = len(request.arguments)
+    left_out = 0 if most is None else max(0, count - _MOST_ARGUMENTS)
+    is_cut = left_out > 0
+    for name, value in islice(request.arguments.items(), count - left_out):
+        text, was_cut = _clipped(f"{visible(name)} = {shown(value)}", most and most // (count - left_out))
         is_cut |= was_cut
-        _write(f"  {visible(name)} = {text}\n")
-    if not request.arguments:
+        _write(f"  {text}\n")
+    if left_out:
+        _write(f"  <<< {left_out:,} more arguments are not shown >>>\n")
+    if not count:
         _write("  without arguments\n")
     if decision.facts.paths:
         text, was_cut = _clipped(shown(list(decision.facts.paths)), most)
