@@ -112,6 +112,36 @@ def answer(call):
     yield
 
 
+def test_a_listener_takes_no_argument_and_a_value_of_its_own_too(one):
+    heard = []
+
+    class Counter:
+        @hookimpl
+        def on_event(self):
+            heard.append("none")
+
+    class Bound:
+        @hookimpl
+        def on_event(self, event, name="own"):
+            heard.append((event.kind, name))
+
+    assert one(Counter(), Bound()).output == "x"
+    assert heard == ["none", ("start", "own"), "none", ("end", "own")]
+
+
+def test_a_hook_of_another_version_is_left_out_where_its_plugin_can_do_without(one):
+    class Newer:
+        @hookimpl(optionalhook=True)
+        def hook_of_tomorrow(self):
+            """Not called today."""
+
+        @hookimpl
+        def before_tool_call(self, call):
+            return Result.ok("today")
+
+    assert one(Newer()).output == "today"
+
+
 def test_a_hook_answers_without_making_the_call(one):
     assert one(around(answer)).output == "answered"
     assert one(before(lambda: Result.ok("answered"))).output == "answered"
@@ -482,7 +512,25 @@ def test_what_can_never_work_is_refused_at_once():
             """Nobody takes what it yields."""
             yield Pause(1)
 
+    class OfPluggy:
+        @hookimpl(hookwrapper=True)
+        def around_tool_call(self):
+            """Expects what pluggy would give it."""
+            outcome = yield
+            outcome.get_result()
+
+    class Keyword:
+        @hookimpl
+        def before_tool_call(self, *, call):
+            """Is given arguments by place."""
+
+    class Default:
+        @hookimpl
+        def before_tool_call(self, call, tool=None):
+            """Would always see the default."""
+
     for plugin, text in [
+        (OfPluggy, "wrapper of pluggy"), (Keyword, "never given call"), (Default, "never given tool"),
         (Misspelt, "befor_tool_call; there are"), (NoGenerator, "result = yield"), (Strange, "colour"),
         (object, "has no hook"), (Coroutine, "on_event of .* no plain function"), (Waiting, "no plain function"),
     ]:  # fmt: skip

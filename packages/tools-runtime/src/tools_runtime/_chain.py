@@ -84,7 +84,7 @@ class Chain:
         # What asks to be the last sees the call as it is made; and what it refuses is seen by `after`, too.
         last = sum(impl.trylast for impl in ordered(manager.hook.around_tool_call)) if before or after else 0
         made = cls(around[: len(around) - last], before, after)
-        made.listeners = tuple((impl.function, impl.plugin_name) for impl in ordered(manager.hook.on_event))
+        made.listeners = tuple((_given(impl, ("event",)), impl.plugin_name) for impl in ordered(manager.hook.on_event))
         if last:
             made._inner = cls(around[len(around) - last :], (), ())
             made._inner.listeners = made.listeners

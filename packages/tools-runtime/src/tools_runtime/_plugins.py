@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache, partial
-from inspect import iscoroutinefunction, isgeneratorfunction
+from inspect import iscoroutinefunction, isgeneratorfunction, signature
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -140,19 +140,29 @@ class Plugins:
         known = {hook for hook in vars(hookspecs) if hasattr(getattr(hookspecs, hook), f"{hookspecs.PROJECT}_spec")}
         callers = self.manager.get_hookcallers(plugin) or ()
         impls = [(caller.name, impl) for caller in callers for impl in caller.get_hookimpls()]
-        problem = _problem(name, [(hook, impl.function) for hook, impl in impls if impl.plugin_name == name], known)
+        problem = _problem(name, [(hook, impl) for hook, impl in impls if impl.plugin_name == name], known)
         if problem is not None:
             raise pluggy.PluginValidationError(plugin, problem)
 
 
-def _problem(name: str, hooks: Sequence[tuple[str, Callable[..., Any]]], known: set[str]) -> str | None:
-    """What is wrong with the hooks of a plugin, each with its function; None where nothing is."""
+def _problem(name: str, hooks: Sequence[tuple[str, pluggy.HookImpl]], known: set[str]) -> str | None:
+    """What is wrong with the hooks of a plugin; None where nothing is."""
     if not hooks:
         return f"{name} has no hook: mark its functions with @hookimpl"
-    unknown = sorted({hook for hook, _ in hooks} - known)
+    unknown = sorted({hook for hook, impl in hooks if not impl.optionalhook} - known)
     if unknown:
         return f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
-    for hook, function in hooks:
+    for hook, impl in hooks:
+        if hook not in known:  # one of another version, which the plugin can do without
+            continue
+        if impl.wrapper or impl.hookwrapper:
+            return f"{hook} of {name} is a wrapper of pluggy's: write @hookimpl alone; around_tool_call wraps by itself"
+        function = impl.function
+        arguments = signature(getattr(hookspecs, hook)).parameters
+        for each in signature(function).parameters.values():
+            is_optional = each.default is not each.empty
+            if (each.kind is each.KEYWORD_ONLY and not is_optional) or (each.name in arguments and is_optional):
+                return f"{hook} of {name} is never given {each.name}: write it before any `*`, and without a default"
         is_generator = isgeneratorfunction(function)
         if hook == "around_tool_call" and not is_generator:
             return f"{hook} of {name} is no generator: write `result = yield` where the call is made"
