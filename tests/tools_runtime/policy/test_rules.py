@@ -84,6 +84,22 @@ def test_an_argument_that_is_left_out_is_judged_by_its_default(decide, tools):
     assert decide([rule("allow", arguments={"limit": {"max": 9}})], tools.save, {"path": "a"}) == "ask"
 
 
+def test_an_argument_that_is_left_out_may_be_anything_where_its_default_is_not_told(decide):
+    schema = {"type": "object", "properties": {"branch": {"type": "string"}}, "additionalProperties": False}
+
+    @tool(input_schema=schema)
+    def push(branch="main"):
+        """The schema does not say what is pushed by default."""
+
+    rules = [rule("deny", arguments={"branch": "main"}), rule("allow")]
+    assert decide(rules, push, {}) == "ask"
+    assert decide(rules, push, {"branch": "main"}) == "deny"
+    assert decide(rules, push, {"branch": "mine"}) == "allow"
+    assert decide([rule("allow", arguments={"branch": "mine"})], push, {}) == "ask"
+    assert decide([rule("ask", arguments={"branch": "main"}), rule("allow")], push, {}) == "ask"
+    assert decide([rule("deny", arguments={"other": "main"}), rule("allow")], push, {}) == "allow"
+
+
 def test_text_inside_a_value_is_no_other_argument(decide, tools):
     text = 'a", "limit": 1, "x": "'
     assert decide([rule("allow", arguments={"limit": 1})], tools.save, {"path": text}) == "ask"

@@ -36,6 +36,7 @@ Policies are ~/.config/ask-tools/policy.toml, which is the user's own, and ask-t
   arguments = { branch = "main", limit = { max = 100 }, url = { glob = "https://*" } }
 
 All conditions of a rule must hold. To allow, it must cover every path and command of a call; to deny or ask, any one.
+An argument that is left out is its default; where the tool does not tell that one, it may be any value.
 In commands, * stands for any words, but for options by which a program that reads comes to write: spell these out.
 What a file is redirected from or to is a command of its own, as in "> build/*"; variables stand in front: "CI=1 make".
 Without a rule, calls that only read are allowed, and all others asked about. A rule of the project may be stricter

@@ -29,6 +29,7 @@ class _Form(NamedTuple):
     schema: Mapping[str, Any]  # kept, so that its id stays its own
     reader: Tool
     defaults: Mapping[str, Any]
+    untold: frozenset[str]
     has_paths: bool
 
 
@@ -37,12 +38,14 @@ class Facts:
     """A call as its tool will get it.
 
     `arguments` are parsed, valid and repaired, as the tool receives them; `paths` and `commands` are empty where the
-    tool says nothing of them, and None where they cannot be known. `names` are those of the call and of the tool.
+    tool says nothing of them, and None where they cannot be known. `untold` are the arguments whose values cannot be
+    known when they are left out, since the schema states no default. `names` are those of the call and of the tool.
     """
 
     names: frozenset[str]
     arguments: Mapping[str, Any]
     defaults: Mapping[str, Any]
+    untold: frozenset[str]
     annotations: Mapping[str, bool]
     requires_approval: bool
     paths: Sequence[str] | None
@@ -85,6 +88,7 @@ def facts_of(call: ToolCall, tool: Tool, context: Context | None, workspace: str
         names=frozenset((call.name.rpartition(":")[2], tool.name)),
         arguments=arguments,
         defaults=form.defaults,
+        untold=form.untold,
         annotations=dict(tool.annotations_for(arguments)),
         requires_approval=tool.requires_approval,
         paths=paths,
@@ -116,8 +120,9 @@ def _form_of(tool: Tool) -> _Form:
             for name, each in properties.items()
             if isinstance(each, Mapping) and "default" in each
         }
+        untold = frozenset(properties.keys() - defaults.keys() - set(schema.get("required", ())))
         reader = make_tool(_returned, name="reader", input_schema=schema, strict=strict)
-        form = _forms[id(schema), strict] = _Form(schema, reader, defaults, mentions_paths(schema))
+        form = _forms[id(schema), strict] = _Form(schema, reader, defaults, untold, mentions_paths(schema))
     return form
 
 

@@ -229,7 +229,7 @@ def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rul
             return rule, is_unclear
         if match == "perhaps" and rule.decision == "deny":
             is_unclear = True
-            reasons.append(f"{rule} may forbid it: what it would touch cannot be known")
+            reasons.append(f"{rule} may forbid it: what the call comes to cannot be known")
     return None, is_unclear
 
 

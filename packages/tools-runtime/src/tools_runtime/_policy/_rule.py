@@ -66,7 +66,7 @@ class Rule:
         return f"rule {self.number} of {self.source}"
 
     def match(self, facts: Facts) -> Match:
-        """Whether the rule holds of a call; `perhaps` where what the call would touch cannot be known."""
+        """Whether the rule holds of a call; `perhaps` where what the call comes to cannot be known."""
         if not self._concerns_tool(facts) or not self._concerns_hints(facts):
             return "no"
         parts = [self._match_arguments(facts), self._match_paths(facts), self._match_commands(facts)]
@@ -89,15 +89,19 @@ class Rule:
 
     def _match_arguments(self, facts: Facts) -> Match:
         some = all if self.decision == "allow" else any
+        match: Match = "yes"
         for name, bounds in self.arguments.items():
             try:
                 value = facts.argument(name)
             except KeyError:
-                return "no"
+                if name not in facts.untold:
+                    return "no"
+                match = "perhaps"
+                continue
             values = value if isinstance(value, list) else [value]
             if not values or not some(bounds.holds(each) for each in values):
                 return "no"
-        return "yes"
+        return match
 
     def _match_paths(self, facts: Facts) -> Match:
         if not self.paths:
