@@ -7,7 +7,7 @@ import pytest
 
 from tools_core import Context, Halt, Image, Result, Tool, ToolCall, tool
 from tools_runtime import Executor, hookimpl
-from tools_runtime.plugins import Cache
+from tools_runtime.plugins import Cache, Retry
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
@@ -171,6 +171,31 @@ def test_what_was_read_before_a_change_is_not_kept_after_it():
     changed.set()
     reader.join(20)
     assert early[0].output == "old"
+    assert executor.call(ToolCall(None, "read")).output == "new"
+
+
+@pytest.mark.parametrize("hooks", [[], [Retry(first=0)]], ids=["at its limit", "and made again"])
+def test_nothing_is_kept_while_a_call_that_was_left_behind_may_change_something(hooks):
+    value, may_go_on, has_written, writing = ["old"], threading.Event(), threading.Event(), threading.Event()
+
+    @tool(read_only=True)
+    def read() -> str:
+        return value[0]
+
+    @tool(idempotent=True, timeout=0.05)
+    def write() -> None:
+        if writing.is_set():  # by the second attempt
+            return
+        writing.set()
+        assert may_go_on.wait(20)
+        value[0] = "new"
+        has_written.set()
+
+    executor = Executor([read, write], runtime="thread", hooks=[Cache(), *hooks], plugins=False)
+    assert executor.call(ToolCall(None, "write")).metadata["abandoned"]
+    assert executor.call(ToolCall(None, "read")).output == "old"
+    may_go_on.set()
+    assert has_written.wait(20)
     assert executor.call(ToolCall(None, "read")).output == "new"
 
 

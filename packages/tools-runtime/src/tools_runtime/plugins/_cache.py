@@ -31,8 +31,8 @@ class Cache:
     The same call: the same tool object, equal arguments, the same workspace and, where the tool takes the context, the
     same values in its state. Only results that are ok and no halt are kept. Of equal calls at once one is made, and the
     others are given its result. `metadata` says `cached` and the `age` in seconds. A call of any tool that is not
-    read_only empties the cache, since it may have changed what others read; one that was left behind at its limit may
-    change that later, which nothing tells.
+    read_only empties the cache, since it may have changed what others read. One that was left behind at its limit
+    may still do so, and nothing tells when: for `seconds` from then on nothing is kept.
 
     Args:
         seconds: How long a result is given again.
@@ -54,6 +54,7 @@ class Cache:
         self._size = 0
         self._under_way: dict[Hashable, Future[Result | None]] = {}
         self._changes = 0  # how often it was emptied: what was read before is not kept after
+        self._unsure_until = 0.0  # a call that was left behind may change something
         self._lock = threading.RLock()  # a generator that is collected settles its future, perhaps in here
 
     def clear(self) -> None:
@@ -74,7 +75,9 @@ class Cache:
         hints = hints_of(tool, call)
         if not hints.get("read_only"):
             try:
-                yield
+                result: Result = yield
+                if result.metadata.get("abandoned"):
+                    self._unsure_until = monotonic() + self.seconds
             finally:
                 self.clear()
             return None
@@ -98,7 +101,7 @@ class Cache:
             return None
         kept = None
         try:
-            result: Result = yield
+            result = yield
             kept = _copied(result)
         finally:  # also when the caller is cancelled, and this generator closed
             self._settle(key, own, None if kept is None else _Kept(kept, held, monotonic(), _size(kept)), changes)
@@ -133,7 +136,8 @@ class Cache:
         with self._lock:
             if self._under_way.get(key) is own:
                 del self._under_way[key]
-            if kept is not None and changes == self._changes and kept.size <= self.max_bytes:
+            is_sure = changes == self._changes and monotonic() >= self._unsure_until
+            if kept is not None and is_sure and kept.size <= self.max_bytes:
                 self._drop(key)
                 self._kept[key] = kept
                 self._size += kept.size

@@ -37,7 +37,8 @@ class Retry:
         jitter: Whether each wait is a random part of that time, so that many callers do not come back all at once.
 
     Each further attempt is an event `retry` with `attempt` (2 for the first one), `delay` and `error_type`; the result
-    says in `metadata["attempts"]` how many there were. There is none beyond the caller's deadline.
+    says in `metadata["attempts"]` how many there were, and `abandoned` where one of them was left behind and may still
+    run. There is none beyond the caller's deadline.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Retry:
         result: Result = yield
         if result.is_ok or tool is None:
             return None
-        made = 1
+        made, more = 1, {}
         while made < self.attempts and self._may_repeat(call, tool, result):
             delay = self._delay(made, result)
             remaining = context.remaining
@@ -83,9 +84,11 @@ class Retry:
             yield from pause(delay, context)
             if _is_cancelled(context):
                 break
+            if result.metadata.get("abandoned"):
+                more = {"abandoned": True}
             result = yield
             made += 1
-        return result.with_metadata({"attempts": made}) if made > 1 else None
+        return result.with_metadata({"attempts": made, **more}) if made > 1 else None
 
     def _may_repeat(self, call: ToolCall, tool: Tool, result: Result) -> bool:
         if result.is_ok or result.is_halted or result.error_type in _FINAL:
