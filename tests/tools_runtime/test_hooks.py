@@ -413,11 +413,12 @@ def test_tool_error_and_halt_are_answers(one, late, caplog):
     assert caplog.text == ""
 
 
-def test_a_listener_that_fails_keeps_nothing_from_the_others(one, caplog):
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, pytest.fail.Exception, asyncio.CancelledError])
+def test_a_listener_that_fails_keeps_nothing_from_the_others(one, caplog, kind):
     class Failing:
         @hookimpl
         def on_event(self):
-            raise SystemExit(1)
+            raise kind
 
     listener = Listener()
     assert one(Failing(), listener).output == "x"
