@@ -171,8 +171,13 @@ def _given(match: re.Match[str]) -> str | None:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """A secret, and how it is written in other texts: quoted by Python or JSON, or without `Bearer` in front."""
+    """A secret, and how other texts have it: quoted by Python, JSON or a URL, or not so, or without `Bearer`."""
+    from urllib.parse import quote, quote_plus, unquote_plus  # for who has secrets
+
     yield secret
+    yield from (form(encoded(secret), safe="") for form in (quote, quote_plus))
+    if len(plain := unquote_plus(secret)) >= _SHORT:
+        yield plain
     yield from (repr(secret)[1:-1], json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     scheme, _, rest = secret.partition(" ")
     if scheme.lower() in ("basic", "bearer", "token") and len(rest) >= _SHORT:
