@@ -105,7 +105,7 @@ class Terminal:
             ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
             assert ready, f"no {text!r} in {self.seen!r}"
             try:
-                self.seen += os.read(self.master, 65536).decode()
+                self.seen += os.read(self.master, 65536).decode(errors="replace")
             except OSError:
                 raise AssertionError(self.seen) from None
         return self.seen
@@ -157,6 +157,16 @@ def test_what_is_no_answer_is_asked_again(terminal):
     asked = terminal('[{"text": "a"}]')
     asked.until("[N]o: ")
     asked.type("sure, go\n")
+    asked.until("[N]o: ", 2)
+    asked.type("once\n")
+    assert asked.result() == ["saved a"]
+
+
+def test_what_is_no_text_is_asked_again(terminal, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "utf-8:strict")
+    asked = terminal('[{"text": "a"}]')
+    asked.until("[N]o: ")
+    os.write(asked.master, b"\xff\n")
     asked.until("[N]o: ", 2)
     asked.type("once\n")
     assert asked.result() == ["saved a"]

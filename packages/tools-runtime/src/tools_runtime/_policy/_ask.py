@@ -125,7 +125,10 @@ def _line(is_over: Callable[[], bool]) -> str:
     with suppress(OSError, ValueError):  # on Windows, where nobody can look at a terminal
         while not select.select([sys.stdin], [], [], _LOOK)[0] and not is_over():
             pass
-    return "" if is_over() else sys.stdin.readline()
+    try:
+        return "" if is_over() else sys.stdin.readline()
+    except UnicodeDecodeError:  # a key of another keyboard is no answer
+        return "?"
 
 
 def _forget_typed() -> None:
