@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tools_core import Context, Registry, Result, Tool, ToolCall, tool
 from tools_runtime import Executor, hookimpl
-from tools_runtime._policy import Policy
+from tools_runtime._policy import Policy, PolicyError
 
 SAVE = ToolCall("1", "save", {"path": "a"})
 DENY = [{"decision": "deny", "tool": "save", "reason": "frozen until Monday"}]
@@ -157,6 +157,11 @@ def test_a_tool_that_cannot_say_what_it_would_do_is_not_called(place, kind):
 def test_an_answer_that_is_none_is_no_approval(place, execute, made, answer):
     assert execute(Policy(ask=lambda request: answer), SAVE).is_error
     assert made == []
+
+
+def test_what_nobody_can_ask_with_is_refused_at_once():
+    with pytest.raises(PolicyError, match="ask is 'yes'; it is a function"):
+        Policy(ask="yes")
 
 
 def test_an_ask_that_fails_is_no_approval(place, execute, made):

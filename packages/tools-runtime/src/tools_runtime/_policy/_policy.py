@@ -70,6 +70,8 @@ class Policy:
     ) -> None:
         if remember not in _SCOPES:
             raise PolicyError(f"remember is {remember!r}; it is one of {', '.join(_SCOPES)}")
+        if ask is not None and not callable(ask):
+            raise PolicyError(f"ask is {ask!r}; it is a function that is called with a Request")
         self.project = find_project(project)
         self._approvals = Approvals(self.project)
         own = read_rules(rules or (), "Policy(rules)")
