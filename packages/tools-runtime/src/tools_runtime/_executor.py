@@ -88,6 +88,7 @@ class Executor:
         is_direct = (
             self._chain.is_empty and not self._chain.listeners and error_policy == "capture_all"
             and self._fixed is not None and self._fixed.is_here and not self._fixed.wraps
+            and self._fixed.max_concurrency == 1
         )  # fmt: skip
         # With nothing around the calls, a plain tool of these is simply called.
         self._direct = self._tools if is_direct and isinstance(self._tools, Mapping) else None
