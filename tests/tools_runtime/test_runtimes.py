@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 from contextlib import suppress
 
@@ -292,9 +293,15 @@ def test_never_more_run_at_once(run, calls, runtime, most, expected):
     assert counting.most <= expected
 
 
+class Pairs(Runtime):
+    """One that says how many calls it makes at once, and nothing else."""
+
+    max_concurrency = 2
+
+
 @pytest.mark.parametrize(
     ("runtime", "most", "number"),
-    [("thread", None, 64), (ThreadRuntime(5), None, 5), ("async", None, 100), ("thread", 7, 7)],
+    [("thread", None, 64), (ThreadRuntime(5), None, 5), ("async", None, 100), ("thread", 7, 7), (Pairs, None, 2)],
 )
 def test_so_many_do_run_at_once(run, calls, runtime, most, number):
     barrier = threading.Barrier(number)
@@ -457,6 +464,47 @@ def test_a_tool_that_exits_in_a_thread_or_a_task_ends_nobody_else(run, calls):
         Executor([leave], plugins=False).execute(calls("leave"))
 
 
+class Unheard(BaseException):
+    """What nobody catches."""
+
+
+@pytest.mark.parametrize("error", [Unheard, GeneratorExit])
+@pytest.mark.parametrize("runtime", BESIDE)
+def test_what_is_no_exception_ends_no_other_call_beside_it(run, calls, runtime, error):
+    @tool
+    def let_out() -> None:
+        """Raise it."""
+        raise error("out")
+
+    @tool
+    async def let_out_later() -> None:
+        """The same, in an event loop."""
+        await asyncio.sleep(0)
+        raise error("out")
+
+    executor = Executor([let_out, let_out_later, Named()], runtime=runtime, plugins=False)
+    results = [result for _, result in run(executor, calls("let_out", "where", "let_out_later", "where"))]
+    assert [result.error_type for result in results] == ["execution_error", None, "execution_error", None]
+    assert all(f"{error.__name__}: out" in result.error_message for result in results[::2])
+
+
+def test_calls_of_an_event_loop_that_was_closed_with_them_are_let_go_in_silence(calls, gate, capfd):
+    async def leave() -> None:
+        task = asyncio.ensure_future(executor.aexecute(calls("hanging")))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done()
+        task._log_destroy_pending = False  # asyncio's own word on it
+
+    for runtime in ("inline", "thread", "async"):
+        executor = Executor(gate.tools, runtime=runtime, plugins=False)
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(leave())
+        loop.close()
+    gc.collect()
+    assert "Exception ignored" not in capfd.readouterr().err
+
+
 def test_a_coroutine_that_cancels_its_own_task_is_one_result_and_cancels_nobody_else(run, calls):
     @tool
     async def give_up() -> None:
@@ -551,6 +599,7 @@ class Http(Runtime):
             "crash": lambda: self.fail(OSError("down")),
             "halt": lambda: self.fail(Halt("over")),
             "nothing": lambda: None,
+            "cancelled": lambda: self.fail(asyncio.CancelledError()),
             "base": lambda: super(Http, self).dispatch_tool_call(ToolCall("x", "where"), tools, context),
         }[call.name]()
 
@@ -569,7 +618,7 @@ def test_a_name_with_its_distribution_runs_where_the_name_alone_does():
 
 
 def test_a_runtime_of_ones_own_makes_calls_where_it_likes(run, calls):
-    names = ["answer", "expected", "crash", "halt", "nothing", "base", "keyerror"]
+    names = ["answer", "expected", "crash", "halt", "nothing", "base", "keyerror", "cancelled"]
     pairs = run(Executor([Named()], runtime=Http, plugins=False), calls(*names))
     results = [result for _, result in pairs]
     assert results[0].output == "answer {} c0"
@@ -579,6 +628,7 @@ def test_a_runtime_of_ones_own_makes_calls_where_it_likes(run, calls):
     assert "Http returned NoneType, not a Result" in results[4].error_message
     assert results[5].is_ok
     assert results[6].error_type == "execution_error"
+    assert results[7].error_type == "cancelled"  # nobody asked for that: it is the runtime's own
 
 
 def test_runtime_itself_is_abstract():

@@ -55,8 +55,13 @@ class Trace:
 
 def accidents() -> tuple[type[BaseException], ...]:
     """ACCIDENTS, and a cancellation: that of a call comes to who awaits it, and never out of a hook."""
+    return (*ACCIDENTS, *cancellations())
+
+
+def cancellations() -> tuple[type[BaseException], ...]:
+    """What cancels a task."""
     cancelled = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)  # not loaded: nobody raised one
-    return ACCIDENTS if cancelled is None else (*ACCIDENTS, cancelled)
+    return () if cancelled is None else (cancelled,)
 
 
 def _nothing(_: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Halt, Result, Tool, ToolCall
 from tools_runtime._attempt import Attempt, GivenUp, LeftBehind
-from tools_runtime._chain import HOOKS, Chain, Layer, answer_of
+from tools_runtime._chain import HOOKS, Chain, Layer, answer_of, cancellations
 from tools_runtime._drive import adrive, drive
 from tools_runtime._effects import Until
 from tools_runtime._event import Event
@@ -147,7 +147,7 @@ class Job:
             else:
                 self.made = result = runtime.run_tool(tool, call, context)
         except BaseException as error:  # a runtime of somebody's own may raise anything
-            if self.on_attempt is None and not isinstance(error, Exception | Halt):
+            if self.on_attempt is None and not isinstance(error, (Exception, Halt, *cancellations())):
                 if runtime.limits == "kept" and not runtime.worker_thread:  # it may have begun in another process
                     self.made = Result.error("the caller was interrupted; it may have had effects", type="cancelled")
                 raise  # what ends the process ends the caller in his own thread, and not a call beside him
@@ -183,9 +183,13 @@ class Job:
         """What an exception in an event loop comes to; one that is not about this call is raised again."""
         from asyncio import CancelledError, current_task  # loaded already: somebody awaits us
 
-        task = current_task()
+        try:
+            task = current_task()
+        except RuntimeError:  # the loop was closed, and this coroutine with it
+            raise error from None
         is_over = _uncancel(attempt)
-        if isinstance(error, Exception | Halt) or (isinstance(error, SystemExit) and self.on_attempt is not None):
+        is_beside = self.on_attempt is not None and not isinstance(error, CancelledError | KeyboardInterrupt)
+        if is_beside or isinstance(error, Exception | Halt):
             return failure(error)
         # Of a task that was made for this call we know who cancels it.
         is_ours = task is not None and task.cancelling() > 0 and (self.on_attempt is None or self.is_given_up)
@@ -355,6 +359,8 @@ def overran(result: Result, limit: float) -> Result:
 
 def failure(error: BaseException) -> Result:
     """The result of a call whose exception no tool has handled."""
+    if isinstance(error, cancellations()):
+        return cancelled_inside(error)
     answer = answer_of(error)
     return Result.error(said(error), exception=error) if answer is None else answer
 
