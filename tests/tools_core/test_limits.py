@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import contextvars
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -126,6 +127,28 @@ def test_a_coroutine_that_passes_its_limit_is_cancelled():
         assert result.error_type == "timeout_error" and "was cancelled" in result.error_message
         assert "abandoned" not in result.metadata
     assert ended == ["cancelled", "cancelled"]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_left_behind(blocks):
+    go_on, ended = threading.Event(), threading.Event()
+
+    @tool(timeout=0.05)
+    async def hang(context: Context) -> None:
+        """Swallow every cancellation, or hold up the event loop."""
+        while not go_on.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0 if blocks else 0.01)
+            if blocks:
+                go_on.wait(30)
+        assert context.cancelled
+        ended.set()
+
+    result = hang.call()
+    go_on.set()
+    assert result.error_type == "timeout_error" and "may still be running" in result.error_message
+    assert result.metadata == {"timeout": 0.05, "abandoned": True}
+    assert ended.wait(30)
 
 
 def test_the_callers_limit_counts_too_and_the_nearer_one_wins():

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tools_core._spec import Spec
     from tools_core._tool import Tool
 
+_GRACE = 0.4  # seconds for a coroutine that was cancelled; who watches calls from outside gives it less
 _MESSAGE_LIMIT = 4_000  # characters of an unexpected exception that a model is shown
 
 
@@ -186,9 +187,7 @@ def _text(error: Exception) -> str:
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
     if tool._spec.is_async:
-        from tools_core.threads import run_coroutine  # only for coroutines
-
-        return run_coroutine(_limited(tool.execute(**arguments), context))
+        return _run_coroutine(tool.execute(**arguments), context)
     limit = _limit_of(context)
     if context is None or limit is None:
         return finish(tool.execute(**arguments))
@@ -204,6 +203,24 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
         context.cancel()
         raise
     return unwrap(outcome)
+
+
+def _run_coroutine(coroutine: Any, context: Context | None) -> Any:
+    """Run what is cancelled at its limit, and leave it behind if it does not end for that."""
+    from tools_core.threads import start_coroutine  # only for coroutines
+
+    limit = _limit_of(context)
+    future = start_coroutine(_limited(coroutine, context))
+    try:
+        return future.result(None if limit is None else limit + _GRACE)
+    except TimeoutError:
+        if context is None or limit is None or not future.cancel():  # it has ended, and may have raised this itself
+            return future.result()
+        context.cancel()
+        raise TimeLimit(context.as_set(limit), abandoned=True) from None
+    except BaseException:
+        future.cancel()  # where it was the wait that was interrupted; else it has ended
+        raise
 
 
 async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
@@ -244,9 +261,7 @@ def finish(value: Any) -> Any:
     A body may hand out a coroutine without being an `async def`: a lambda or a wrapper around one.
     """
     if type(value) in _AWAITED:
-        from tools_core.threads import run_coroutine  # only for coroutines
-
-        return run_coroutine(_limited(value, None))
+        return _run_coroutine(value, None)
     return _listed(value)
 
 
