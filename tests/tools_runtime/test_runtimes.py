@@ -119,6 +119,36 @@ def test_a_deadline_that_has_passed_lets_no_call_begin(run, calls):
     assert not began
 
 
+@pytest.mark.parametrize("runtime", ["inline", InlineRuntime(worker_thread=True), ThreadRuntime(1), AsyncRuntime(1)])
+def test_no_call_begins_once_the_caller_has_given_up_and_who_asks_again_has_it_made(run, calls, runtime):
+    began = []
+
+    @tool
+    def give_up(context: Context) -> None:
+        """The caller does, while this runs."""
+        context.state["caller"].cancel()
+
+    @tool
+    def work() -> None:
+        """Work."""
+        began.append("work")
+
+    @tool
+    async def work_later() -> None:
+        """Work, in an event loop."""
+        began.append("work_later")
+
+    state = {}
+    state["caller"] = Context(state=state)
+    executor = Executor([give_up, work, work_later], runtime=runtime, plugins=False)
+    asked = calls("give_up", "work", "work_later", "unknown")
+    results = [result for _, result in run(executor, asked, state["caller"])]
+    assert [result.error_type for result in results] == [None] + ["cancelled"] * 3
+    assert not began
+    assert all(result.is_ok for _, result in run(executor, asked[1:3]))
+    assert began == ["work", "work_later"]
+
+
 @pytest.mark.parametrize("runtime", [InlineRuntime(worker_thread=True), *BESIDE])
 def test_a_synchronous_tool_is_left_behind_at_its_limit(run, calls, gate, runtime, until):
     executor = Executor(gate.tools, runtime=runtime, default_timeout=0.05, plugins=False)

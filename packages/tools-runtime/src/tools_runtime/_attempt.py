@@ -61,3 +61,8 @@ class Attempt:
             type="timeout_error",
             metadata={**known, "abandoned": True} if abandoned else known,
         )
+
+
+def not_begun() -> Result:
+    """The result of a call whose caller gave up before: who asks again may have it made."""
+    return Result.error("the caller gave up before the call began", type="cancelled", metadata={"begun": False})

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Halt, Result, Tool, ToolCall
-from tools_runtime._attempt import Attempt, GivenUp, LeftBehind
+from tools_runtime._attempt import Attempt, GivenUp, LeftBehind, not_begun
 from tools_runtime._chain import HOOKS, Chain, Layer, answer_of, cancellations
 from tools_runtime._drive import adrive, drive
 from tools_runtime._effects import Until
@@ -132,6 +132,8 @@ class Job:
         if self.kept is not None and (made := self._earlier_result(call)) is not None:
             return made
         self.made, self.asked = None, call
+        if self.context.cancelled and not self.is_given_up:
+            return not_begun()
         tool, runtime, limit = self._known(call)
         if runtime.is_here and isinstance(tool, Tool) and is_plain(tool) and self.context.deadline is None:
             began = monotonic()
@@ -158,6 +160,8 @@ class Job:
         if self.kept is not None and (made := self._earlier_result(call)) is not None:
             return made
         self.made, self.asked = None, call
+        if self.context.cancelled and not self.is_given_up:
+            return not_begun()
         tool, runtime, limit = self._known(call)
         attempt, context = self._attempt(tool, runtime, limit)
         began = monotonic()

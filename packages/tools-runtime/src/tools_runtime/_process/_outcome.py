@@ -47,11 +47,6 @@ def stopped(reason: str, limit: float | None) -> Result:
     )
 
 
-def not_begun() -> Result:
-    """The result of a call whose caller gave up before: who asks again may have it made."""
-    return Result.error("the caller gave up before the call began", type="cancelled", metadata={"begun": False})
-
-
 def crashed(text: str, code: int | None, cpu: int | None) -> Result:
     """The result of a call whose worker ended, or had to be ended, before it answered."""
     name = "unknown" if code is None else name_of(code)

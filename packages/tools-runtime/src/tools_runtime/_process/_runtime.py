@@ -10,11 +10,12 @@ import weakref
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
+from tools_runtime._attempt import not_begun
 from tools_runtime._log import said
 from tools_runtime._process._context import pack
 from tools_runtime._process._exchange import Broken, Refused, Reply, Stopped, TooLarge, exchange
 from tools_runtime._process._main_module import find_main, is_loading
-from tools_runtime._process._outcome import closed, crashed, not_begun, result_of, stopped, too_large
+from tools_runtime._process._outcome import closed, crashed, result_of, stopped, too_large
 from tools_runtime._process._pool import Closed, Pool, forget_all
 from tools_runtime._process._template import Lost, Unavailable
 from tools_runtime._process._wire import OBJECT, REQUEST, TEXT
