@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib.util import find_spec
 
@@ -36,10 +37,11 @@ WHERE = {
 }
 
 
-@pytest.mark.parametrize("most", [0, -1])
+@pytest.mark.parametrize("most", [0, -1, 2.5, "3"])
 @pytest.mark.parametrize("where", WHERE)
-def test_with_less_than_one_no_call_could_run_which_is_refused_at_once(where, most):
-    with pytest.raises(ValueError, match=rf"^max_concurrency is 1 or more, or None for no limit; got {most}$"):
+def test_what_is_no_number_of_calls_is_refused_at_once(where, most):
+    told = f"max_concurrency is a whole number, 1 or more, or None for no limit; got {most!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
         WHERE[where](most)
 
 

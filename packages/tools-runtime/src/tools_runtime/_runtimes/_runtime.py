@@ -136,10 +136,10 @@ class Runtime:
         return f"<{type(self).__name__}>"
 
 
-def check_concurrency(most: int | None) -> None:
+def check_concurrency(most: object) -> None:
     """Raise ValueError for a `max_concurrency` with which no call could ever run; None sets no limit."""
-    if most is not None and most < 1:
-        raise ValueError(f"max_concurrency is 1 or more, or None for no limit; got {most!r}")
+    if most is not None and not (isinstance(most, int) and most >= 1):
+        raise ValueError(f"max_concurrency is a whole number, 1 or more, or None for no limit; got {most!r}")
 
 
 def find(call: ToolCall, tools: Mapping[str, Tool]) -> Tool | Result:
