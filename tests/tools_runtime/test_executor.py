@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import copy
 import gc
 import os
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -432,6 +434,12 @@ def test_wrong_settings_are_refused():
     for wrong in ({"error_policy": "x"}, {"default_timeout": 0}, {"default_timeout": -1}, {"max_concurrency": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Executor([ok], plugins=False, **wrong)
+
+
+@pytest.mark.parametrize("move", [pickle.dumps, copy.deepcopy])
+def test_an_executor_that_is_to_go_elsewhere_says_what_to_do(move):
+    with pytest.raises(TypeError, match="make one there"):
+        move(Executor([ok], plugins=False))
 
 
 def test_an_executor_is_used_by_many_threads_at_once(until):

@@ -123,6 +123,8 @@ def test_modules_are_there_before_they_are_asked_for(tools, make, run):
     assert run(tools.imported, {"name": "wave"}, on=make(1, preload=["wave"])).output is True
     result = run(tools.echo, {"value": 1}, on=make(1, preload=["no_such_module"]))
     assert (result.error_type, "no_such_module" in result.error_message) == ("unavailable", True)
+    with pytest.raises(TypeError, match=r"preload=\['wave'\]"):
+        ProcessRuntime(preload="wave")
 
 
 def test_workers_get_variables_of_their_own(tools, make, run):

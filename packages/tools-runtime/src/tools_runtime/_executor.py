@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
 from tools_runtime._bugs import BUGS
@@ -207,6 +207,9 @@ class Executor:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an Executor is not sent to other processes, nor copied: make one there, of the same tools")
 
     def _tools_for(self, context: Context | None) -> Mapping[str, Tool]:
         tools = self._tools

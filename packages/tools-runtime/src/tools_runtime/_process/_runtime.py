@@ -49,11 +49,12 @@ class ProcessRuntime(Runtime):
     """Makes each call in a worker process, which is killed with all that it started when its time is over.
 
     Whatever a tool does, computing in C, crashing, exhausting memory, its call has a result by its limit, and no other
-    call is harmed. Arguments and results pass as JSON. The tool is pickled, once: it is defined at the top of a module,
-    and what is changed in it later does not reach the workers. Of a context's `state` each item is pickled that can be.
-    A limit begins when the call gets a worker. Nothing is ever called twice: a call whose worker ended before it
-    answered is an `execution_error` with `metadata["crash"]`, the name of the signal or `exit N`. What the tool raised
-    is told by a `RemoteError`, as `result.exception` or its cause.
+    call is harmed. Workers have the environment and the working directory that this process had at the first call, and
+    no context variables of it. Arguments and results pass as JSON. The tool is pickled, once: it is defined at the top
+    of a module, and what is changed in it later does not reach the workers. Of a context's `state` each item is pickled
+    that can be. A limit begins when the call gets a worker. Nothing is ever called twice: a call whose worker ended
+    before it answered is an `execution_error` with `metadata["crash"]`, the name of the signal or `exit N`. What the
+    tool raised is told by a `RemoteError`, as `result.exception` or its cause.
 
     Args:
         max_concurrency: How many workers there may be; by default one for each processor, and at least 2.
@@ -89,6 +90,8 @@ class ProcessRuntime(Runtime):
         if not hasattr(os, "fork") or not hasattr(socket, "AF_UNIX"):
             raise OSError("ProcessRuntime needs a system that can fork; use ThreadRuntime on this one")
         check_concurrency(max_concurrency)
+        if isinstance(preload, str):
+            raise TypeError(f"preload is a list of modules' names; write preload=[{preload!r}]")
         most: int = max_concurrency or max(2, getattr(os, "process_cpu_count", os.cpu_count)() or 0)
         positive: dict[str, float | None] = {"memory": memory, "cpu": cpu, "max_calls": max_calls}
         positive |= {"max_rss": max_rss, "idle": idle, "max_result_bytes": max_result_bytes}
