@@ -228,6 +228,15 @@ def test_tools_of_the_program_itself_work(options, host):
     assert host(MAIN, *options).communicate(timeout=30)[0] == "1 in __mp_main__\n"
 
 
+def test_tools_of_a_program_that_has_run_to_its_end_work_for_its_threads(host):
+    text = MAIN.replace(
+        "print(run(ProcessRuntime(), local, number=1).content)",
+        "runtime, end = ProcessRuntime(), threading.main_thread().join\n"
+        "    threading.Thread(target=lambda: print(end() or run(runtime, local, number=1).content)).start()",
+    )
+    assert host(text).communicate(timeout=30)[0] == "1 in __mp_main__\n"
+
+
 def test_a_program_without_a_guard_is_told(host):
     text = MAIN.replace('if __name__ == "__main__":\n    ', "")
     out = host(text).communicate(timeout=60)[0]

@@ -27,7 +27,7 @@ class Pool:
     """Raises Unavailable where there is nothing to make workers with."""
 
     def __init__(self, most: int, settings: dict[str, Any], environment: dict[str, str]) -> None:
-        self.tools = Tools()
+        self.tools = Tools(settings["main"])
         self.is_closed = False
         self.is_abandoned = False
         self._most = most

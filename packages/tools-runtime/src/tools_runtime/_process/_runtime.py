@@ -103,6 +103,7 @@ class ProcessRuntime(Runtime):
         self._cpu = cpu
         self._longest = max_result_bytes
         self._environment = dict(environment or {})
+        self._main = find_main()  # which is not to be found any more once the program has run to its end
         self._settings = {
             "memory": memory, "cpu": cpu, "max_rss": max_rss, "idle": idle,
             "preload": list(preload), "max_result_bytes": max_result_bytes,
@@ -198,7 +199,7 @@ class ProcessRuntime(Runtime):
                         "the program is being read for its tools just now and must not call any; "
                         'put what it does under `if __name__ == "__main__":`'
                     )
-                settings = {**self._settings, "main": find_main(), "argv": list(sys.argv)}
+                settings = {**self._settings, "main": find_main() or self._main, "argv": list(sys.argv)}
                 pool = self._pool = Pool(self._most, settings, self._environment)
                 weakref.finalize(self, pool.close)
             return self._pool

@@ -8,11 +8,12 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_runtime._log import said
-from tools_runtime._process._main_module import find_main
 from tools_runtime._process._wire import LOAD, REQUEST
 from tools_runtime._remote._errors import Unsendable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools_core import Tool
 
 _MOST = 1_000  # tools that are remembered
@@ -32,7 +33,8 @@ class Sent(NamedTuple):
 class Tools:
     """Those that were sent to workers."""
 
-    def __init__(self) -> None:
+    def __init__(self, main: Mapping[str, str]) -> None:
+        self._main = main  # the program, for those that are defined in it
         self._known: dict[int, Sent] = {}
         self._numbers = count(1)
         self._lock = threading.Lock()
@@ -42,7 +44,7 @@ class Tools:
         known = self._known.get(id(tool))
         if known is not None and known.tool is tool:
             return known
-        data = _pickled(tool)
+        data = self._pickled(tool)
         with self._lock:
             number = next(self._numbers)
             if len(self._known) >= _MOST:
@@ -57,18 +59,17 @@ class Tools:
             )
         return made
 
-
-def _pickled(tool: Tool) -> bytes:
-    try:
-        data = pickle.dumps(tool)
-    except Exception as error:
-        raise Unsendable(
-            f"the tool {tool.name!r} cannot be sent to a worker process ({said(error)}); "
-            "define it, or its class, at the top of a module, and keep what cannot be pickled out of its attributes"
-        ) from error
-    if b"__main__" in data and not find_main():
-        raise Unsendable(
-            f"the tool {tool.name!r} is defined in a program that is no file, which a worker process cannot read; "
-            "put it into a module"
-        )
-    return data
+    def _pickled(self, tool: Tool) -> bytes:
+        try:
+            data = pickle.dumps(tool)
+        except Exception as error:
+            raise Unsendable(
+                f"the tool {tool.name!r} cannot be sent to a worker process ({said(error)}); "
+                "define it, or its class, at the top of a module, and keep what cannot be pickled out of its attributes"
+            ) from error
+        if b"__main__" in data and not self._main:
+            raise Unsendable(
+                f"the tool {tool.name!r} is defined in a program that is no file, which a worker process cannot read; "
+                "put it into a module"
+            )
+        return data
