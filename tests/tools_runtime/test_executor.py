@@ -280,6 +280,12 @@ def test_a_tool_alone_is_refused_and_not_asked_for_tools_as_a_function_would_be(
     assert not made
 
 
+def test_what_is_no_tool_in_a_mapping_is_refused_by_its_name():
+    for wrong in (None, Plain, giving(None)):
+        with pytest.raises(TypeError, match="each is a Tool; 'wrong' is"):
+            Executor({"ok": ok, "wrong": wrong}, plugins=False)
+
+
 class Mute:
     def __repr__(self):
         raise RuntimeError("no words")

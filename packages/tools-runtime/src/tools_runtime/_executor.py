@@ -299,6 +299,9 @@ _NOTHING = Context()
 def _as_mapping(tools: Any) -> Mapping[str, Tool]:
     """Tools by name, None for those installed; ValueError when two have one name."""
     if isinstance(tools, Mapping):
+        for name, each in tools.items() if isinstance(tools, dict) else ():  # others may load what they are asked for
+            if not isinstance(each, Tool):
+                raise TypeError(f"in a mapping each is a Tool; {name!r} is {each!r}: use a list, or tool(...)")
         return tools
     if _is_alone(tools):
         raise TypeError("tools are a registry, a mapping or a sequence; one tool goes into a list: Executor([...])")
