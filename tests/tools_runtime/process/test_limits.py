@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tools_core import Context, ToolCall
+from tools_runtime import Executor
 
 LIMIT = 0.4
 LATE = 2.5  # seconds: on a busy machine it is more than the half that is promised
@@ -151,6 +152,18 @@ def test_a_call_that_waits_for_a_worker_can_be_given_up(tools, make, processes, 
         context.cancel()
         assert second.result(2).error_type == "cancelled"
         assert not first.done()
+
+
+def test_the_time_of_a_caller_runs_on_while_his_call_waits_for_a_worker(tools, make, processes, tmp_path):
+    runtime, note = make(1), tmp_path / "note"
+    executor = Executor([tools.left, tools.unmoved], runtime=runtime, default_timeout=None, plugins=False)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(executor.call, ToolCall("1", "unmoved", {"note": str(note)}), Context(timeout=4))
+        assert processes.eventually(note.exists)
+        late = executor.call(ToolCall("2", "left"), Context(timeout=0.1))
+        assert not first.done()
+        assert (late.error_type, late.metadata["begun"]) == ("timeout_error", False)
+        assert executor.call(ToolCall("3", "left"), Context(timeout=20)).output < 19
 
 
 def test_siblings_of_a_killed_call_are_unharmed(tools, make):

@@ -67,6 +67,14 @@ class Context:
         """Seconds until the deadline, at least 0; None without one."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
+    @property
+    def outer_deadline(self) -> float | None:
+        """The deadline of the context that this one was made from for a call; None where it has none.
+
+        For who keeps calls waiting: the limit of a call may begin when the call does, while its caller's time runs on.
+        """
+        return None if self._outer is None else self._outer.deadline
+
     def as_set(self, seconds: float) -> float:
         """The limit to tell of a call that began with so many seconds left: as it was set, if that was only just now.
 

@@ -66,3 +66,9 @@ class Attempt:
 def not_begun() -> Result:
     """The result of a call whose caller gave up before: who asks again may have it made."""
     return Result.error("the caller gave up before the call began", type="cancelled", metadata={"begun": False})
+
+
+def too_late() -> Result:
+    """The result of a call that could not begin within its caller's time: who asks again may have it made."""
+    text = "the time limit had passed before the call could begin"
+    return Result.error(text, type="timeout_error", metadata={"begun": False})

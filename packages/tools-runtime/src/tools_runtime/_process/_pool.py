@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -45,7 +46,10 @@ class Pool:
         return self._template.is_lost
 
     def take(self, context: Context | None) -> Worker | None:
-        """A worker that waits for a call; None when the caller gave up. Raises Lost, Unavailable and Closed."""
+        """A worker that waits for a call; None when nobody waits for that call any more.
+
+        Raises Lost, Unavailable and Closed.
+        """
         while True:
             try:
                 worker = None if self._waiting else self._idle.pop()
@@ -57,7 +61,7 @@ class Pool:
                     return None
             try:
                 if worker.is_ready():
-                    if context is None or not context.cancelled:  # it may have taken long
+                    if not _is_over(context):  # it may have taken long
                         return worker
                     self.give(worker)
                     return None
@@ -79,7 +83,7 @@ class Pool:
                         return self._idle.pop()
                     if len(self._workers) < self._most:
                         return self._new()
-                    if context is not None and context.cancelled:
+                    if _is_over(context):
                         return None
                     self._changed.wait(SLICE)
             finally:
@@ -159,6 +163,14 @@ class Pool:
             worker.forget()
         self._idle.clear()
         self._template.forget()
+
+
+def _is_over(context: Context | None) -> bool:
+    """Whether the caller gave up, or his time has passed."""
+    if context is None:
+        return False
+    until = context.outer_deadline
+    return context.cancelled or (until is not None and monotonic() >= until)
 
 
 def forget_all() -> None:

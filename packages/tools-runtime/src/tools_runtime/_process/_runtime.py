@@ -7,10 +7,11 @@ import socket
 import sys
 import threading
 import weakref
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Result
-from tools_runtime._attempt import not_begun
+from tools_runtime._attempt import not_begun, too_late
 from tools_runtime._log import said
 from tools_runtime._process._context import pack
 from tools_runtime._process._exchange import Broken, Refused, Reply, Stopped, TooLarge, exchange
@@ -52,9 +53,10 @@ class ProcessRuntime(Runtime):
     call is harmed. Workers have the environment and the working directory that this process had at the first call, and
     no context variables of it. Arguments and results pass as JSON. The tool is pickled, once: it is defined at the top
     of a module, and what is changed in it later does not reach the workers. Of a context's `state` each item is pickled
-    that can be. A limit begins when the call gets a worker. Nothing is ever called twice: a call whose worker ended
-    before it answered is an `execution_error` with `metadata["crash"]`, the name of the signal or `exit N`. What the
-    tool raised is told by a `RemoteError`, as `result.exception` or its cause.
+    that can be. A call's limit begins when it gets a worker, within the time that its caller's `Context` has. Nothing
+    is ever called twice: a call whose worker ended before it answered is an `execution_error` with `metadata["crash"]`,
+    the name of the signal or `exit N`. What the tool raised is told by a `RemoteError`, as `result.exception` or its
+    cause.
 
     Args:
         max_concurrency: How many workers there may be; by default one for each processor, and at least 2.
@@ -126,7 +128,7 @@ class ProcessRuntime(Runtime):
             if remaining is not None and (limit is None or remaining < limit):
                 limit, as_set = remaining, context.as_set(remaining)
             if limit == 0:
-                return Result.error("the time limit had passed before the call could begin", type="timeout_error")
+                return too_late()
         try:
             for _ in range(_ATTEMPTS):
                 pool = self._pool or self._open()
@@ -143,11 +145,16 @@ class ProcessRuntime(Runtime):
     def _run(self, pool: Pool, sent: Sent, asked: _Asked) -> Result:
         kind, body, call, context, limit, as_set = asked
         packed = pack(context, call.id) if sent.wants_context else b""
-        told = limit if limit is not None and (packed or sent.wants_limit) else -1.0
         while True:
             worker = pool.take(context)
             if worker is None:
-                return not_begun()
+                return not_begun() if context is None or context.cancelled else too_late()
+            until = None if context is None else context.outer_deadline
+            if context is not None and until is not None:  # the caller's time has run on while the call waited
+                left = max(0.001, until - monotonic())
+                if limit is None or left < limit:
+                    limit, as_set = left, context.as_set(left)
+            told = limit if limit is not None and (packed or sent.wants_limit) else -1.0
             try:
                 number = worker.number()
                 frame = REQUEST.pack(kind, number, len(body), len(packed), sent.number, told) + packed + body
