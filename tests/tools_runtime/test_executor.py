@@ -361,6 +361,25 @@ def test_strict_bugs_are_raised_after_what_was_given():
         next(given)
 
 
+def test_strict_bugs_are_found_in_what_a_task_group_raises(run):
+    @tool
+    async def work(keys: list[str]) -> None:
+        """Fail beside each other."""
+
+        async def fail(key: str) -> None:
+            raise (NameError if key == "bug" else OSError)(key)
+
+        async with asyncio.TaskGroup() as group:
+            for key in keys:
+                group.create_task(fail(key))
+
+    executor = Executor([work], error_policy="strict_bugs", plugins=False)
+    for keys in (["bug"], ["down", "bug"]):
+        with pytest.raises(ExceptionGroup):
+            run(executor, [ToolCall("1", "work", {"keys": keys})])
+    assert run(executor, [ToolCall("2", "work", {"keys": ["down", "down"]})])[0][1].is_error
+
+
 @pytest.mark.parametrize("error", [*BUGS, OSError, ValueError, KeyError, RuntimeError, TimeoutError])
 def test_strict_bugs_are_mistakes_and_nothing_else(run, error):
     @tool

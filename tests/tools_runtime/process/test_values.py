@@ -101,6 +101,13 @@ def test_strict_bugs_are_raised(tools, runtime):
         executor.execute([ToolCall("1", "bug", {"name": "TypeError"})])
 
 
+def test_strict_bugs_are_found_in_groups(tools, runtime):
+    executor = Executor([tools.bugs], runtime=runtime, plugins=False, error_policy="strict_bugs")
+    with pytest.raises(NameError) as raised:
+        executor.execute([ToolCall("1", "bugs")])
+    assert "a mistake" in str(raised.value.__cause__)
+
+
 def test_the_state_arrives_item_by_item(tools, run):
     state = {"user": {"name": "ada"}, "lock": threading.Lock(), "traceparent": "00-1-2-01"}
     assert run(tools.look, {"key": "user"}, state=state).output == {

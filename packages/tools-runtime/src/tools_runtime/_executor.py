@@ -7,7 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall
-from tools_runtime._bugs import BUGS
+from tools_runtime._bugs import bug_in
 from tools_runtime._chain import Chain, Trace
 from tools_runtime._choose import Runtimes, check, given_context, is_function
 from tools_runtime._job import Job, is_plain, overran
@@ -40,8 +40,8 @@ class Executor:
         default_timeout: Seconds that a call may take where its tool says nothing; None for no limit.
         max_concurrency: How many calls of one `execute` may run at once, whatever the runtime allows.
         error_policy: With "strict_bugs" an exception that means a mistake in a tool's code (NameError, AttributeError,
-            TypeError, NotImplementedError, AssertionError, ImportError, RecursionError) is raised once all calls have
-            their results; "capture_all" leaves it a result.
+            TypeError, NotImplementedError, AssertionError, ImportError, RecursionError), or a group with one, is raised
+            once all calls have their results; "capture_all" leaves it a result.
         plugins: Whether installed plugins take part.
         trace: Whether to count how often each hook runs, and for how long: `executor.trace.times`.
 
@@ -289,8 +289,9 @@ class Executor:
     def _raise_bug(self, jobs: list[Job]) -> None:
         if self.error_policy == "strict_bugs":
             for job in jobs:
-                if job.result is not None and isinstance(job.result.exception, BUGS):
-                    raise job.result.exception
+                error = None if job.result is None else job.result.exception
+                if error is not None and bug_in(error) is not None:
+                    raise error
 
 
 _NOTHING = Context()

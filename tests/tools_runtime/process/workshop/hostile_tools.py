@@ -314,6 +314,12 @@ def bug(name: str) -> None:
     raise getattr(__import__("builtins"), name)("a mistake")
 
 
+@tool
+def bugs() -> None:
+    """Raise more than one exception."""
+    raise ExceptionGroup("two", [OSError("down"), NameError("a mistake")])
+
+
 class OwnError(Exception):
     def __str__(self) -> str:
         raise RuntimeError("not even this works")

@@ -50,13 +50,13 @@ class ProcessRuntime(Runtime):
     """Makes each call in a worker process, which is killed with all that it started when its time is over.
 
     Whatever a tool does, computing in C, crashing, exhausting memory, its call has a result by its limit, and no other
-    call is harmed. Workers have the environment and the working directory that this process had at the first call, and
-    no context variables of it. Arguments and results pass as JSON. The tool is pickled, once: it is defined at the top
-    of a module, and what is changed in it later does not reach the workers. Of a context's `state` each item is pickled
-    that can be. A call's limit begins when it gets a worker, within the time that its caller's `Context` has. Nothing
-    is ever called twice: a call whose worker ended before it answered is an `execution_error` with `metadata["crash"]`,
-    the name of the signal or `exit N`. What the tool raised is told by a `RemoteError`, as `result.exception` or its
-    cause.
+    call is harmed. Workers have the environment, `sys.path` and the working directory that this process had at the
+    first call, and no context variables of it. Arguments and results pass as JSON. The tool is pickled, once: it is
+    defined at the top of a module, and what is changed in it later does not reach the workers. Of a context's `state`
+    each item is pickled that can be. A call's limit begins when it gets a worker, within the time that its caller's
+    `Context` has. Nothing is ever called twice: a call whose worker ended before it answered is an `execution_error`
+    with `metadata["crash"]`, the name of the signal or `exit N`. What the tool raised is told by a `RemoteError`, as
+    `result.exception` or its cause.
 
     Args:
         max_concurrency: How many workers there may be; by default one for each processor, and at least 2.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tools_runtime._bugs import BUGS
+from tools_runtime._bugs import BUGS, bug_in
 
 _LONGEST = 1 << 16  # characters of a traceback
 
@@ -46,7 +46,7 @@ def describe(error: BaseException) -> dict[str, Any]:
         "kind": f"{kind.__module__}.{kind.__qualname__}",
         "message": message[:_LONGEST],
         "traceback": text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}",
-        "builtins": [base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"],
+        "builtins": [base.__name__ for base in type(bug_in(error) or error).__mro__ if base.__module__ == "builtins"],
     }
 
 
