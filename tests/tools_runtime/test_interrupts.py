@@ -507,6 +507,20 @@ def test_only_the_same_call_is_given_a_kept_result(shop, until):
     assert shop.made.count("b") == 3
 
 
+@pytest.mark.parametrize("driver", ["execute", "aexecute"])
+def test_equal_calls_of_one_batch_are_each_given_a_result_of_their_own(shop, until, drain, driver):
+    executor = Executor(shop.tools, runtime="thread", plugins=False)
+    batch = [call("quick", "a")] * 3
+    given = executor.iterate([call("quick", "b"), *batch])
+    next(given)
+    until(lambda: len(shop.made) == 4)
+    given.close()
+    until(lambda: sum(map(len, executor._kept.results.values())) == 3)
+    assert [result.output for _, result in drain(executor, batch, None, driver)] == ["a"] * 3
+    assert shop.made.count("a") == 3
+    assert executor._kept.is_empty
+
+
 def test_kept_results_do_not_grow_without_end(shop, until):
     executor = Executor(shop.tools, runtime="async", plugins=False)
     batch = [call("quick", str(number)) for number in range(1_200)]

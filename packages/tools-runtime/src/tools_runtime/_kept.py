@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tools_core import Result
 from tools_runtime._job import Job
@@ -25,7 +25,7 @@ class Kept:
     """Results that were not delivered, and calls that still run though nobody waits for them any more."""
 
     def __init__(self) -> None:
-        self.results: dict[Key, Result] = {}
+        self.results: dict[Key, list[Result]] = {}  # of equal calls in one batch each has its own
         self.made: dict[Key, tuple[ToolCall, Result]] = {}  # what was made, of calls whose hooks did not end
         self.running: dict[Key, Future[Job]] = {}
         self._keeping = Lock()
@@ -43,7 +43,15 @@ class Kept:
                 if key is not None:
                     job.earlier = self.running.get(key)
                     job.kept = self.made.pop(key, None)
-                    job.result = self.results.pop(key, None)
+                    self._give_result(key, job)
+
+    def _give_result(self, key: Key, job: Job) -> None:
+        with self._keeping:
+            results = self.results.get(key)
+            if results:
+                job.result = results.pop(0)
+            if not results:
+                self.results.pop(key, None)
 
     def forget(self, job: Job) -> None:
         """Keep nothing of a job that has its result from the same call of before, of which it was kept as well."""
@@ -71,7 +79,7 @@ class Kept:
     def _keep_late(self, key: Key | None, running: Future[Job] | None, job: Job) -> None:
         if job.result is not None:
             if job.was_begun:
-                self._add(self.results, key, job.result)
+                self._add_result(key, job.result)
         elif job.asked is not None and isinstance(job.made, Result):
             self._add(self.made, key, (job.asked, job.made))
         if key is not None and running is not None and not job.runs_on:
@@ -86,14 +94,26 @@ class Kept:
         """Keep what was to be returned together, and now is not; but for the result that `error` tells."""
         for call, result in pairs:
             if result.exception is not error:
-                self._add(self.results, _key(call), result)
+                self._add_result(_key(call), result)
+
+    def _add_result(self, key: Key | None, result: Result) -> None:
+        if key is not None:
+            with self._keeping:
+                results = self.results.setdefault(key, [])
+                results.append(result)
+                del results[:-_MOST]
+                _cut(self.results)
 
     def _add(self, kept: dict[Key, _T], key: Key | None, value: _T) -> None:
         if key is not None:
             with self._keeping:
                 kept[key] = value
-                while len(kept) > _MOST:
-                    kept.pop(next(iter(kept)), None)
+                _cut(kept)
+
+
+def _cut(kept: dict[Key, Any]) -> None:
+    while len(kept) > _MOST:
+        kept.pop(next(iter(kept)), None)
 
 
 def _key(call: ToolCall) -> Key | None:
