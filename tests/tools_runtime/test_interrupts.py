@@ -16,6 +16,7 @@ import pytest
 
 from tools_core import Context, Result, ToolCall, tool
 from tools_runtime import AsyncRuntime, Blocking, Executor, Pause, Runtime, ThreadRuntime, hookimpl
+from tools_runtime.plugins import RateLimit, Retry
 
 
 class Workshop:
@@ -519,6 +520,42 @@ def test_equal_calls_of_one_batch_are_each_given_a_result_of_their_own(shop, unt
     assert [result.output for _, result in drain(executor, batch, None, driver)] == ["a"] * 3
     assert shop.made.count("a") == 3
     assert executor._kept.is_empty
+
+
+def test_a_result_that_is_kept_for_two_reasons_is_given_once(shop):
+    executor, again = Executor(shop.tools, plugins=False), call("quick", "a")
+    pairs = executor.execute([again])
+    for _ in range(2):
+        executor._kept.take_back(pairs, KeyboardInterrupt())
+    assert executor.execute([again])[0][1] is pairs[0][1]
+    executor.execute([again])
+    assert shop.made == ["a", "a"]
+
+
+def test_hooks_that_want_another_attempt_when_their_caller_has_gone_are_closed(shop):
+    begun: list[Context] = []
+
+    @tool(idempotent=True)
+    def flaky(context: Context) -> Result:
+        """Fail once."""
+        begun.append(context)
+        shop.stuck.set()
+        assert shop.go_on.wait(30)
+        return Result.error("busy", type="unavailable") if len(begun) == 1 else Result.ok("fine")
+
+    turns = RateLimit(max_concurrency={"*": 1})
+    executor = Executor([flaky], hooks=[turns, Retry(first=0)], plugins=False)
+
+    async def twice() -> Result:
+        task = asyncio.create_task(executor.acall(ToolCall("1", "flaky", {})))
+        await asyncio.to_thread(shop.stuck.wait, 30)
+        task.cancel()
+        await asyncio.wait([task])
+        shop.go_on.set()
+        return await executor.acall(ToolCall("1", "flaky", {}))
+
+    assert asyncio.run(twice()).output == "fine"
+    assert len(begun) == 2
 
 
 def test_kept_results_do_not_grow_without_end(shop, until):

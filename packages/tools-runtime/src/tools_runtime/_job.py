@@ -83,9 +83,13 @@ class Job:
         """Go on, in this thread, with the result of an attempt that was left behind."""
         self.made = value
         make = self._wrap if self.runtime.wraps else self._make
-        if self.inner is not None:
-            value = drive(self.inner, self._make, value)
-        return self.end(value if self.steps is None else drive(self.steps, make, value))
+        try:
+            if self.inner is not None:
+                value = drive(self.inner, self._make, value)
+            return self.end(value if self.steps is None else drive(self.steps, make, value))
+        except BaseException as error:
+            self._leave(error)
+            raise
 
     async def arun(self) -> Result:
         """`run` for coroutines."""

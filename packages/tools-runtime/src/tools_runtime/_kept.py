@@ -100,7 +100,8 @@ class Kept:
         if key is not None:
             with self._keeping:
                 results = self.results.setdefault(key, [])
-                results.append(result)
+                if all(each is not result for each in results):  # it may come by two ways
+                    results.append(result)
                 del results[:-_MOST]
                 _cut(self.results)
 
