@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools_shell._supervisor import _descendants
-from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, send, stat
+from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, place, send, stat
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
@@ -106,6 +106,25 @@ def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
         assert line_of(first, length, found) == set(line[:length])
     assert line_of(first, 9, found) == set(line)
     assert line_of(1 << 30, 2, found) == set()
+
+
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading
+def run():
+    while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z":
+        pass
+    print("ready", flush=True)
+    input()
+threading.Thread(target=run).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_alive(start):
+    process = start(sys.executable, "-c", WITHOUT_FIRST_THREAD)
+    assert stat(process.pid)[:1] == [b"Z"]
+    assert not is_zombie(process.pid)
+    assert int(stat(place(process.pid))[21]) > 0
 
 
 def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +22,47 @@ def limited(root, level):
         return Bash(str(root), sandbox=Sandbox(level=level, resources=Resources(**resources)))
 
     return made
+
+
+def python(code):
+    return f"{sys.executable} -c {shlex.quote(code)}"
+
+
+# The first thread of a program may end before the others, and the system shows no memory of it then.
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading, time
+def run():
+    kept = []
+    while True:
+        {step}
+        time.sleep(0.001)
+threading.Thread(target=run).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+# Of children that nobody wants to hear of, the system adds up no times.
+UNHEARD = """
+import os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    if os.fork() == 0:
+        sum(range(5_000_000))
+        os._exit(0)
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass
+"""
+UNWAITED = """
+import os
+for _ in range(40):
+    done, told = os.pipe()
+    if os.fork() == 0:
+        sum(range(2_000_000))
+        os._exit(0)
+    os.close(told)
+    os.read(done, 1)
+input()
+"""
 
 
 @pytest.mark.parametrize(
@@ -64,6 +106,20 @@ def limited(root, level):
             f"(({sys.executable} -c 'sum(range(2_000_000))'; echo > pipe) &); read line < pipe; done",
             "CPU limit 0.5 s",
             id="busy ones that nobody waits for",
+        ),
+        pytest.param({"cpu": 0.5}, python(UNHEARD), "CPU limit 0.5 s", id="busy ones that nobody hears of"),
+        pytest.param({"cpu": 0.5}, python(UNWAITED) + " <> pipe", "CPU limit 0.5 s", id="busy ones that are not taken"),
+        pytest.param(
+            {"memory": 256 << 20},
+            python(WITHOUT_FIRST_THREAD.format(step="kept.append(bytes(1 << 22)[:-1])")),
+            "memory limit 256 MB",
+            id="one large process without its first thread",
+        ),
+        pytest.param(
+            {"processes": 30},
+            python(WITHOUT_FIRST_THREAD.format(step="threading.Thread(target=time.sleep, args=(900,)).start()")),
+            "process limit 30",
+            id="threads without the first",
         ),
         pytest.param(
             {"processes": 30}, "for n in $(seq 100); do sleep 900 & done; wait", "process limit 30", id="processes"

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable
 
 
+_THREADS = 17  # where their number stands in what `stat` tells
+
+
 def descendants(root: int) -> dict[int, int]:
     """Every process below `root` with its parent; parents come first, and siblings by age."""
     children = _children if _lists_children() else _table()
@@ -73,10 +76,10 @@ def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
     send(signal.SIGKILL, doomed, {root, *found})
 
 
-def stat(pid: int) -> list[bytes]:
+def stat(process: int | str) -> list[bytes]:
     """What follows the name in /proc/PID/stat: state, parent, ... (proc_pid_stat(5)); nothing when it is gone."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
+        with open(f"/proc/{process}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()  # the name may have any character in it, `)` included
     except OSError:
         return []
@@ -84,7 +87,22 @@ def stat(pid: int) -> list[bytes]:
 
 def is_zombie(pid: int) -> bool:
     """Whether it has ended and waits for its parent; no signal changes that."""
-    return stat(pid)[:1] == [b"Z"]
+    fields = stat(pid)
+    return fields[:1] == [b"Z"] and has_ended(fields)
+
+
+def has_ended(fields: list[bytes]) -> bool:
+    """Whether what `stat` tells is of a process without a living thread; its first one may end before the others."""
+    return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
+
+
+def place(pid: int) -> str:
+    """Where below /proc the memory of a process is told of: at a thread that has any, as one that has ended has not."""
+    threads: list[str] = []
+    if stat(pid)[:1] == [b"Z"]:
+        with suppress(OSError):  # it has ended now
+            threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
+    return f"{pid}/task/{threads[-1]}" if threads else str(pid)
 
 
 def _lists_children() -> bool:

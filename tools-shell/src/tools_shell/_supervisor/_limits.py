@@ -8,7 +8,7 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import stat
+from tools_shell._supervisor._descendants import has_ended, place, stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -110,19 +110,26 @@ class Watch:
         self.interval = None if all(one is None for one in limits) else _INTERVAL
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
+        self._used: dict[tuple[int, bytes], float] = {}  # seconds of each process that was there at the last look
+        self._used_before = 0.0  # by those that have gone since
 
     def look(self, pids: Iterable[int]) -> str | None:
         """The limit that the job is beyond, in words; None while there is none."""
         if self.interval is None:
             return None
         cpu, threads, memory = _used_by_ended(), 0, 0
+        used: dict[tuple[int, bytes], float] = {}
         for pid in pids:
             fields = stat(pid)
-            if fields and fields[0] not in b"ZX":
-                # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
-                cpu += sum(map(int, fields[11:15])) / self._tick
+            if not fields:
+                continue
+            # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
+            cpu += sum(map(int, fields[11:15])) / self._tick
+            used[pid, fields[19]] = sum(map(int, fields[11:13])) / self._tick
+            if not has_ended(fields):
                 threads += int(fields[17])
-                memory += int(fields[21]) * self._page
+                memory += _resident(pid, fields) * self._page
+        cpu = max(cpu, self._used_in_all(used))
         if self._processes is not None and threads > self._processes:
             return f"process limit {self._processes:g}"
         if self._cpu is not None and cpu > self._cpu:
@@ -130,6 +137,19 @@ class Watch:
         if self._memory is not None and memory > self._memory and _in_use(pids) > self._memory:
             return f"memory limit {_size(self._memory)}"
         return None
+
+    def _used_in_all(self, used: dict[tuple[int, bytes], float]) -> float:
+        """Seconds of all that was ever seen: of children that nobody wants to hear of nobody is told them."""
+        self._used_before += sum(self._used[one] for one in self._used.keys() - used.keys())
+        self._used = used
+        return self._used_before + sum(used.values())
+
+
+def _resident(pid: int, fields: list[bytes]) -> int:
+    """Pages of memory; the first thread, when it has ended before the others, has none."""
+    if fields[0] == b"Z":
+        fields = stat(place(pid)) or fields
+    return int(fields[21])
 
 
 def _used_by_ended() -> float:
@@ -143,7 +163,7 @@ def _in_use(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         try:
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            with open(f"/proc/{place(pid)}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
         except OSError:  # it has ended, or does not let itself be seen: then the coarse number counts
             fields = stat(pid)
