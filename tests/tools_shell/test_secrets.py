@@ -213,6 +213,12 @@ def test_secrets_of_the_host_and_of_the_caller_are_known(monkeypatch):
     assert text == "a [redacted SOME_TOKEN] b [redacted SECRET_1] c"
 
 
+def test_of_a_variable_that_is_set_anew_both_values_are_known():
+    redactor = Redactor.of_host([], {"SOME_TOKEN": "tok-0123456789"}, {"SOME_TOKEN": "tok-abcdefgh"})
+    text = clean(redactor, "a tok-0123456789 b tok-abcdefgh c")
+    assert text == "a [redacted SECRET_1] b [redacted SOME_TOKEN] c"
+
+
 # ---------------------------------------------------------------------------------------------- the environment
 
 

@@ -129,6 +129,34 @@ def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
         assert "redacted" in output[stream]
 
 
+def test_secrets_that_a_developer_adds_to_the_environment_are_redacted_too(root, level):
+    tool = Bash(str(root), sandbox=level, env={"SERVICE_TOKEN": "tok-1234567890abcdef", "COLOR": "green-and-blue"})
+    output = tool.call(command="echo $SERVICE_TOKEN $COLOR").output
+    assert output["stdout"] == "[redacted SERVICE_TOKEN] green-and-blue\n"
+
+
+PROGRAM = f"{sys.executable} -X utf8 -c 'import json, os, shlex; print({{}})'"
+WRITERS = {
+    "a string of the shell": "declare -p PASSWORD",
+    "all that is set": "set | grep ^PASSWORD",
+    "words of the shell": "printf '%q\\n' \"$PASSWORD\"",
+    "what is executed": 'set -x; test -n "$PASSWORD"',
+    "JSON": PROGRAM.format("json.dumps(dict(os.environ))"),
+    "JSON as it is": PROGRAM.format("json.dumps(dict(os.environ), ensure_ascii=False)"),
+    "ASCII": PROGRAM.format("ascii(dict(os.environ))"),
+    "Python's words of the shell": PROGRAM.format('shlex.quote(os.environ["PASSWORD"])'),
+}
+
+
+@pytest.mark.parametrize("secret", ["pa$$w0rd,`12`&", 'pa"w0rd"12;', "pa'w0rd'12(", "pa\\w0rd 12", "pa w0rd!é12é"])
+def test_a_secret_is_redacted_however_a_program_quotes_it(root, secret):
+    tool = Bash(str(root), sandbox="contained", env={"PASSWORD": secret, "LANG": "C.UTF-8"})
+    for writer, script in WRITERS.items():
+        output = tool.call(command=script).output
+        assert "[redacted PASSWORD]" in output["stdout"] + output["stderr"], writer
+        assert "w0rd" not in output["stdout"] + output["stderr"], writer
+
+
 CANARY = "tok-1234567890abcdef"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools_core.text import is_secret_name
@@ -72,10 +73,17 @@ class Redactor:
         self.longest = len(self._needles[0][0]) if self._needles else 0
 
     @classmethod
-    def of_host(cls, more: Iterable[str] = (), environment: Mapping[str, str] = os.environ) -> Redactor:
-        """Know the secrets in this process's environment, and those of a caller."""
-        named = {f"SECRET_{number}": value for number, value in enumerate(more, 1)}
-        return cls({**secret_variables(environment), **named})
+    def of_host(
+        cls,
+        more: Iterable[str] = (),
+        environment: Mapping[str, str] = os.environ,
+        added: Mapping[str, str] = MappingProxyType({}),
+    ) -> Redactor:
+        """Know the secrets in this process's environment, in the variables that it adds, and those of a caller."""
+        ours, theirs = secret_variables(environment), secret_variables(added)
+        replaced = [value for name, value in ours.items() if name in theirs]
+        named = {f"SECRET_{number}": value for number, value in enumerate([*more, *replaced], 1)}
+        return cls({**ours, **theirs, **named})
 
     def clean(
         self, data: bytes, before: bytes = b"", after: bytes = b"", *, begins: bool = False, ends: bool = False
@@ -163,10 +171,22 @@ def _spellings(secret: str) -> Iterator[str]:
         from urllib.parse import unquote
 
         yield unquote(secret)
-    yield repr(secret)[1:-1]
+    yield from _quoted(secret)
     for line in secret.splitlines():  # a terminal, say, ends each in another way
         if len(line) >= _LINE and not line.startswith("-----") and _is_telling(line.strip()):
             yield line.strip()
+
+
+def _quoted(secret: str) -> Iterator[str]:
+    """The secret inside of quotes, as Python, JSON and the shell write it, which put a backslash before some of it."""
+    import json  # with the other 6 ms, and without a secret not needed
+    import re
+
+    yield from {repr(secret)[1:-1], ascii(secret)[1:-1]}
+    yield from {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    yield from {secret.replace("'", "'\\''"), secret.replace("'", "'\"'\"'")}
+    yield re.sub(r'[$`"\\]', r"\\\g<0>", secret)  # `declare -p`
+    yield re.sub(r"[^\w%+\-./:=@#~]", r"\\\g<0>", secret)  # `printf %q`
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:

@@ -90,7 +90,7 @@ class ShellTool(Tool, abstract=True):
         variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
         if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
             now = os.environ.copy()
-            self._host = _Host(dict(variables), clean_environment(now), Redactor.of_host(self._secrets, now))
+            self._host = _Host(dict(variables), clean_environment(now), Redactor.of_host(self._secrets, now, self._env))
         return self._host
 
     @contextmanager
