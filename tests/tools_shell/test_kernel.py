@@ -80,6 +80,39 @@ def test_a_value_that_contains_itself_is_shown():
     assert _values.shown(value) == (repr(value), False)
 
 
+class Changed:
+    def __init__(self):
+        self.hash = 1
+
+    def __hash__(self):
+        return self.hash
+
+
+def test_a_value_is_shown_whatever_its_keys_say_they_equal():
+    key = Changed()
+    value = {key: 1}
+    key.hash = 2
+    assert _values.shown(value) == (repr(value), False)
+
+
+class Filling:
+    def __init__(self, filled):
+        self.filled = filled
+
+    def __repr__(self):
+        self.filled |= {str(len(self.filled)): 0} if type(self.filled) is dict else {len(self.filled)}
+        return "filling"
+
+
+def test_a_value_that_is_filled_while_it_is_shown_is_shown():
+    value: dict[str, object] = {}
+    value["a"] = Filling(value)
+    assert _values.shown(value) == ("{'a': filling}", False)
+    items: set[object] = set()
+    items.add(Filling(items))
+    assert _values.shown(items) == ("{filling}", False)
+
+
 class Hostile:
     def __repr__(self):
         raise ValueError("no")

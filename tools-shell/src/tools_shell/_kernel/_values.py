@@ -57,17 +57,21 @@ class _View:
             return
         self._outer.append(id(value))
         self._write(before)
-        for count, item in enumerate(value):
+        # A copy of what has room, since a thread may go on filling it; with the values, whatever keys say they equal.
+        items = value.items() if kind is dict else value
+        for count, item in list(zip(range(self._room + 1), items)):  # noqa: B905  (which began with Python 3.10)
             if self._room <= 0:
                 self._write(f", ... {len(value) - count} more")
                 self.is_cut = True
                 break
             if count:
                 self._write(", ")
-            self.add(item)
             if kind is dict:
+                self.add(item[0])
                 self._write(": ")
-                self.add(value[item])
+                self.add(item[1])
+            else:
+                self.add(item)
         self._write("," + after if kind is tuple and len(value) == 1 else after)
         self._outer.pop()
 
