@@ -149,6 +149,30 @@ def test_a_fork_of_the_code_cannot_answer_for_it(python):
     assert "ZeroDivisionError" in output["stderr"]
 
 
+TERMINATED = """
+import multiprocessing, time
+process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(900,))
+process.start()
+process.terminate()
+process.join()
+process.exitcode
+"""
+THEIR_HANDLER = """
+import os, signal
+signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+pid = os.fork()
+if pid == 0:
+    os.kill(os.getpid(), signal.SIGTERM)
+os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
+
+
+@pytest.mark.parametrize(("code", "status"), [(TERMINATED, "-15"), (THEIR_HANDLER, "7")])
+def test_a_fork_of_the_code_ends_by_signals_as_in_any_program(python, code, status):
+    output = python.call(code=code).output
+    assert (output["value"], output["stderr"]) == (status, "")
+
+
 FORGERY = """
 import os
 for descriptor in range(3, 64):

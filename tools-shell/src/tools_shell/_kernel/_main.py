@@ -29,6 +29,9 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE
 # Their handlers are the code's own, and what these raise is the code's, too: they wait until code runs again.
 _LATER = {_signal.SIGALRM, _signal.SIGVTALRM, _signal.SIGPROF, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGCHLD}
 
+# What becomes of these where we do not handle them.
+_USUAL: dict[int, Any] = {_signal.SIGINT: _signal.default_int_handler, _signal.SIGTERM: _signal.SIG_DFL}
+
 
 class Kernel:
     """Runs one piece of code after another in the same `__main__`, and answers each."""
@@ -48,7 +51,8 @@ class Kernel:
         self._interrupts = 0
         self._path = [entry for entry in sys.path if entry]  # as it was: the code may change it
         sys.argv = [""]
-        os.register_at_fork(after_in_child=self._leave)
+        self._mask: Any = ()  # the signals that were blocked before a fork
+        os.register_at_fork(before=self._hold, after_in_parent=self._release, after_in_child=self._leave)
 
     def serve(self) -> int:
         """Answer until nobody asks any more; returns the exit code."""
@@ -143,14 +147,14 @@ class Kernel:
     def _disarm(self) -> None:
         self._is_armed = False
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _LATER)
-        for number in (_signal.SIGINT, _signal.SIGTERM):
+        for number in _USUAL:
             if _signal.getsignal(number) is not self._handler:
                 _signal.signal(number, self._handler)
 
     def _retire(self) -> None:
         """Leave the end of the process, with its threads and its `atexit`, to the signals as they are by default."""
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        _signal.signal(_signal.SIGTERM, _signal.SIG_DFL)
+        for number, usual in _USUAL.items():
+            _signal.signal(number, usual)
         _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _LATER)
 
     def _on_interrupt(self, _number: int, _frame: FrameType | None) -> None:
@@ -164,6 +168,13 @@ class Kernel:
         while self._interrupts < count and time.monotonic() < until:
             time.sleep(0.002)
 
+    def _hold(self) -> None:
+        """Have signals wait that Python would forget in a fork which it has not finished."""
+        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _USUAL)
+
+    def _release(self) -> None:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._mask)
+
     def _leave(self) -> None:
         """A fork of the code's own has no part in the conversation."""
         for descriptor in (self._channel, *(stream.spare for stream in self._streams)):
@@ -171,6 +182,10 @@ class Kernel:
                 os.close(descriptor)
             except OSError:  # the code has closed it
                 continue
+        for number, usual in _USUAL.items():  # it is interrupted and ended as any other program
+            if _signal.getsignal(number) is self._handler:
+                _signal.signal(number, usual)
+        self._release()
 
     def _end_fork(self, error: BaseException | None) -> None:
         """The end of the code is the end of a process that the code has forked."""
