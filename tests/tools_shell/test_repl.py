@@ -351,6 +351,22 @@ def test_an_interrupt_ends_the_coroutine_too(repl):
     assert value_of(repl, "await asyncio.sleep(0)\nlog") == "['ended']"
 
 
+def test_an_interrupt_says_where_a_coroutine_waited(repl):
+    code = "import asyncio\nasync def work():\n    await asyncio.sleep(900)  # here\nawait work()"
+    result = repl.call(code=code, timeout=1)
+    assert result.error_type == "timeout_error"
+    assert "await asyncio.sleep(900)  # here" in result.error_message
+    assert "_kernel" not in result.error_message
+
+
+@pytest.mark.parametrize("end", ["SystemExit(3)", "KeyboardInterrupt"])
+def test_what_ends_a_task_ends_the_code_and_says_no_more(repl, end):
+    code = f"import asyncio\nasync def work():\n    raise {end}\nawait asyncio.gather(work(), asyncio.sleep(900))"
+    output = repl.call(code=code).output
+    assert output.get("exit_code") == 3 or output["error"]["type"] == "KeyboardInterrupt"
+    assert repl.call(code="import gc\ngc.collect()\nawait asyncio.sleep(0)").output["stderr"] == output["stderr"] == ""
+
+
 def test_an_interrupt_of_the_codes_own_is_a_fact(repl):
     output = repl.call(code="import signal\nsignal.raise_signal(signal.SIGINT)\n1").output
     assert output["error"]["type"] == "KeyboardInterrupt"

@@ -232,12 +232,19 @@ class Kernel:
         task = self._loop.create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
-        except BaseException:
-            if not task.done():  # it was interrupted: it must not go on at the next `await`
-                task.cancel()
-                self._loop.run_until_complete(asyncio.wait({task}))
-            if not task.cancelled():
-                task.exception()  # or its loss would be logged
+        except BaseException as error:
+            try:
+                if not task.done():  # it was interrupted: it must not go on at the next `await`
+                    task.cancel()
+                    self._loop.run_until_complete(asyncio.wait({task}))
+            finally:
+                if task.done() and not task.cancelled():
+                    task.exception()  # or its loss would be logged
+            if task.cancelled():
+                try:
+                    task.result()
+                except asyncio.CancelledError as place:  # which alone knows where the code was
+                    raise error from place
             raise
 
     def _close_loop(self) -> None:
