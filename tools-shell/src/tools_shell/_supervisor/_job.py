@@ -60,7 +60,7 @@ class _Job:
         # How many of the leader's line are no part of the command but wrap it, as bwrap does.
         self._wrappers: int = request["wrappers"]
         self._spared: int | None = None  # all are being killed but so many of that line; None while none is
-        self._watch = Watch(request["resources"])
+        self._watch = Watch(request["resources"], request["wrappers"])
         self._rest = b""  # of what the host says: the beginning of a line
 
     def start(self, descriptors: list[int]) -> bool:

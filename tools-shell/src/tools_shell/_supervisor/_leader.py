@@ -24,7 +24,7 @@ def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, 
     """
     try:
         os.fchdir(descriptors[-1])
-        limit(request["resources"])
+        limit(request["resources"], request["wrappers"])
         if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
             return _spawn(request, descriptors), None
         return _fork(request, descriptors)

@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 _INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
 
 
-def limit(resources: Resources) -> None:
-    """Set what the kernel keeps for each process from this one on, and what does a supervisor no harm."""
+def limit(resources: Resources, wrappers: int) -> None:
+    """Set what the kernel keeps for each process from this one on, and what does a supervisor no harm.
+
+    So many `wrappers` come before the command itself.
+    """
     _set(resource.RLIMIT_CORE, 0)
     if (size := resources["file_size"]) is not None:
         _set(resource.RLIMIT_FSIZE, int(size))
     if (processes := resources["processes"]) is not None:
         # The kernel counts all that the user has running, for which all that is running is enough (not kept for root).
-        _set(resource.RLIMIT_NPROC, _running() + int(processes) + 1)
+        _set(resource.RLIMIT_NPROC, _running() + wrappers + int(processes) + 1)
 
 
 _most_open = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -100,10 +103,11 @@ def _running() -> int:
 class Watch:
     """Looks at what the processes of a job use together.
 
-    `interval` is in milliseconds, None when there is nothing to watch.
+    `interval` is in milliseconds, None when there is nothing to watch. So many `wrappers` are not counted.
     """
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, wrappers: int) -> None:
+        self._wrappers = wrappers
         self._cpu, self._memory = resources["cpu"], resources["memory"]
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
@@ -130,7 +134,7 @@ class Watch:
                 threads += int(fields[17])
                 memory += _resident(pid, fields) * self._page
         cpu = max(cpu, self._used_in_all(used))
-        if self._processes is not None and threads > self._processes:
+        if self._processes is not None and threads > self._processes + self._wrappers:
             return f"process limit {self._processes:g}"
         if self._cpu is not None and cpu > self._cpu:
             return f"CPU limit {self._cpu:g} s"
