@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_shell import Bash, Resources, Sandbox
+from tools_shell import Bash, Python, Resources, Sandbox
 
 
 @pytest.fixture
@@ -176,6 +176,12 @@ def test_what_the_limits_allow_is_left_alone(limited):
 def test_what_wraps_a_command_is_not_counted_among_its_processes(limited):
     assert limited(processes=1).call(command="for ((n = 0; n < 300000; n++)); do :; done").is_ok
     assert limited(processes=2).call(command="sleep 0.3; echo done").output["stdout"] == "done\n"
+
+
+def test_a_limit_on_files_is_none_on_what_code_comes_to(root, level):
+    tool = Python(str(root), sandbox=Sandbox(level=level, resources=Resources(file_size=1)))
+    output = tool.call(code="print('out')\n'x' * 10_000").output
+    assert (output["value"], output["stdout"], output["stderr"]) == (repr("x" * 10_000), "out\n", "")
 
 
 SHARED = """
