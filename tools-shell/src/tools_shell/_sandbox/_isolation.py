@@ -44,9 +44,9 @@ class Isolation:
 
     "files" (any can be read and written that the user can), "own environment" (what this program runs from lies in the
     workspace and can be changed), "file metadata" (of files outside, names, sizes, modes and times can be read, and
-    modes and times of the user's own be changed), "network", "local sockets", "abstract sockets", "signals" (to any
-    process of the user), "processes" (of the same user: their memory, environment and limits), "process list" (with its
-    command lines), "privileges" (those of root), "detached processes" (may outlive the command).
+    modes and times of the user's own be changed), "network", "abstract sockets", "signals" (to any process of the
+    user), "processes" (of the same user: their memory, environment and limits), "process list" (with its command
+    lines), "privileges" (those of root), "detached processes" (may outlive the command).
     """
 
     rung: Rung
