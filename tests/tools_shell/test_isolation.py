@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 
 import pytest
@@ -177,6 +178,18 @@ def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_wi
     assert "bubblewrap: it is not installed" in either and "Linux 5.13" in either
     assert "bubblewrap" not in landlock and "Linux 5.13" in landlock
     assert "bubblewrap: it is not installed" in bubblewrap and "landlock" not in bubblewrap
+
+
+@linux
+def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_without_its_sandbox(
+    root, tmp_path, monkeypatch
+):
+    setting = Sandbox(readable=(tmp_path,))  # which nobody has tried out yet
+    with monkeypatch.context() as full:
+        full.setattr(tempfile, "tempdir", str(root / "missing"))
+        with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):
+            isolation_for(setting, str(root))
+    assert isolation_for(setting, str(root)).rung == next(rungs())[0]
 
 
 @linux

@@ -88,10 +88,15 @@ def _first(candidates: Sequence[Isolation], root: str, rungs: Sequence[str]) -> 
 def _try(candidate: Isolation, root: str) -> str | None:
     """Run the test in a candidate; returns what is wrong with it.
 
-    ToolError when the machine is too busy to tell: that must neither be remembered nor open the sandbox.
+    ToolError when the machine is too busy, or too full, to tell: that must neither be remembered nor open the sandbox.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder:
+        temporary = tempfile.TemporaryDirectory(prefix="ask-tools-")
+    except OSError as error:  # which says nothing of the candidate
+        what_to_do = "try again" if error.errno in _PASSING else "set TMPDIR to a folder that can be written"
+        raise _not_found_out(error, what_to_do) from error
+    try:
+        with temporary as folder:
             outside = os.path.join(folder, "outside")
             with open(outside, "w") as file:
                 file.write("a line\n")
@@ -99,9 +104,13 @@ def _try(candidate: Isolation, root: str) -> str | None:
             return _run(candidate, root, "" if is_seen else outside)
     except OSError as error:
         if error.errno in _PASSING:
-            message = f"whether there is a sandbox cannot be found out now: {error.strerror or error}; try again"
-            raise ToolError(message, "unavailable") from error
+            raise _not_found_out(error, "try again") from error
         return error.strerror or str(error)
+
+
+def _not_found_out(error: OSError, what_to_do: str) -> ToolError:
+    message = f"whether there is a sandbox cannot be found out now: {error.strerror or error}; {what_to_do}"
+    return ToolError(message, "unavailable")
 
 
 def _is_writable(root: str) -> bool:
