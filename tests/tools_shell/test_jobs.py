@@ -740,6 +740,43 @@ def test_64_jobs_at_once_need_one_thread_and_do_not_mix(root):
             assert conversation.output(id, stream="stderr")["output"] == f"{n}\n"
 
 
+class Interrupt:
+    """Raises KeyboardInterrupt when one of the functions that have a job followed returns for the nth time."""
+
+    def __init__(self, place):
+        self.left = place
+
+    def __call__(self, frame, event, _argument):
+        code = frame.f_code
+        if (os.path.basename(code.co_filename), code.co_name) not in PLACES:
+            return None
+        if event == "return":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+PLACES = {("_follow.py", "wake"), ("_follow.py", "follow"), ("threading.py", "start")}
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first job", "another one"])
+def test_an_interrupt_from_the_keyboard_while_a_job_starts_ends_that_and_no_other(here, lifeline, is_first):
+    other = None if is_first else here.start("read line; echo $line", stdin=True)
+    before = sys.gettrace()
+    for place in range(1, 3):
+        sys.settrace(Interrupt(place))
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                here.start(f"exec 9> {lifeline.path}; sleep 900")
+        finally:
+            sys.settrace(before)
+    assert lifeline.holders_are_gone()
+    other = other or here.start("read line; echo $line", stdin=True)
+    here.input(other, "still here\n")
+    assert here.end_of(other)["output"] == "still here\n"
+
+
 def test_a_job_that_floods_delays_no_other(here):
     here.start("yes")
     for n in range(5):

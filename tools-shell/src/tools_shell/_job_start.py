@@ -93,10 +93,16 @@ class JobStart(JudgedByParts, ShellTool):
 def _started(about: About, command: Command, output: Merged) -> Job:
     followed_by = follower()
     process = start(command)
+    job: Job | None = None
     try:
         job = Job(about, process, output, followed_by.wake)
         followed_by.follow(job)
-    except BaseException:
-        process.close()
+    except BaseException:  # a Ctrl-C, say, may come when it is followed already
+        if job is not None:
+            followed_by.take_back(job)
+        if job is not None and job.is_followed:
+            job.kill()
+        else:
+            process.close()
         raise
     return job

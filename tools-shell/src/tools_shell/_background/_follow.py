@@ -78,6 +78,11 @@ class Follower:
                 self._thread = threading.Thread(target=self._run, name="tools-shell jobs", daemon=True)
                 self._thread.start()
 
+    def take_back(self, followed: Followed) -> None:
+        """Do not begin with it, if that has not been done yet."""
+        with self._lock, suppress(ValueError):
+            self._added.remove(followed)
+
     def wake(self) -> None:
         """Let everything be advanced soon. Takes no lock: a finalizer may ask for it at any moment."""
         with suppress(BlockingIOError):  # it has been woken already, more often than it could take
@@ -99,8 +104,9 @@ class Follower:
             elif (followed := self._by_descriptor.get(descriptor)) is not None:
                 self._handle(followed, descriptor, events)
                 touched.add(followed)
-        while self._added:
-            touched.add(self._begin(self._added.popleft()))
+        with self._lock:
+            while self._added:
+                touched.add(self._begin(self._added.popleft()))
         self._advance(touched)
         with self._lock:
             if self._followed or self._added:

@@ -106,6 +106,11 @@ class Job:
         """The descriptor to poll before `write`."""
         return None if self.ended is not None else self._process.stdin
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether the thread has begun to follow it, which then ends it, too."""
+        return self._pump is not None
+
     def begin(self, poll: select.poll) -> None:
         """See Followed."""
         self._poll = poll
