@@ -43,6 +43,12 @@ def test_an_exception_is_a_fact_with_its_traceback_from_the_code_alone(every):
     assert output["stderr"] == ""
 
 
+def test_a_program_is_read_as_from_a_file(every):
+    code = "\ufeff# -*- coding: latin-1 -*-\r\n\x0cif True:\r\n\tprint('é')\r\n2"
+    output = every.call(code=code).output
+    assert (output["value"], output["stdout"]) == ("2", "é\n")
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [

@@ -30,7 +30,8 @@ class Reply(NamedTuple):
 
 def request(nonce: bytes, code: str, name: str, *, once: bool = False, interrupts: int = 0) -> bytes:
     """The frame that has `code` run; so many `interrupts` were sent earlier and may still be on their way."""
-    fields = [(b"c", encoded(code)), (b"n", name.encode())]
+    program = code.removeprefix("\ufeff")  # which a file may begin with, too
+    fields = [(b"c", encoded(program)), (b"n", name.encode())]
     if once:
         fields.append((b"o", b""))
     if interrupts:
