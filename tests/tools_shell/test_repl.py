@@ -528,6 +528,22 @@ def test_a_session_survives_code_that_breaks_its_interpreter(repl, code):
 
 
 @pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.getpid = lambda: 1",
+        "import os\nfrom unittest import mock\nfor name in ('read', 'write'): mock.patch(f'os.{name}').start()",
+        "import _signal\n_signal.signal = _signal.getsignal = None",
+        "import time\ntime.monotonic = time.sleep = lambda *_: 0",
+    ],
+)
+def test_what_code_puts_in_place_of_the_system_is_its_own_affair(repl, code):
+    repl.call(code=f"kept = 2\n{code}")
+    assert value_of(repl, "kept + 3") == "5"
+    assert repl.call(code="while True: pass", timeout=1).error_type == "timeout_error"
+    assert value_of(repl, "kept + 3") == "5"
+
+
+@pytest.mark.parametrize(
     ("code", "kind"),
     [
         ("def f(): f()\nf()", "RecursionError"),

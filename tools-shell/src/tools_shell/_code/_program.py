@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _MODULES = ("_frames", "_values", "_pictures", "_surroundings", "_main")  # each after those that it imports
-# Byte code spares 10 ms of compiling; only the version that it was made by can read it. The builtins are a copy:
-# the code may delete or replace the real ones.
+# Byte code spares 10 ms of compiling; only the version that it was made by can read it. The builtins and what talks to
+# the system are copies: the code may delete or replace the real ones.
 _BOOT = f"""
-import marshal, os, sys
+import _signal, marshal, os, sys, time
 channel = int(sys.argv[1])
 from _frozen_importlib_external import MAGIC_NUMBER
 def read():
@@ -20,13 +20,19 @@ def read():
     while len(data) < size:
         data += os.read(channel, size - len(data)) or sys.exit("the channel has closed")
     return data
+def copy(original):
+    made = type(sys)(original.__name__)
+    vars(made).update(vars(original))
+    return made
 magic, names, own = read(), [], dict(vars(sys.modules["builtins"]))
+copies = {{original.__name__: copy(original) for original in (_signal, os, time)}}
 for _ in range({len(_MODULES)}):
     names.append(read().decode())
     code, source = read(), read()
     module = sys.modules[names[-1]] = type(sys)(names[-1])
     module.__builtins__ = own
     exec(marshal.loads(code) if magic == MAGIC_NUMBER else compile(source, "kernel", "exec"), vars(module))
+    vars(module).update({{name: made for name, made in copies.items() if name in vars(module)}})
 for name in names:
     del sys.modules[name]
 sys.exit(module.main(channel))
