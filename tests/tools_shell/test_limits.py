@@ -44,6 +44,20 @@ def test_nothing_outlives_the_limit_even_without_a_supervisor(bash, all_at_once)
     assert {name: result.error_type for name, result in found.items()} == dict.fromkeys(scripts, "timeout_error")
 
 
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(900,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_program_that_goes_on_without_its_first_thread_ends_at_the_limit(bash, root, lifeline):
+    (root / "program.py").write_text(WITHOUT_FIRST_THREAD)
+    script = f"exec 9> {lifeline.path}; setsid {sys.executable} program.py < /dev/null > /dev/null 2>&1 & wait"
+    assert bash.call(command=script, timeout=1).error_type == "timeout_error"
+    assert lifeline.holders_are_gone()
+
+
 def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root):
     result = bash.call(command="trap 'echo cleaned > file; exit 5' TERM; sleep 900 & wait", timeout=1)
     assert result.metadata["exit_code"] == 5

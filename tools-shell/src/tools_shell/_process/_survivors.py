@@ -7,7 +7,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import send_if, stat
+from tools_shell._supervisor._descendants import place, send_if, stat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,8 +72,15 @@ def _processes() -> list[int]:
 
 def _environment(pid: int) -> bytes | None:
     """What a program began with; None where that is nobody's business."""
+    found = _read(str(pid))
+    if not found and (other := place(pid)) != str(pid):  # its first thread has ended before it
+        found = _read(other)
+    return found
+
+
+def _read(process: str) -> bytes | None:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
+        with open(f"/proc/{process}/environ", "rb") as file:
             return file.read()
     except OSError:
         return None
