@@ -151,6 +151,28 @@ def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_left_behind(block
     assert ended.wait(30)
 
 
+def test_a_coroutine_that_holds_up_its_event_loop_holds_up_no_other_tool():
+    go_on, ended = threading.Event(), threading.Event()
+
+    @tool(timeout=0.05)
+    async def hang() -> None:
+        """Hold up the event loop."""
+        go_on.wait(30)
+        ended.set()
+
+    @tool(timeout=10)
+    async def prompt() -> str:
+        """Answer."""
+        return "here"
+
+    assert hang.call().error_type == "timeout_error"
+    assert prompt.call().output == "here"
+    assert not ended.is_set()
+    go_on.set()
+    assert ended.wait(30)
+    assert prompt.call().output == "here"
+
+
 def test_the_callers_limit_counts_too_and_the_nearer_one_wins():
     @tool(timeout=60)
     def remaining(context: Context) -> float:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools_core._spec import Spec
     from tools_core._tool import Tool
 
-_GRACE = 0.4  # seconds for a coroutine that was cancelled; who watches calls from outside gives it less
+_GRACE = 0.35  # seconds for a coroutine that was cancelled; who watches calls from outside gives it less
 _MESSAGE_LIMIT = 4_000  # characters of an unexpected exception that a model is shown
 
 
@@ -207,7 +207,7 @@ def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> 
 
 def _run_coroutine(coroutine: Any, context: Context | None) -> Any:
     """Run what is cancelled at its limit, and leave it behind if it does not end for that."""
-    from tools_core.threads import start_coroutine  # only for coroutines
+    from tools_core.threads import leave_blocked_loop, start_coroutine  # only for coroutines
 
     limit = _limit_of(context)
     future = start_coroutine(_limited(coroutine, context))
@@ -217,6 +217,7 @@ def _run_coroutine(coroutine: Any, context: Context | None) -> Any:
         if context is None or limit is None or not future.cancel():  # it has ended, and may have raised this itself
             return future.result()
         context.cancel()
+        leave_blocked_loop()
         raise TimeLimit(context.as_set(limit), abandoned=True) from None
     except BaseException:
         future.cancel()  # where it was the wait that was interrupted; else it has ended

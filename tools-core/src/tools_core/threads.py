@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = "tuple[Any, BaseException | None]"
 
 _IDLE_SECONDS = 10.0
+_TURN = 0.1  # seconds for an event loop to come round: one in which nothing blocks takes a thousandth
 _idle: list[SimpleQueue[Callable[[], None]]] = []
 _lock = threading.Lock()
 _running_loop: AbstractEventLoop | None = None
@@ -106,6 +107,23 @@ def _loop() -> AbstractEventLoop:
             thread.start()
             _loop_thread = thread.ident
         return _running_loop
+
+
+def leave_blocked_loop() -> None:
+    """Have what comes later run in another event loop, if something blocks the one in which `start_coroutine` runs it.
+
+    For who gives up a coroutine that did not end.
+    """
+    global _running_loop  # noqa: PLW0603  (see _loop)
+    loop = _running_loop
+    if loop is None or threading.get_ident() == _loop_thread or _holds_up_loop.get():  # it waits for us
+        return
+    came_round = threading.Event()
+    loop.call_soon_threadsafe(came_round.set)
+    if not came_round.wait(_TURN):
+        with _lock:
+            if _running_loop is loop:
+                _running_loop = None
 
 
 def _run(loop: AbstractEventLoop) -> None:
