@@ -413,6 +413,24 @@ def test_tool_error_and_halt_are_answers(one, late, caplog):
     assert caplog.text == ""
 
 
+def test_an_interrupt_that_a_listener_raises_in_another_thread_leaves_no_call_without_its_end(caplog):
+    class Failing:
+        @hookimpl
+        def on_event(self):
+            if threading.current_thread() is not threading.main_thread():
+                raise KeyboardInterrupt
+
+    @tool
+    def echo(text: str) -> str:
+        """Say it again."""
+        return text
+
+    executor = Executor([echo], runtime="thread", hooks=[Failing()], plugins=False)
+    results = executor.execute([ToolCall(text, "echo", {"text": text}) for text in "ab"])
+    assert [result.output for _, result in results] == ["a", "b"]
+    assert "on_event of" in caplog.text
+
+
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit, pytest.fail.Exception, asyncio.CancelledError])
 def test_a_listener_that_fails_keeps_nothing_from_the_others(one, caplog, kind):
     class Failing:

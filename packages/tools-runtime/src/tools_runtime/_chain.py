@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -111,10 +111,10 @@ class Chain:
         for listener, plugin in self.listeners:
             try:
                 listener(event)
-            except KeyboardInterrupt:
-                raise
             # It may raise anything, as pytest.fail does: in a thread the call would have no end.
-            except BaseException:  # noqa: BLE001
+            except BaseException as error:
+                if isinstance(error, KeyboardInterrupt) and current_thread() is main_thread():  # of the user
+                    raise
                 log().exception("on_event of %s failed", plugin)
 
     # One loop in one function: what a call pays for its hooks is what this takes.
