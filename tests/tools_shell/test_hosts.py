@@ -73,6 +73,21 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     assert "'stdout': 'a terminal\\r\\n'" in lines[2]
 
 
+WAITING = """
+import subprocess
+class Waiting(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        os.waitid(os.P_PID, self.pid, os.WEXITED)
+subprocess.Popen = Waiting
+os.write(said, repr(bash.call(command="echo here")).encode())
+"""
+
+
+def test_a_command_that_somebody_else_waits_for_before_it_is_watched_has_its_output(root):
+    assert "'stdout': 'here\\n', 'stderr': '', 'exit_code': None" in run(root, "none", WAITING).stdout
+
+
 @pytest.mark.parametrize("host", [HOSTS["ignores all signals"], HOSTS["blocks all signals"]])
 def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, host):
     if level == "none":

@@ -131,8 +131,8 @@ class Direct(Streams):
 class _Descriptor:
     """A descriptor that is readable when a process has ended."""
 
-    def __init__(self, pid: int) -> None:
-        self._number = os.pidfd_open(pid)
+    def __init__(self, number: int) -> None:
+        self._number = number
 
     def fileno(self) -> int:
         return self._number
@@ -142,8 +142,17 @@ class _Descriptor:
 
 
 def _end_of(pid: int) -> _End:
+    try:
+        return _news_of(pid)
+    except ProcessLookupError:  # it has ended, and somebody else has been told how: so has a pipe that nobody holds
+        end, other = os.pipe()
+        os.close(other)
+        return _Descriptor(end)
+
+
+def _news_of(pid: int) -> _End:
     if hasattr(os, "pidfd_open"):
-        return _Descriptor(pid)
+        return _Descriptor(os.pidfd_open(pid))
     system: Any = select  # which has these on macOS
     queue = system.kqueue()
     queue.control([system.kevent(pid, system.KQ_FILTER_PROC, system.KQ_EV_ADD, system.KQ_NOTE_EXIT)], 0)
