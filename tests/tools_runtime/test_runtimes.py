@@ -520,9 +520,9 @@ def test_what_is_no_exception_ends_no_other_call_beside_it(run, calls, runtime, 
 
 def test_calls_of_an_event_loop_that_was_closed_with_them_are_let_go_in_silence(calls, gate, capfd):
     async def leave() -> None:
-        task = asyncio.ensure_future(executor.aexecute(calls("hanging")))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        task = asyncio.ensure_future(executor.aexecute(calls("hanging", "hanging", "hanging")))
+        for _ in range(3):
+            await asyncio.sleep(0)
         assert not task.done()
         task._log_destroy_pending = False  # asyncio's own word on it
 

@@ -132,9 +132,12 @@ class Tasks:
         if self._timer is not None:
             self._timer.cancel()
         unfinished = {job: task for job, task in self._tasks.items() if not task.done()}
-        for job, task in unfinished.items():
+        for job in unfinished:
             job.is_given_up = True
             job.context.cancel()
+        if self._loop.is_closed():  # nothing in it runs any more, or can be waited for
+            return
+        for task in unfinished.values():
             task.cancel()
         for task in self._tasks.values():
             if task.done():
