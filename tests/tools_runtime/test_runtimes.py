@@ -82,7 +82,7 @@ def test_calls_have_ten_seconds_unless_something_else_is_said(run, calls):
 
 
 def test_inline_cannot_enforce_a_limit_on_synchronous_code_and_says_so(run, calls):
-    @tool(timeout=0.01)
+    @tool(timeout=0.2)
     def own(context: Context) -> str:
         """Take too long."""
         while context.remaining:
@@ -92,14 +92,14 @@ def test_inline_cannot_enforce_a_limit_on_synchronous_code_and_says_so(run, call
     @tool
     def plain() -> str:
         """Take too long."""
-        threading.Event().wait(0.05)
+        threading.Event().wait(0.3)
         return "late"
 
-    executor = Executor([own, plain], default_timeout=0.01, plugins=False)
+    executor = Executor([own, plain], default_timeout=0.2, plugins=False)
     for _, result in run(executor, calls("own", "plain")):
         assert result.output == "late"
         assert result.metadata["timeout_enforced"] is False
-    pairs = run(Executor([plain], plugins=False), calls("plain"), Context(timeout=0.01))
+    pairs = run(Executor([plain], plugins=False), calls("plain"), Context(timeout=0.2))
     assert pairs[0][1].metadata["timeout_enforced"] is False
 
 
