@@ -84,7 +84,7 @@ def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash):
 
 def test_the_deadline_of_the_caller_counts_too(bash, root, lifeline):
     script = f"exec 9> {lifeline.path}; echo so far; sleep 900"
-    result = bash.call({"command": script}, context=Context(timeout=2))
+    result = bash.call({"command": script}, context=Context(timeout=5))
     assert result.error_type == "timeout_error"
     assert "so far" in result.error_message
     assert lifeline.holders_are_gone()
