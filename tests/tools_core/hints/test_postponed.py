@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, NamedTuple, NotRequired, Optional, TypedDict
+from typing import TYPE_CHECKING, Annotated, ForwardRef, NamedTuple, NotRequired, Optional, TypedDict
 
 import pytest
 
@@ -88,6 +88,14 @@ def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
         read_signature(take)
     take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint '(Optional\[Later\]|Later \| None)'"):
+        read_signature(take)
+
+
+def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
+    def take(x): ...
+
+    take.__annotations__ = {"x": ForwardRef("dict['a (b)', Later]")}
+    with pytest.raises(DefinitionError, match=r"""the hint "dict\['a \(b\)', Later\]" """):
         read_signature(take)
 
 

@@ -58,7 +58,8 @@ def resolve_members(owner: type, hints: dict[str, Any], locals_: Mapping[str, An
 
 
 def _unresolved(hint: Any, error: Exception) -> Unsupported:
-    text = hint if isinstance(hint, str) else hint_name(hint)
+    written = getattr(hint, "__forward_arg__", hint)
+    text = written if isinstance(written, str) else hint_name(written)
     name = getattr(error, "name", None)
     if isinstance(error, NameError) and name:
         return Unsupported(
