@@ -1,6 +1,6 @@
 """Where a body runs that must not run here: worker threads, and an event loop for a coroutine without one.
 
-For who runs calls: `in_thread` and `run_coroutine` are what `Tool.call` and `Tool.acall` use themselves.
+For who runs calls: `in_thread` and `start_coroutine` are what `Tool.call` and `Tool.acall` use themselves.
 """
 
 from __future__ import annotations

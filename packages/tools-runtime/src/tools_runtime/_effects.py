@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from tools_core import Context
 
-_LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
+LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
 
 
 def parts(seconds: float | None, context: Context) -> Iterator[float]:
     """The seconds to wait, in parts between which the caller is asked whether it has given up."""
     until = float("inf") if seconds is None else monotonic() + seconds
     while (left := until - monotonic()) > 0 and not context.cancelled:
-        yield min(left, _LOOK)
+        yield min(left, LOOK)
 
 
 class Pause:

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tools_core.text import visible
+from tools_runtime._effects import LOOK
 from tools_runtime._policy._errors import NobodyToAskError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 4_000  # characters of all arguments, so that none is out of sight
 _MOST_ARGUMENTS = 20
-_LOOK = 0.25  # seconds after which a caller is asked again: nothing tells when it gives up
 _WORDS: Mapping[str, Scope] = {
     "o": "once", "once": "once", "y": "once", "yes": "once",
     "s": "session", "session": "session",
@@ -123,7 +123,7 @@ def _line(is_over: Callable[[], bool]) -> str:
     import select  # only for who asks
 
     with suppress(OSError, ValueError):  # on Windows, where nobody can look at a terminal
-        while not select.select([sys.stdin], [], [], _LOOK)[0] and not is_over():
+        while not select.select([sys.stdin], [], [], LOOK)[0] and not is_over():
             pass
     try:
         return "" if is_over() else sys.stdin.readline()
