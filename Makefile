@@ -1,49 +1,66 @@
-# Every target does its own set-up: a Python >= 3.11 is all that has to be there.
-# The environment is .venv; .ci/environment makes it and refreshes it when what decides its content has changed.
+# Needs Python >= 3.11, make and git. Each target prepares its own environment: with uv if it is installed, else with pip.
 
 .DEFAULT_GOAL := help
 SHELL := bash
 
-# The Python to work with. By default the first of python3, python and the newest installed that is 3.11 to 3.14.
-PYTHON ?=
+# The Python to use: by default the first of these that is new enough.
+PYTHON ?= $(shell for name in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys; assert sys.version_info >= (3, 11); print(sys.executable)' 2>/dev/null && break; done)
+VENV ?= .venv
 # More arguments for pytest: make test PYTEST_ARGS="-x -k registry"
 PYTEST_ARGS ?=
-
-# How many tests run beside each other: one for each processor. make test WORKERS= PYTEST_ARGS=--pdb
+# One worker for each processor; make test WORKERS= PYTEST_ARGS=--pdb uses none.
 WORKERS ?= --numprocesses=auto --dist=loadfile --max-worker-restart=0
 
-BIN := .venv/bin
-SOURCES := tools-core/src scaffold/src tools-shell/src tools-filesystem/src $(wildcard packages/*/src)
-PROJECTS := . tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
+BIN := $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+PROJECTS := tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
+# Editable without its dependency, which is large, and lacks releases for the newest Python: the group `check` has it.
+BARE := packages/tools-ray
+SOURCES := scaffold/src $(PROJECTS:%=%/src)
 
-.PHONY: help demo test test-all test-huge test-user check coverage bench ecosystem format build clean environment suite
+# pip installs what uv cannot: an index or a proxy may be configured for pip alone.
+OPTIONS = --quiet --constraint constraints.txt
+install = { uv --version && uv pip install --python $(BIN)/python $(OPTIONS) $(1); } >/dev/null 2>&1 || \
+	$(BIN)/python -m pip install --disable-pip-version-check $(OPTIONS) $(1)
+
+.PHONY: help environment demo test test-slow test-user check coverage bench format build clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-environment:
-	@.ci/environment .venv dev $(PYTHON)
+# An environment with this repository's packages, editable; `packages` changes when a package is added or removed.
+$(VENV)/.demo: pyproject.toml constraints.txt packages tools-core/hatch_build.py $(PROJECTS:%=%/pyproject.toml)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
+	@echo "Preparing $(VENV) with $$("$(PYTHON)" --version)" >&2
+	@"$(PYTHON)" -m venv --clear $(VENV) 2>/dev/null || uv venv --quiet --clear --seed --python "$(PYTHON)" $(VENV) || \
+		{ echo "$(PYTHON) cannot make an environment: install python3-venv, or uv" >&2; exit 1; }
+	@$(call install,"pip>=25.1")
+	@$(call install,--group demo)
+	@$(call install,--no-build-isolation $(patsubst %,--editable=./%,$(filter-out $(BARE),$(PROJECTS))))
+	@$(call install,--no-build-isolation --no-deps $(BARE:%=--editable=./%))
+	@touch $@
 
-suite: environment
-	@$(BIN)/python .ci/json_schema_suite.py
-	@.ci/judges $(PYTHON)
-	@$(BIN)/python .ci/function_definitions.py
+# The same with one more dependency group of pyproject.toml.
+$(VENV)/.%: $(VENV)/.demo
+	@echo "Installing the group $* in $(VENV)" >&2
+	@$(call install,--group $*)
+	@touch $@
+
+environment: $(VENV)/.test $(VENV)/.check
 
 demo: ## see tools found, called and newly made
-	@.ci/environment .cache/environments/demo demo $(PYTHON)
-	@bash tests/ecosystem/demo.sh .cache/environments/demo
+	@$(MAKE) --no-print-directory VENV=.cache/demo .cache/demo/.demo
+	@bash tests/ecosystem/demo.sh .cache/demo
 
-test: suite ## run all tests but the huge ones
-	$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
+test: $(VENV)/.test ## run the fast tests, in under three minutes
+	$(PYTEST)
 
-test-all: ## run all tests on every installed Python of 3.11 to 3.14
-	.ci/test-all $(PYTEST_ARGS)
+test-slow: $(VENV)/.slow test-user ## run the slow tests: whole packages, clusters, crashes, sandboxes, large files
+	$(PYTEST) -m slow
 
-test-huge: environment ## run the tests with a million files and with gigabytes
-	$(BIN)/python -m pytest -m huge tests/tools_filesystem $(PYTEST_ARGS)
-
-test-user: environment ## run the tests of tools-shell as an ordinary user, which only root can do
-	.ci/test-user $(PYTEST_ARGS)
+test-user: $(VENV)/.test ## as root: run the fast tests of tools-shell and tools-filesystem as an ordinary user
+	bash tests/as_user.sh $(BIN)/python $(WORKERS) tests/tools_shell tests/tools_filesystem $(PYTEST_ARGS)
 
 check: environment ## lint, types, architecture
 	$(BIN)/ruff check
@@ -51,23 +68,20 @@ check: environment ## lint, types, architecture
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
-	@for script in .ci/* tests/ecosystem/*.sh; do case $$script in *.py) ;; *) bash -n $$script || exit 1 ;; esac; done
+	bash -n .ci/run && bash -n tests/as_user.sh && bash -n tests/ecosystem/demo.sh
 
-coverage: suite ## run all tests and report what they leave out
-	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)
+coverage: environment ## run the fast tests and report the lines that they miss
+	$(PYTEST) --cov --cov-report=term
 
-bench: environment ## compare speeds with their baselines, alone on the machine
+bench: $(VENV)/.test ## compare speeds with their baselines, alone on the machine
 	$(BIN)/python tests/benchmarks/bench.py $(WORDS)
 
-ecosystem: suite ## build, install and run whole packages
-	$(BIN)/python -m pytest tests/ecosystem $(PYTEST_ARGS)
-
-format: environment ## format, and mend what can be mended
+format: environment ## format, and apply the fixes that ruff has
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-build: environment ## build every wheel and source distribution into dist/
-	@for project in $(PROJECTS); do (cd $$project && "$(CURDIR)/$(BIN)/python" -m hatchling build -d "$(CURDIR)/dist") || exit 1; done
+build: $(VENV)/.demo ## build every wheel and source distribution into dist/
+	@for project in . $(PROJECTS); do (cd $$project && "$(abspath $(BIN))/python" -m hatchling build -d "$(CURDIR)/dist") || exit 1; done
 
 clean: ## remove what the other targets made
 	rm -rf .venv .cache dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,36 +1,51 @@
-"""Rules for every test of this repository."""
+"""Rules for all tests of this repository."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-HERE = Path(__file__).parent
+CACHE = Path(__file__).parents[1] / ".cache"
 CI = os.environ.get("CI") == "true"
-# A test may skip for what a machine is. What it merely has not got can be had in CI; such reasons say so.
-MISSING = re.compile(r"not installed|could not import|not downloaded|JSON-Schema-Test-Suite")
+# A test may skip because of the machine's system, kernel or user. What can be installed is installed in CI.
+MISSING = re.compile(r"not installed|could not import|not downloaded")
 
-# Who starts the tests in the background of a shell ignores these, and so would every program that a test starts.
+# A shell starts background processes with these signals ignored, and programs that tests start would inherit that.
 for number in (signal.SIGINT, getattr(signal, "SIGQUIT", signal.SIGINT)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
-# Machines differ in speed, so examples have no deadline; CI runs the same ones each time.
+# Machines differ in speed, so examples have no deadline; CI runs the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=CI, print_blob=True)
 settings.load_profile("house")
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.is_relative_to(HERE / "benchmarks"):
-            item.add_marker("benchmark")
-        if item.path.is_relative_to(HERE / "ecosystem"):
-            item.add_marker("ecosystem")
+@pytest.fixture(scope="session")
+def download():
+    """Download a distribution with pip, into `.cache`: `download("name==1.0", "--only-binary=:all:")` is its path."""
+
+    def download(release, *options):
+        folder = CACHE / release
+        if not folder.exists():
+            CACHE.mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=CACHE) as new:
+                pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+                done = subprocess.run([*pip, *options, "--dest", f"{new}/files", release], check=False)
+                if done.returncode:
+                    pytest.skip(f"{release} is not downloaded: pip cannot reach an index")
+                if not folder.exists():  # another worker may have been faster
+                    os.rename(f"{new}/files", folder)
+        return next(folder.iterdir())
+
+    return download
 
 
 @pytest.hookimpl(wrapper=True)
@@ -44,7 +59,7 @@ def pytest_make_collect_report():
 
 
 def refuse_skip(report):
-    """In CI a skip for want of a package is a failure: a test that never runs proves nothing."""
+    """In CI, fail a test that skips because a package is missing."""
     if CI and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2].removeprefix("Skipped: ")
         if MISSING.search(reason):

@@ -46,7 +46,7 @@ def run(command, folder, **options):
         stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=300,
         check=False,
         **options,
     )

@@ -303,7 +303,7 @@ mixed = st.fixed_dictionaries({}, optional={key: value | json_values for key, va
 
 
 @given(mixed | st.dictionaries(st.text(), json_values, max_size=3))
-@settings(max_examples=400)
+@settings(max_examples=100)
 def test_call_returns_a_result_for_any_json_and_the_body_never_sees_a_wrong_value(arguments):
     ran.clear()
     result = order.call(arguments)
@@ -313,7 +313,7 @@ def test_call_returns_a_result_for_any_json_and_the_body_never_sees_a_wrong_valu
 
 
 @given(st.fixed_dictionaries(good, optional=optional))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_is_valid_runs_and_text_and_mapping_agree(arguments):
     if not _is_json(arguments):
         return
@@ -332,7 +332,7 @@ def _is_json(value: Any) -> bool:
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_call_returns_a_result_for_any_text(text):
     for made in (order, free, name, Open()):
         ran.clear()

@@ -124,7 +124,8 @@ def test_a_coroutine_that_passes_its_limit_is_cancelled():
             ended.append("cancelled")
 
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
-        assert result.error_type == "timeout_error" and "was cancelled" in result.error_message
+        assert result.error_type == "timeout_error" and "abandoned" not in result.metadata
+        assert result.error_message == "Timed out after 0.05 s (limit set by the tool)."
         assert "abandoned" not in result.metadata
     assert ended == ["cancelled", "cancelled"]
 
@@ -259,17 +260,102 @@ def test_a_cancellation_that_nobody_asked_for_is_the_tools_own_error(error):
             assert "from inside" in result.error_message
 
 
-def test_a_context_that_is_cancelled_says_so_to_the_calls_below_it():
-    context = Context()
+def test_a_call_with_a_cancelled_context_does_not_begin():
+    context, began = Context(), []
 
     @tool
-    def ask(context: Context) -> bool:
-        """Ask."""
-        return context.cancelled
+    def work() -> None:
+        """Work."""
+        began.append(1)
 
-    assert ask.call(context=context).output is False
     context.cancel()
-    assert ask.call(context=context).output is True
+    for result in (work.call(context=context), in_a_loop(lambda: work.acall(context=context))[0]):
+        assert result.error_type == "cancelled"
+        assert result.error_message == "Cancelled by the caller before the call began."
+    assert began == []
+
+
+@pytest.mark.parametrize("door", ["call", "acall"])
+@pytest.mark.parametrize("limit", [None, 60])
+def test_cancelling_the_context_ends_a_coroutine(door, limit):
+    began, ended = threading.Event(), []
+
+    @tool(timeout=limit)
+    async def work() -> None:
+        """Work."""
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(asyncio.current_task().cancelling())
+
+    context = Context()
+    result = cancelled_by_another_thread(work, context, began, door)
+    assert (result.error_type, result.error_message, result.metadata) == ("cancelled", "Cancelled by the caller.", {})
+    assert ended == [1]
+
+
+@pytest.mark.parametrize("door", ["call", "acall"])
+def test_cancelling_the_context_abandons_a_limited_function(door):
+    began, seen, go = threading.Event(), threading.Event(), threading.Event()
+
+    @tool(timeout=60)
+    def work(context: Context) -> None:
+        """Work."""
+        began.set()
+        assert go.wait(60)
+        if context.cancelled:
+            seen.set()
+
+    result = cancelled_by_another_thread(work, Context(), began, door)
+    go.set()
+    assert (result.error_type, result.metadata) == ("cancelled", {"abandoned": True})
+    assert result.error_message == "Cancelled by the caller. It may still be running and have effects."
+    assert seen.wait(60)
+
+
+@pytest.mark.parametrize("door", ["call", "acall"])
+def test_a_tool_that_manages_its_time_ends_by_itself_when_it_is_cancelled_or_its_time_is_up(door):
+    began = threading.Event()
+
+    @tool(manages_timeout=True)
+    def work(context: Context) -> str:
+        """Work until the deadline or a cancellation."""
+        over = threading.Event()
+        context.on_cancel(over.set)
+        began.set()
+        over.wait(context.remaining)
+        return "cancelled" if context.cancelled else "time is up"
+
+    assert cancelled_by_another_thread(work, Context(timeout=60), began, door).output == "cancelled"
+    context = Context(timeout=0.2)
+    result = work.call(context=context) if door == "call" else in_a_loop(lambda: work.acall(context=context))[0]
+    assert result.output == "time is up"
+
+
+def cancelled_by_another_thread(tool, context, began, door):
+    def cancel():
+        began.wait(60)
+        context.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    result = tool.call(context=context) if door == "call" else in_a_loop(lambda: tool.acall(context=context))[0]
+    thread.join()
+    return result
+
+
+def test_a_limit_is_described_by_its_seconds_and_its_origin():
+    @tool
+    def hang() -> None:
+        """Hang."""
+        threading.Event().wait(5)
+
+    result = hang.call(context=Context(timeout=0.05))
+    assert result.error_message.startswith("Timed out after 0.05 s (limit set by the caller).")
+    assert result.metadata == {"timeout": 0.05, "abandoned": True}
+    result = hang.call(context=Context(timeout=60).for_call(0.05, set_by="the executor"))
+    assert result.error_message.startswith("Timed out after 0.05 s (limit set by the executor).")
 
 
 def test_a_limit_that_is_none_is_refused_by_name():
@@ -352,12 +438,3 @@ class Legacy(Tool):
 def test_classes_may_be_asynchronous():
     assert Legacy().call(n=3).output == 3
     assert in_a_loop(lambda: Legacy().acall(n=3))[0].output == 3
-
-
-def test_a_limit_is_told_as_it_was_set_though_a_little_of_it_has_passed():
-    outer = Context(timeout=10)
-    assert outer.as_set(9.97) == 10
-    assert outer.for_call(0.05).as_set(0.041) == 0.05
-    assert outer.for_call(20).for_call().as_set(9.9) == 10
-    assert outer.as_set(2.0) == 2.0  # it was set long ago: what is left is what counts
-    assert Context().as_set(0.001) == 0.001

@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tools_core import Tool, Toolset, tool
+from tools_core import Parameter, Tool, Toolset, tool
 
 
 @tool(read_only=True, timeout=3)
@@ -131,10 +133,118 @@ def test_a_toolset_that_is_being_set_up_goes_without_that():
     assert states == [{"times": 0}]
 
 
-def test_a_tool_of_a_function_inside_a_function_is_refused_as_the_function_would_be():
+# A function as it is in a module, and tools of it that were given more than it says.
+def plain(count, note=""):
+    """Count."""
+    return count
+
+
+LIMITED = {
+    "type": "object",
+    "properties": {"count": {"type": "integer", "maximum": 100}},
+    "required": ["count"],
+    "additionalProperties": False,
+}
+with_schema = tool(plain, name="schema", input_schema=LIMITED)
+with_parameters = tool(plain, name="params", parameters=[Parameter("count", "integer", description="How many")])
+with_description = tool(halve, name="text", description="Halve it.", requires_approval=True)
+of_a_tool = tool(
+    double,
+    name="both",
+    description="Double it.",
+    input_schema=LIMITED | {"properties": {"number": {}}, "required": ["number"]},
+)
+MADE = [with_schema, with_parameters, with_description, of_a_tool, with_schema.renamed("other")]
+
+
+class Counter(Toolset):
+    @tool(name="counted", description="Count up.", requires_approval=True, input_schema=LIMITED)
+    def count(self, count):
+        return count
+
+
+@pytest.mark.parametrize(
+    "made", [*MADE, *Counter().tools, Counter().tool("count").renamed("x")], ids=lambda made: made.name
+)
+@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
+def test_a_tool_travels_whole(made, anew):
+    other = anew(made)
+    assert other.definition == made.definition
+    assert list(other.parameters) == list(made.parameters)
+    assert (other.requires_approval, other.timeout, other.tags) == (made.requires_approval, made.timeout, made.tags)
+    for arguments in ({"count": 1_000_000}, {"count": 1}, {"number": 1}):
+        assert other.call(arguments) == made.call(arguments)
+    assert other.definition == again(other).definition
+
+
+TOOLS = """
+from tools_core import Toolset, tool
+
+COUNT = {"count": {"type": "integer", "maximum": 100}}
+LIMITED = {"type": "object", "properties": COUNT, "additionalProperties": False}
+
+def plain(count=1):
+    return count
+
+limited = tool(plain, name="limited", description="Count.", input_schema=LIMITED)
+
+class Counter(Toolset):
+    @tool(input_schema=LIMITED, requires_approval=True)
+    def count(self, count=1):
+        return count
+
+method = Counter().tool("count")
+plain.__doc__ = "Set " + "later."
+"""
+SEND = "import pickle, sys, sums; sys.stdout.buffer.write(pickle.dumps([sums.limited, sums.method]))"
+RECEIVE = """
+import pickle, sys
+for each in pickle.load(sys.stdin.buffer):
+    results = each.call(count=1_000_000), each.call(count=7)
+    print(each.name, each.description, each.requires_approval, results[0].error_type, results[1])
+"""
+
+
+def test_a_tool_that_comes_from_another_process_still_refuses_what_its_schema_refuses(tmp_path):
+    (tmp_path / "sums.py").write_text(TOOLS)
+    sent = subprocess.run([sys.executable, "-c", SEND], cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
+    words = [sys.executable, "-c", RECEIVE]
+    done = subprocess.run(words, cwd=tmp_path, input=sent, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.decode().splitlines() == [
+        "limited Count. False validation_error 7",
+        "counter_count  True validation_error 7",
+    ]
+
+
+def test_a_tool_whose_function_no_other_process_can_find_is_refused_with_the_reason():
     @tool
     def local() -> None:
-        """Nobody else can find it."""
+        """Do nothing."""
 
-    with pytest.raises((AttributeError, pickle.PicklingError), match="local"):
+    with pytest.raises(
+        pickle.PicklingError, match=r"the tool 'local' cannot be pickled: .*local is defined inside a function"
+    ):
         pickle.dumps(local)
+    with pytest.raises(pickle.PicklingError, match=r"the tool 'one' cannot be pickled: .*<lambda> cannot be imported"):
+        pickle.dumps(one)
+    assert copy.deepcopy(local).call().is_ok
+
+
+one = tool(lambda: 1, name="one")
+
+
+def test_a_deep_copy_of_the_tool_of_a_bound_method_has_an_object_of_its_own():
+    numbers = [1]
+    count = tool(Numbers(numbers).count, name="count")
+    other = copy.deepcopy(count)
+    numbers.append(2)
+    assert (count.call().output, other.call().output) == (2, 1)
+
+
+class Numbers:
+    def __init__(self, numbers: list[int]) -> None:
+        self.numbers = numbers
+
+    def count(self) -> int:
+        """Count."""
+        return len(self.numbers)

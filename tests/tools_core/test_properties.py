@@ -88,7 +88,7 @@ def made_of(annotations):
 
 
 @given(st.data(), hints, hints)
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
 def test_the_body_runs_only_on_what_the_schema_allows_and_on_all_of_that(data, first, second):
     made = made_of({"x": first, "y": second})
     arguments = data.draw(st.fixed_dictionaries({"x": like(first)}, optional={"y": like(second), "z": json_values}))

@@ -5,7 +5,18 @@ from typing import Annotated, Any
 
 import pytest
 
-from tools_core import Context, DefinitionError, Halt, InvalidArguments, Parameter, Result, Tool, ToolCall, ToolError
+from tools_core import (
+    Context,
+    DefinitionError,
+    Halt,
+    InvalidArguments,
+    Parameter,
+    Result,
+    Tool,
+    ToolCall,
+    ToolError,
+    tool,
+)
 
 
 class Greeter(Tool):
@@ -595,3 +606,18 @@ def test_a_parameter_may_be_called_context():
 
     assert Ask().call(context="in Oslo").output == "in Oslo"
     assert Ask().call({"context": "in Oslo"}, Context()).output == "in Oslo"
+
+
+def test_a_tool_that_keeps_state_is_marked_and_the_mark_is_checked():
+    class Counter(Tool):
+        """Count."""
+
+        stateful = True
+
+        def execute(self) -> int:
+            return 1
+
+    assert Counter().stateful and tool(lambda: 1, name="one", stateful=True).stateful
+    assert not tool(lambda: 1, name="one").stateful
+    with pytest.raises(DefinitionError, match="stateful must be True or False"):
+        tool(lambda: 1, name="one", stateful="yes")

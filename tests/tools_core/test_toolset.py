@@ -258,3 +258,95 @@ def test_tools_are_typed_as_the_functions_and_methods_that_they_are(tmp_path):
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", module]
     told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()[:-1]
     assert [line.rpartition("[")[2] for line in told if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]
+
+
+class Static(Toolset):
+    """Options of static methods."""
+
+    @staticmethod
+    @tool(name="inner", requires_approval=True, destructive=True, timeout=5)
+    def first(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    @tool(name="outer", requires_approval=True, destructive=True, timeout=5)
+    @staticmethod
+    def second(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    @tool(description="Double it.", input_schema={"type": "object", "properties": {"n": {}}, "required": ["n"]})
+    @staticmethod
+    def third(n, **more):
+        return 2 * n
+
+    @staticmethod
+    @tool
+    async def fourth(number: int) -> int:
+        """Double a number later."""
+        return 2 * number
+
+
+@pytest.mark.parametrize("name", ["inner", "outer"])
+def test_a_static_method_keeps_its_options_in_either_order_of_decorators(name):
+    made = by_name(Static())[name]
+    assert (made.requires_approval, made.annotations, made.timeout) == (True, {"destructive": True}, 5)
+    assert made.description == "Double a number."
+    assert made.call(number=4).output == 8
+
+
+def test_static_methods_are_named_after_the_toolset_and_stay_callable():
+    tools = by_name(Static())
+    assert list(tools) == ["inner", "static_fourth", "outer", "static_third"]
+    assert tools["static_third"].description == "Double it."
+    assert tools["static_third"].call(n=4).output == tools["static_fourth"].call(number=4).output == 8
+    assert Static.first(4) == Static().first(4) == Static.second(4) == Static().second(4) == 8
+
+
+def test_a_toolset_with_a_setup_prepares_its_static_methods():
+    class Opened(Static, name="static"):
+        opened = 0
+
+        def setup(self) -> None:
+            self.opened += 1
+
+    opened = Opened()
+    assert by_name(opened)["static_fourth"].call(number=4).output == 8
+    assert opened.opened == 1
+
+
+def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
+    with pytest.raises(DefinitionError, match=r"Helpless\.count: @tool needs a method with `self`, or a @staticmethod"):
+
+        class Helpless(Toolset):
+            @tool
+            def count(text: str) -> int:
+                """Count."""
+                return 1
+
+    with pytest.raises(DefinitionError, match=r"demo: a class method cannot be a tool"):
+
+        class Outer(Toolset):
+            @tool
+            @classmethod
+            def demo(cls) -> int:
+                """Demo."""
+                return 1
+
+
+def test_a_tool_from_elsewhere_may_be_an_attribute_of_a_toolset():
+    @tool
+    def search(text: str) -> str:
+        """Search."""
+        return text
+
+    shared = search
+
+    class Holder(Toolset):
+        search = shared
+
+        def find(self, text: str) -> str:
+            """Find."""
+            return self.search(text)
+
+    assert list(by_name(Holder())) == ["holder_find"]

@@ -291,7 +291,7 @@ PROTECTED = [
     "sub/.git",
     ".bashrc",
     "sub/.ssh/key",
-    ".ask-tools-journal",
+    ".ask-tools-own",
     "g\u200c/.g\u200cit",
 ]
 

@@ -340,7 +340,7 @@ def test_a_miss_says_where_the_text_almost_is_and_what_differs(edit, file, conte
     assert file.read_bytes() == content.encode("utf-8", "surrogateescape")
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     content=st.text("aA \t\n\r'\u2019\"b\\n1:", max_size=60),
     old=st.text("aA \t\n\r'\u2019\"b\\n1:", min_size=1, max_size=20),

@@ -43,6 +43,7 @@ def test_the_version_is_told_on_request(info, root):
     assert facts["version"] == hashlib.sha256(b"content").hexdigest()[:16]
 
 
+@pytest.mark.slow
 def test_the_version_of_a_giant_file_is_refused_quickly_and_the_rest_is_told(info, root):
     with open(root / "giant", "wb") as file:
         os.truncate(file.fileno(), 1 << 40)

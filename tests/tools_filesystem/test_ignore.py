@@ -73,6 +73,7 @@ def check_against_git(repository, seeds):
         assert we_see(repository) == git_sees(repository), (seed, rules)
 
 
+@pytest.mark.slow
 def test_random_rules_hide_what_git_hides(repository):
     check_against_git(repository, range(120))
 
@@ -156,6 +157,7 @@ def test_an_ignore_file_that_is_a_link_or_a_pipe_is_not_read(root):
     assert Glob(str(root)).call(pattern="*").output == "a"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [
@@ -189,6 +191,7 @@ def test_rules_that_are_not_heeded_are_counted(root):
     assert "were not heeded" in result.output
 
 
+@pytest.mark.slow
 def test_rules_behind_what_is_read_of_an_ignore_file_are_not_passed_over_in_silence(root):
     (root / ".gitignore").write_text("a\n" + "x\n" * (1 << 19) + "b\n")
     for name in "abc":

@@ -149,6 +149,7 @@ calls = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(calls=calls)
@@ -257,6 +258,7 @@ def test_a_file_that_shrinks_grows_and_is_replaced_while_it_is_read_never_fails_
         writer.join()
 
 
+@pytest.mark.slow
 def test_many_threads_that_read_on_in_one_file_get_its_lines(root):
     lines = 8000
     make(root / "big", b"".join(numbered(line, 300) for line in range(1, lines + 1)))
@@ -302,6 +304,7 @@ def test_a_mark_is_one_that_was_made_and_as_near_as_they_are_apart(positions, st
         assert index.last(stamp(1), lambda mark, most=position: mark.position <= most) == mark(position)
 
 
+@pytest.mark.slow
 def test_an_index_stays_small_whatever_is_read(root):
     tracemalloc.start()
     try:

@@ -146,6 +146,7 @@ def create(file):
         out.write(b"theirs")
 
 
+@pytest.mark.slow
 def test_a_file_that_an_outsider_makes_at_any_moment_is_not_replaced_by_a_new_one(root, exchanging):
     patch = "*** Begin Patch\n*** Add File: f\n+new\n*** End Patch"
     for tool, arguments in ((WriteFile, {"path": "f", "content": "new"}), (ApplyPatch, {"patch": patch})):

@@ -68,7 +68,7 @@ def applied(text, data):
     return apply_hunks(data.encode(), section.hunks, "f").data.decode()
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(edits(), st.integers(0, 4))
 @example(("a\r\nb", "a\r\nb\r\n"), 3)
 @example(("", "a"), 0)
@@ -78,7 +78,7 @@ def test_a_unified_diff_turns_the_old_file_into_the_new_one(files, context):
         assert applied(unified(old, new, context), old) == new
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(edits(), st.integers(0, 4))
 def test_an_envelope_does_the_same_or_is_refused_as_ambiguous(files, context):
     old, new = files
@@ -91,7 +91,7 @@ def test_an_envelope_does_the_same_or_is_refused_as_ambiguous(files, context):
         assert "several places" in error.message or "does not say where" in error.message
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(edits())
 def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
     old, new = files
@@ -99,7 +99,7 @@ def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
         assert applied(enveloped(old, new, 99), old) == new
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(edits(), st.integers(1, 3))
 @example(("x\na", "x\na\nb\nc"), 0)
 def test_a_patch_without_carriage_returns_changes_the_same_lines_of_a_file_with_them(files, context):
@@ -129,7 +129,7 @@ def results(hunks, text):
     return {*found, *(f"{text}\n" for text in found)}
 
 
-@settings(max_examples=1000)
+@settings(max_examples=100)
 @given(edits(), lines, st.integers(0, 3), st.booleans(), st.data())
 def test_on_another_file_a_patch_is_refused_or_its_old_lines_were_there(files, other, context, numbered, data):
     old, new = (text.replace("\r", "") for text in files)
@@ -150,7 +150,7 @@ def test_on_another_file_a_patch_is_refused_or_its_old_lines_were_there(files, o
         assert got in results(section.hunks, target)
 
 
-@settings(max_examples=500)
+@settings(max_examples=100)
 @given(edits(), st.integers(0, 3))
 def test_a_patch_that_is_applied_twice_is_refused_or_exact_both_times(files, context):
     old, new = (text.replace("\r", "") for text in files)
@@ -174,7 +174,7 @@ MARKERS = [
 ]
 
 
-@settings(max_examples=2000)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(MARKERS) | st.text(max_size=5), max_size=12), st.sampled_from(["\n", "\r\n"]))
 def test_whatever_is_given_is_read_or_refused_by_its_line(parts, ending):
     try:

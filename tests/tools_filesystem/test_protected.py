@@ -10,7 +10,8 @@ from tools_filesystem import EditFile, Root, Workspace, WriteFile
 
 SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config", ".git", ".git./config", ".git /x"]
 SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
-SPELLINGS += ["GIT~1/config", "./x/../.git/config", ".gitmodules", ".husky/pre-push", ".ask-tools-journal/x"]
+SPELLINGS += ["GIT~1/config", "./x/../.git/config", ".gitmodules", ".husky/pre-push", ".vscode/tasks.json"]
+SPELLINGS += [".claude/settings.json", ".mcp.json", ".gitattributes", ".ask-tools-own/x"]
 
 
 def everything(folder):
@@ -63,6 +64,18 @@ def test_no_link_leads_there(root, path, resolver):
     assert edit == ("not_found" if path == "to-new" else "denied")
 
 
+@pytest.mark.parametrize("path", ["config", "real/config", "real/hooks/new", "settings.json"])
+def test_the_target_of_a_protected_link_is_protected(root, path, resolver):
+    (root / "real" / "hooks").mkdir(parents=True)
+    (root / "settings.json").write_text("a")
+    (root / "config").write_text("a")
+    (root / "real" / "config").write_text("a")
+    (root / ".git").symlink_to("real")
+    (root / ".npmrc").symlink_to("config")
+    (root / ".mcp.json").symlink_to(root / "settings.json")
+    assert denied(root, path)[0] == "denied"
+
+
 def test_the_refusal_names_the_place_and_who_can_permit_it(root):
     result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
     assert "'a/.git'" in result.error_message
@@ -95,14 +108,14 @@ def test_nothing_becomes_a_repository_step_by_step(root, last):
 
 def test_names_that_only_look_alike_are_free(root):
     tool = WriteFile(Workspace(root))
-    for path in (".github/workflows/x.yml", ".gitignore", ".gitattributes", "git/x", "my.git/x", "bashrc", "x.bashrc"):
+    for path in (".github/workflows/x.yml", ".gitignore", "git/x", "my.git/x", "bashrc", "x.bashrc"):
         assert tool.call(path=path, content="x").is_ok
 
 
 def test_which_places_are_protected_can_be_settled(root):
     free = WriteFile(Workspace(root, protected=()))
     assert free.call(path=".git/config", content="x").is_ok
-    assert free.call(path=".ask-tools-journal/x", content="x").error_type == "denied"
+    assert free.call(path=".ask-tools-own/x", content="x").error_type == "denied"
     other = WriteFile(Workspace(root, protected={"secrets"}))
     assert other.call(path=".git/config", content="y", overwrite=True).is_ok
     assert other.call(path="a/Secrets/x", content="x").error_type == "denied"

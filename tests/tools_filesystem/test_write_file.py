@@ -7,13 +7,11 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 
-from tools_core import Context, ToolError
-from tools_filesystem import Ledger, _atomic
-from tools_filesystem._read._version import check_unchanged, version_of
+from tools_core import Context
+from tools_filesystem import Ledger
 
 
 @pytest.fixture(params=["without a name", "with a name"])
@@ -168,101 +166,3 @@ def test_a_writer_killed_at_any_moment_leaves_old_or_new(root, way):
             writer.kill()
         content = (root / "file.txt").read_text()
         assert content in ("a" * 300_000, "b" * 300_000)
-
-
-@pytest.fixture
-def folder(root):
-    descriptor = os.open(root, os.O_RDONLY)
-    yield descriptor
-    os.close(descriptor)
-
-
-def put_while(folder, root, happens):
-    """Replace a file while something happens to it."""
-    (root / "file.txt").write_text("old")
-    found = (root / "file.txt").stat()
-
-    def fill(descriptor):
-        happens(root / "file.txt")
-        return os.write(descriptor, b"new")
-
-    before = partial(check_unchanged, folder, "file.txt", "file.txt", found, version_of(b"old"))
-    _atomic.put(folder, "file.txt", fill, found, before)
-
-
-def append(file):
-    with file.open("a") as out:
-        out.write("er")
-
-
-def replace(file):
-    file.with_name("other").write_text("other")
-    file.with_name("other").rename(file)
-
-
-@pytest.mark.parametrize("happens", [append, replace, os.unlink])
-def test_a_change_by_others_up_to_the_last_moment_is_not_lost(folder, root, temporary, happens):
-    with pytest.raises(ToolError, match="meanwhile") as caught:
-        put_while(folder, root, happens)
-    assert caught.value.type == "conflict"
-    expected = {append: ["older"], replace: ["other"], os.unlink: []}[happens]
-    assert [(root / name).read_text() for name in names(root)] == expected
-
-
-def test_a_touch_by_others_is_no_change(folder, root):
-    put_while(folder, root, lambda file: os.utime(file, (1, 1)))
-    assert (root / "file.txt").read_text() == "new"
-
-
-def test_what_is_written_aside_is_private_until_it_has_the_name(folder, root, monkeypatch):
-    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    (root / "file.txt").write_text("old")
-    (root / "file.txt").chmod(0o600)
-    seen = []
-
-    def fill(descriptor):
-        seen.extend(stat.S_IMODE((root / name).stat().st_mode) for name in names(root))
-        return os.write(descriptor, b"new")
-
-    _atomic.put(folder, "file.txt", fill, (root / "file.txt").stat())
-    assert seen == [0o600, 0o600]
-
-
-def test_what_somebody_else_has_put_aside_meanwhile_stays(folder, root, temporary):
-    (root / "file.txt").write_text("old")
-
-    def before():
-        (root / "other").write_text("theirs")
-        (root / "other").rename(root / _atomic._name_aside())
-        raise ToolError("changed meanwhile", "conflict")
-
-    with pytest.raises(ToolError):
-        _atomic.put(folder, "file.txt", b"new", (root / "file.txt").stat(), before)
-    assert {path.read_text() for path in root.iterdir()} == {"old", "theirs"}
-
-
-def test_less_than_was_meant_is_never_given_the_name(folder, root, temporary):
-    (root / "file.txt").write_text("old")
-    with pytest.raises(OSError, match="not all of it was written"):
-        _atomic.put(folder, "file.txt", lambda descriptor: os.write(descriptor, b"ne") + 1, (root / "file.txt").stat())
-    assert (root / "file.txt").read_text() == "old"
-    assert names(root) == ["file.txt"]
-
-
-def test_what_a_crash_left_is_removed_by_the_next_write(folder, root, temporary):
-    (root / _atomic._name_aside()).write_text("half of a")
-    (root / "file.txt").write_text("old")
-    _atomic.put(folder, "file.txt", b"new", (root / "file.txt").stat())
-    assert names(root) == ["file.txt"]
-
-
-def test_a_file_that_appears_meanwhile_is_not_replaced(root):
-    folder = os.open(root, os.O_RDONLY)
-    try:
-        _atomic.put(folder, "file.txt", b"first", None)
-        with pytest.raises(FileExistsError):
-            _atomic.put(folder, "file.txt", b"second", None)
-    finally:
-        os.close(folder)
-    assert (root / "file.txt").read_text() == "first"
-    assert names(root) == ["file.txt"]

@@ -1,51 +1,28 @@
-"""What the tests of the executor share."""
+"""Fixtures of the tests of the executor."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from time import monotonic
 
 import pytest
 
 from tools_core import ToolCall
-
-
-def _until(condition, seconds=20.0):
-    """Wait until something is true, but not for ever."""
-    end = monotonic() + seconds
-    pause = threading.Event()
-    while not condition():
-        assert monotonic() < end, "it did not come to pass"
-        pause.wait(0.002)
+from tools_runtime import Executor, InlineRuntime, hookimpl, set_default_runtime
 
 
 def _drain(executor, calls, context, driver):
-    """Make calls in one of the four ways; the pairs, in the order in which they came."""
-
     async def iterated():
         return [pair async for pair in executor.aiterate(calls, context)]
 
     if driver == "execute":
         return executor.execute(calls, context)
-    if driver == "iterate":
-        return list(executor.iterate(calls, context))
-    return asyncio.run(executor.aexecute(calls, context) if driver == "aexecute" else iterated())
+    return asyncio.run(iterated())
 
 
-@pytest.fixture
-def until():
-    return _until
-
-
-@pytest.fixture
-def drain():
-    return _drain
-
-
-@pytest.fixture(params=["execute", "iterate", "aexecute", "aiterate"])
+@pytest.fixture(params=["execute", "aiterate"])
 def run(request):
-    """`run(executor, calls, context)`, by each driver."""
+    """`run(executor, calls, context)`, from synchronous code and from a coroutine."""
     return lambda executor, calls, context=None: _drain(executor, calls, context, request.param)
 
 
@@ -55,10 +32,41 @@ def calls():
     return lambda *names: [ToolCall(f"c{number}", name, {}) for number, name in enumerate(names)]
 
 
+@pytest.fixture
+def make():
+    """`make([tool], hooks=...)`: an executor without installed plugins."""
+    return lambda tools, **options: Executor(tools, plugins=False, **{"default_timeout": 60.0, **options})
+
+
+class Recorder:
+    """Collects the events of calls."""
+
+    def __init__(self):
+        self.events = []
+        self._changed = threading.Condition()
+
+    @hookimpl
+    def on_event(self, event):
+        with self._changed:
+            self.events.append(event)
+            self._changed.notify_all()
+
+    @property
+    def kinds(self):
+        return [event.kind for event in self.events]
+
+    def wait_for(self, kind, count=1):
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.kinds.count(kind) >= count, 20), self.kinds
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
 @pytest.fixture(autouse=True)
 def runtime_stays_inline():
     """The default runtime is a setting of the process."""
-    from tools_runtime import InlineRuntime, set_default_runtime
-
     yield
     set_default_runtime(InlineRuntime)

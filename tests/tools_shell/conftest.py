@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import gc
 import os
 import select
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -25,20 +27,22 @@ def root(workspaces):
     folder.parent.rename(workspaces / f"left-{len(os.listdir(workspaces))}")
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "alike_on_all_rungs: no rung has a part in it, so three of the four are slow")
-
-
-@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
+@pytest.hookimpl(tryfirst=True)  # before the slow tests are deselected
 def pytest_collection_modifyitems(items):
+    """Run what runs at each level at one of them in the fast tests, and at the others in the slow ones."""
     for item in items:
-        if item.get_closest_marker("alike_on_all_rungs") and item.callspec.params["level"] != "contained":
+        chosen = any(mark.args[0] == "level" for mark in item.iter_markers("parametrize"))
+        if (
+            not chosen
+            and getattr(item, "callspec", None)
+            and item.callspec.params.get("level", "contained") != "contained"
+        ):
             item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(params=["none", "contained", "landlock", "bubblewrap"])
 def level(request, root):
-    """Each rung of the ladder."""
+    """Each level."""
     try:
         isolation_for(Sandbox(level=request.param), str(root))
     except ToolError as error:
@@ -77,10 +81,27 @@ class Lifeline:
         os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
-        while poll.poll(20_000):
+        while poll.poll(60_000):
             if not os.read(self.descriptor, 4096):
                 return True
         return False  # somebody still holds it
+
+
+@pytest.fixture
+def children_of():
+    """`children_of(pid)`: the process IDs of its children."""
+
+    def children_of(pid):
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+    return children_of
+
+
+@pytest.fixture
+def no_garbage():
+    """Collect what earlier tests dropped: it may still hold descriptors and processes."""
+    gc.collect()
 
 
 @pytest.fixture
@@ -88,6 +109,23 @@ def lifeline(root):
     held = Lifeline(root / "lifeline")
     yield held
     os.close(held.descriptor)
+
+
+@pytest.fixture
+def at_its_limit():
+    """`at_its_limit(tool, has_begun, **arguments)`: the result of a call that does not end by itself.
+
+    A busy machine may need longer than a short limit to begin what is to be ended: then it gets a longer one.
+    """
+
+    def call(tool, has_begun, **arguments):
+        for seconds in (1, 5, 30):
+            result = tool.call(**arguments, timeout=seconds)
+            if has_begun(result):
+                break
+        return result
+
+    return call
 
 
 @pytest.fixture

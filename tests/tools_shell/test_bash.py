@@ -155,6 +155,7 @@ print(added, len(shown), output["truncated_bytes"]["stdout"], shown.endswith("y\
 """
 
 
+@pytest.mark.slow
 def test_of_long_output_head_and_tail_are_kept_in_bounded_memory_and_the_rest_is_counted(root):
     done = subprocess.run([sys.executable, "-c", FLOOD, root], capture_output=True, text=True, check=True)
     added, shown, left_out, has_end = done.stdout.split()

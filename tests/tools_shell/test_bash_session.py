@@ -60,7 +60,7 @@ def notes(output):
 # ------------------------------------------------------------------------------------------------ what is kept
 
 
-@pytest.mark.alike_on_all_rungs
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_a_recorded_session_replays_exactly(run, path):
     if path.stem == "git" and shutil.which("git") is None:
@@ -197,7 +197,7 @@ KEPT = {
 }
 
 
-@pytest.mark.alike_on_all_rungs
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
 def test_the_state_survives(run, script):
     run('x=kept; f_kept() { echo "$x"; }')
@@ -220,7 +220,7 @@ LOST = {
 }
 
 
-@pytest.mark.alike_on_all_rungs
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize(("script", "exit_code"), LOST.values(), ids=LOST)
 def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, script, exit_code):
     run("x=old; echo run >> runs")
@@ -260,10 +260,14 @@ def test_what_exec_runs_in_place_of_the_shell_is_waited_for_and_shown(run):
     assert (output["stdout"], output["exit_code"]) == ("slow\n", 7)
 
 
-def test_what_exec_runs_ends_with_the_session_when_it_is_interrupted_and_that_is_told(bash):
-    result = bash.call(command="exec sleep 900", session="s", timeout=1)
+@pytest.mark.slow
+def test_what_exec_runs_ends_with_the_session_when_it_is_interrupted_and_that_is_told(bash, at_its_limit):
+    told = "the session has ended (the shell was ended by SIGINT)"
+    result = at_its_limit(
+        bash, lambda result: told in result.error_message, command="echo begun; exec sleep 900", session="s"
+    )
     assert result.error_type == "timeout_error"
-    assert "the session has ended (the shell was ended by SIGINT)" in result.error_message
+    assert told in result.error_message
 
 
 def test_a_shell_that_is_killed_between_two_calls_is_replaced_and_that_is_told(run, root):
@@ -307,10 +311,12 @@ STUCK = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("script", STUCK.values(), ids=STUCK)
-def test_at_its_limit_a_script_is_interrupted_and_the_state_is_kept(bash, run, script):
+def test_at_its_limit_a_script_is_interrupted_and_the_state_is_kept(bash, run, script, at_its_limit):
     run("x=kept")
-    result = bash.call(command=f"echo begun\n{script}\necho not reached > reached", session="s", timeout=1)
+    command = f"echo begun\n{script}\necho not reached > reached"
+    result = at_its_limit(bash, lambda result: result.metadata["stdout"], command=command, session="s")
     assert (result.error_type, result.metadata["timed_out"]) == ("timeout_error", True)
     assert "are kept" in result.error_message
     assert result.metadata["stdout"].startswith("begun\n")
@@ -319,9 +325,12 @@ def test_at_its_limit_a_script_is_interrupted_and_the_state_is_kept(bash, run, s
 
 
 @pytest.mark.slow
-def test_a_shell_that_does_not_give_way_is_ended_with_all_that_it_started_and_that_is_told(bash, run, lifeline):
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
+def test_a_shell_that_does_not_give_way_is_ended_with_all_that_it_started_and_that_is_told(
+    bash, run, lifeline, at_its_limit
+):
     script = f"exec 9> {lifeline.path}; trap '' INT; while :; do :; done"
-    result = bash.call(command=script, session="s", timeout=1)
+    result = at_its_limit(bash, lambda result: "are lost" in result.error_message, command=script, session="s")
     assert result.error_type == "timeout_error"
     assert "are lost" in result.error_message
     assert lifeline.holders_are_gone()
@@ -329,6 +338,7 @@ def test_a_shell_that_does_not_give_way_is_ended_with_all_that_it_started_and_th
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 def test_after_an_interrupt_nothing_that_comes_later_is_hit_by_it(bash, run):
     for _ in range(5):
         assert bash.call(command="sleep 900", session="s", timeout=1).error_type == "timeout_error"
@@ -338,7 +348,7 @@ def test_after_an_interrupt_nothing_that_comes_later_is_hit_by_it(bash, run):
 
 def test_a_cancelled_call_is_interrupted_and_the_state_is_kept(bash, run, root):
     run("x=kept")
-    context = Context()
+    context = Context(run_id="")
     os.mkfifo(root / "begun")
     thread = threading.Thread(target=lambda: ((root / "begun").read_text(), context.cancel()))
     thread.start()

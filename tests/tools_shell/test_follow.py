@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import Context
-from tools_shell import JobInput, JobOutput, Jobs, JobStart
+from tools_shell import JobInput, JobOutput, JobStart
 from tools_shell._background._follow import Follower
 from tools_shell._background._merged import Merged
 from tools_shell._background._order import Order
@@ -61,9 +61,6 @@ class Pipe:
         self.poll.unregister(self.ours)
         os.close(self.ours)
         self.is_over.set()
-
-    def abandon(self):
-        os.close(self.ours)
 
 
 @pytest.fixture
@@ -125,28 +122,28 @@ def test_at_the_end_all_of_them_are_killed(follower):
 FORKED = """
 import os, sys
 from tools_core import Context
-from tools_shell import JobInput, JobList, JobOutput, Jobs, JobStart, JobStop
-context = Context(state={"shell_jobs": Jobs()}, workspace=sys.argv[1])
+from tools_shell import JobInput, JobList, JobOutput, JobStart, JobStop
+context = Context(workspace=sys.argv[1])
 def ok(result):
     assert result.is_ok, result.error_message
     return result.output
 def ended(id):
     return ok(JobOutput().call({"id": id, "until_end": True, "wait": 60}, context))["output"]
 start = JobStart(sandbox=sys.argv[2])
-ok(start.call({"command": "cat; echo the parent has it", "stdin": True}, context))
+first = ok(start.call({"command": "cat; echo the parent has it", "stdin": True}, context))["id"]
 go, went = os.pipe()
 pid = os.fork()
 if pid == 0:
     assert ok(JobList().call({}, context)) == []
-    assert JobOutput().call({"id": "job-1"}, context).error_type == "not_found"
+    assert JobOutput().call({"id": first}, context).error_type == "not_found"
     id = ok(start.call({"command": "echo of the child"}, context))["id"]
     assert ended(id) == "of the child\\n"
     os.close(went)
     os.read(go, 1)  # stays until the parent has ended its job's input
     os._exit(0)
 os.close(go)
-ok(JobInput().call({"id": "job-1", "text": "hello\\n", "end": True}, context))
-assert ended("job-1") == "hello\\nthe parent has it\\n"
+ok(JobInput().call({"id": first, "text": "hello\\n", "end": True}, context))
+assert ended(first) == "hello\\nthe parent has it\\n"
 os.close(went)
 assert os.waitpid(pid, 0)[1] == 0
 print("done")
@@ -202,11 +199,10 @@ def _all(merged, stream, limit):
 
 
 def test_a_job_starts_and_ends_the_thread(root):
-    with Jobs() as jobs:
-        context = Context(state={"shell_jobs": jobs}, workspace=root)
-        JobStart(sandbox="none").call({"command": "cat", "stdin": True}, context)
-        thread = _thread()
-        JobInput().call({"id": "job-1", "end": True}, context)
-        assert JobOutput().call({"id": "job-1", "until_end": True}, context).output["exit_code"] == 0
-        thread.join(30)
-        assert not thread.is_alive()
+    context = Context(workspace=root)
+    id = JobStart(sandbox="none").call({"command": "cat", "stdin": True}, context).output["id"]
+    thread = _thread()
+    JobInput().call({"id": id, "end": True}, context)
+    assert JobOutput().call({"id": id, "until_end": True}, context).output["exit_code"] == 0
+    thread.join(30)
+    assert not thread.is_alive()

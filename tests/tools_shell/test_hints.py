@@ -17,12 +17,12 @@ READS = {"read_only": True, "destructive": False, "open_world": False}
 
 @pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
 def test_a_script_that_only_reads_is_known_to(tool):
-    assert tool.annotations_for({"command": "ls -l | wc -l"}) == READS
+    assert tool.effects({"command": "ls -l | wc -l"}).annotations == READS
 
 
 @pytest.mark.parametrize("command", ["ls; rm -rf ~", "curl example.org | sh", "$(cat script)", "ls > file", "ls '"])
 def test_what_writes_or_is_not_understood_is_taken_for_dangerous(command):
-    hints = Bash().annotations_for({"command": command})
+    hints = Bash().effects({"command": command}).annotations
     assert hints.get("read_only") is not True
     if not command.startswith("ls >"):
         assert hints["destructive"] is True
@@ -40,17 +40,17 @@ def test_what_writes_or_is_not_understood_is_taken_for_dangerous(command):
     ],
 )
 def test_nothing_is_claimed_where_words_may_mean_something_else(arguments):
-    assert Bash().annotations_for(arguments).get("read_only") is not True
+    assert Bash().effects(arguments).annotations.get("read_only") is not True
 
 
 def test_nothing_is_claimed_of_another_shell():
-    assert Bash(shell="/bin/zsh").annotations_for({"command": "ls"}) == USUAL  # noqa: S604  (a setting of the tool)
+    assert Bash(shell="/bin/zsh").effects({"command": "ls"}).annotations == USUAL  # noqa: S604  (a setting of the tool)
 
 
 WITHOUT_BASH = """
 from tools_shell import Bash
 bash, script = Bash(sandbox="none"), {"command": "[[ a > b ]]"}
-print(dict(bash.annotations_for(script)), bash.resources_for(script), bash.call(script).is_ok)
+print(dict(bash.effects(script).annotations), bash.effects(script).commands, bash.call(script).is_ok)
 """
 
 
@@ -67,3 +67,17 @@ def test_nothing_is_claimed_where_there_is_no_bash(tmp_path):
 
 def test_hints_are_asked_of_the_tool_itself_where_it_knows_no_more():
     assert Bash().annotations == USUAL
+
+
+WITHOUT_PARSER = """
+import sys
+sys.modules["tree_sitter"] = None
+from tools_shell import Bash
+effects = Bash().effects({"command": "ls"})
+print(effects.commands, effects.annotations.get("read_only"), *effects.missing)
+"""
+
+
+def test_without_a_parser_the_effects_name_the_extra_to_install():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PARSER], capture_output=True, text=True, check=True)
+    assert done.stdout == "None None tools-shell[parser]\n"

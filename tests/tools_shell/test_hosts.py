@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
+from tools_core import Context, ToolCall
+from tools_runtime import Executor
+from tools_shell import Bash, JobList, JobStart, end_run
+
 RUN = """
 import os, signal, sys, threading
-from tools_shell import Bash, Python
-bash, python = (tool(sys.argv[1], sandbox=sys.argv[2]) for tool in (Bash, Python))
+from tools_shell import Bash, JobOutput, JobStart, Python
+bash, python, start = (tool(sys.argv[1], sandbox=sys.argv[2]) for tool in (Bash, Python, JobStart))
 said = os.dup2(1, 99)
+def job():
+    started = start.call(command="echo a job")
+    return JobOutput(sys.argv[1]).call(id=started.output["id"], until_end=True) if started.is_ok else started
 """
 SHOW = """
 for result in (
     bash.call(command="cat; echo out; echo error >&2; exit 3", stdin="in\\n"),
     python.call(code="print('in it'); 'the ' + 'value'"),
     bash.call(command="echo a terminal", tty=True),
+    job(),
 ):
     facts = result.output if result.is_ok else result.metadata | {"message": result.error_message}
     os.write(said, repr({name: fact for name, fact in facts.items() if name != "duration"}).encode() + b"\\n")
@@ -31,6 +41,17 @@ def reap(*_):
         pass
 signal.signal(signal.SIGCHLD, reap)
 """
+WITHOUT_POLICIES = """
+import errno, platform
+from tools_shell._supervisor import _seccomp, _syscalls, _system
+number = _syscalls.NUMBERS[platform.machine()]["sched_setscheduler"]
+_system.gain_nothing()
+_seccomp.install(b"".join([
+    _seccomp._step(_seccomp._LOAD, _seccomp._NUMBER),
+    *_seccomp._answer_if(_seccomp._IF_EQUAL, [number], errno.ENOSYS),
+    _seccomp._step(_seccomp._RETURN, _seccomp._ALLOW),
+]))
+"""
 HOSTS = {
     "ignores SIGCHLD": "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
     "waits for all children": HANDLER,
@@ -40,9 +61,9 @@ HOSTS = {
     "has no output": "os.close(1)",
     "has neither input nor output": "os.close(0); os.close(1)",
     "has no standard streams": "os.close(0); os.close(1); os.close(2)",
-    "closes all descriptors": 'bash.call(command="true"); os.closerange(3, 99)',
+    "closes all descriptors": "bash.call(command='true'); job(); os.closerange(3, 99)",
     "closes all descriptors and opens others": (
-        'bash.call(command="true"); os.closerange(3, 99); files = [open("/dev/null") for _ in range(20)]'
+        "bash.call(command='true'); job(); os.closerange(3, 99); files = [open('/dev/null') for _ in range(20)]"
     ),
     "opens many files": (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); "
@@ -52,25 +73,28 @@ HOSTS = {
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)); bash.call(command='true'); "
         "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); files = [open('/dev/null') for _ in range(2000)]"
     ),
+    "cannot choose how it is scheduled, as with musl": WITHOUT_POLICIES,
     "is in a folder that is gone": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
 }
 
 
 def run(root, level, program):
     command = [sys.executable, "-c", RUN + program, root, level]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=240)
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
 def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     done = run(root, level, host + "\n" + SHOW)
     lines = done.stdout.splitlines()
-    assert len(lines) == 3, done.stderr
+    assert len(lines) == 4, done.stderr
     # Who is told how a child has ended takes that from us, where there is no supervisor in between.
     code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
     assert f"'stdout': 'in\\nout\\n', 'stderr': 'error\\n', 'exit_code': {code}" in lines[0]
     assert "'value': \"'the value'\", 'stdout': 'in it\\n'" in lines[1]
     assert "'stdout': 'a terminal\\r\\n'" in lines[2]
+    assert "'output': 'a job\\n'" in lines[3]
+    assert done.stderr == ""
 
 
 WAITING = """
@@ -103,6 +127,26 @@ def test_a_host_that_knows_no_interpreter_is_told_what_is_missing(root):
     assert "no Python executable is known" in run(root, "contained", program).stdout
 
 
+def test_scripts_variables_and_code_arrive_as_utf8_whatever_the_locale_of_the_host(root, level):
+    program = """
+import sys
+from tools_shell import Bash, JobOutput, JobStart, Python
+settings = {"root": sys.argv[1], "sandbox": sys.argv[2], "env": {"THEIRS": "\\u00fc"}}
+bash, start = Bash(**settings), JobStart(**settings)
+script = {"command": "echo '\\u20ac' $MINE $THEIRS", "env": {"MINE": "\\u00e9"}}
+id = start.call(script).output["id"]
+job = JobOutput(sys.argv[1]).call(id=id, until_end=True).output["output"]
+said = [bash.call(**script).output["stdout"], bash.call(**script, session="a").output["stdout"], job]
+said += [Python(**settings).call(code="import os; print('\\u20ac', '\\u00e9', os.environ['THEIRS'])").output["stdout"]]
+bash.close()
+print(sys.getfilesystemencoding(), ascii(said))
+"""
+    environment = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    arguments = [sys.executable, "-c", program, str(root), level]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("ascii " + ascii(["€ é ü\n"] * 4) + "\n", "")
+
+
 OPEN_FILES = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 3000))
@@ -120,7 +164,7 @@ bash.call(command="true")
 wrong, is_done = [], threading.Event()
 def call():
     while not is_done.is_set():
-        result = bash.call(command="cat; echo done", stdin="in\\n", timeout=20)
+        result = bash.call(command="cat; echo done", stdin="in\\n", timeout=120)
         if not result.is_ok or result.output["stdout"] != "in\\ndone\\n" or "background" in result.output:
             wrong.append(result)
 threads = [threading.Thread(target=call) for _ in range(4)]
@@ -131,7 +175,7 @@ for number in range(40):
     pid = os.fork()
     if pid == 0:
         os.close(holds)
-        signal.alarm(60)  # one that waits for a lock would wait for ever
+        signal.alarm(200)  # one that waits for a lock would wait for ever
         if number % 2:
             os.read(held, 1)  # until all are done
         elif bash.call(command="echo child").output["stdout"] != "child\\n":
@@ -186,3 +230,53 @@ def test_a_host_that_has_too_many_files_open_is_told_so_and_nothing_is_left_open
     assert kinds.count("False") <= 2
     assert "(None, True)" in kinds
     assert "exception" not in kinds
+
+
+# The interpreter of the tests may be in root's home, where nobody else can start it.
+GIVING_UP = """
+sys.executable = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
+bash.call(command="true")
+os.chmod(sys.argv[1], 0o777)
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+result = bash.call(command="id -u; id -g")
+os.write(said, (result.output["stdout"] if result.is_ok else "refused: " + result.error_message).encode())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root has rights to give up")
+def test_a_host_that_has_become_another_user_runs_no_command_as_the_one_that_it_was(level):
+    with tempfile.TemporaryDirectory() as folder:
+        told = run(folder, level, GIVING_UP).stdout
+    assert told == "65534\n65534\n" or told.startswith("refused: ")
+
+
+LEAKING = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (600, 1000))
+os.dup2(os.open("/dev/null", os.O_RDONLY), 500, inheritable=True)
+resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))
+os.write(said, bash.call(command="ls /proc/self/fd").output["stdout"].encode())
+"""
+
+
+def test_a_descriptor_beyond_the_limit_that_the_host_has_now_is_not_handed_on(root, level):
+    told = run(root, level, LEAKING).stdout.split()
+    assert {"0", "1", "2"} <= set(told) <= {"0", "1", "2", "3"}
+
+
+def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root):
+    tools = [Bash(root, sandbox="none"), JobStart(root, sandbox="none"), JobList()]
+    calls = [
+        ToolCall("session", "bash", {"command": "x=1", "session": "a"}),
+        ToolCall("again", "bash", {"command": "echo $x", "session": "a"}),
+        ToolCall("start", "job_start", {"command": "sleep 99"}),
+        ToolCall("list", "job_list", {}),
+    ]
+    context = Context(workspace=root)
+    with Executor(tools, runtime="process", approve="all") as executor:
+        results = {call.id: executor.call(call, context=context) for call in calls}
+    end_run(context.run_id)
+    assert results["again"].output["stdout"] == "1\n"
+    assert len(results["list"].output) == 1

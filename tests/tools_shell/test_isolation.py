@@ -20,7 +20,7 @@ from tools_shell._settings import Resources, Sandbox
 IS_LINUX = sys.platform == "linux"
 linux = pytest.mark.skipif(not IS_LINUX, reason="sandboxes are for Linux")
 PRIVILEGES = ("privileges",) if hasattr(os, "geteuid") and os.geteuid() == 0 else ()
-OUTSIDE = ("files", "network", "signals", "processes", *PRIVILEGES)
+OUTSIDE = ("files", "protected files", "network", "signals", "processes", *PRIVILEGES)
 
 
 @pytest.fixture
@@ -40,14 +40,14 @@ def rungs():
         from tools_shell._supervisor._landlock import abi
 
         if abi():
-            yield "landlock", ("file metadata", *(("signals",) if abi() < 6 else ()), "process list")
+            yield "landlock", ("protected files", "file metadata", *(("signals",) if abi() < 6 else ()), "process list")
     yield "contained", OUTSIDE
 
 
 @linux
 def test_no_level_but_a_sandbox_promises_anything(root):
     none, contained = (isolation_for(Sandbox(level=level), str(root)) for level in ("none", "contained"))
-    assert (none.rung, none.missing) == ("none", (*OUTSIDE, "detached processes"))
+    assert (none.rung, none.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
     assert (contained.rung, contained.missing) == ("contained", OUTSIDE)
 
 
@@ -55,7 +55,7 @@ def test_no_level_but_a_sandbox_promises_anything(root):
 def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     found = isolation_for(Sandbox(level=level), str(root))
-    assert (found.rung, found.missing) == ("none", (*OUTSIDE, "detached processes"))
+    assert (found.rung, found.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
     with pytest.raises(ToolError, match="sandboxes need Linux"):
         isolation_for(Sandbox(level="required"), str(root))
 
@@ -95,15 +95,18 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
 
 
 @linux
-@pytest.mark.parametrize("path", ["{root}/bin:/usr/bin:/bin", "{outside}/link:/usr/bin:/bin", ".:/usr/bin:/bin"])
+@pytest.mark.parametrize("path", ["{root}/bin", "{outside}/link", ".", "{outside}/bin"])
 def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_path, monkeypatch, path):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
     best = next(rungs())[0]
     (root / "bin").mkdir()
     (tmp_path / "link").symlink_to(root / "bin")
     fake = root / "bin" / "bwrap"
     fake.write_text(f"#!/bin/sh\necho outside > {tmp_path}/escaped\n")
     fake.chmod(0o755)
-    monkeypatch.setenv("PATH", path.format(root=root, outside=tmp_path))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bwrap").symlink_to(fake)
+    monkeypatch.setenv("PATH", f"{path.format(root=root, outside=tmp_path)}:/usr/bin:/bin")
     monkeypatch.chdir(root / "bin")
     assert isolation_for(Sandbox(), str(root)).rung == best
     assert not (tmp_path / "escaped").exists()
@@ -136,6 +139,39 @@ def test_a_named_path_that_is_not_there_is_said_to_be_missing(root, name):
     with pytest.raises(ToolError, match=r"/nothing.*does not exist") as raised:
         isolation_for(Sandbox(**{name: ("/nothing",)}), str(root))
     assert raised.value.type == "not_found"
+
+
+@linux
+@pytest.mark.parametrize("name", ["readable", "writable"])
+@pytest.mark.parametrize("way", ["cache/shown", "way/shown"])
+def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_folder(root, tmp_path, name, way):
+    for folder in ("cache/shown", "secrets"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "way").symlink_to(tmp_path / "cache")
+    paths = {"writable": [tmp_path / "cache"], "readable": []}
+    paths[name] = [*paths[name], tmp_path / way]
+    sandbox = Sandbox(**paths)
+    (tmp_path / "cache/shown").rmdir()
+    (tmp_path / "cache/shown").symlink_to(tmp_path / "secrets")
+    for one in candidates(sandbox, str(root)):
+        shown = (*one.seen.readable, *one.seen.writable)
+        assert is_inside(str(tmp_path / "cache"), shown)
+        assert not is_inside(str(tmp_path / "secrets"), map(os.path.realpath, shown))
+
+
+@linux
+def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_folder(root, tmp_path):
+    for folder in (root / "in/it", tmp_path / "secrets"):
+        folder.mkdir(parents=True)
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        tool = Bash(root / "in/it", sandbox=Sandbox(level=rung, writable=(root,), protected=frozenset()))
+        assert tool.call(command="mv ../it ../moved && ln -s moved ../it").is_ok
+        inside = tool.call(command="rm ../it && ln -s ../../secrets ../it; pwd")
+        assert inside.output["stdout"] == f"{root}/in/moved\n"
+        refused = tool.call(command="touch found")
+        assert refused.error_type == "denied" and "leads out of a folder" in refused.error_message
+        (root / "in/it").unlink()
+        (root / "in/moved").rename(root / "in/it")
 
 
 @linux
@@ -214,12 +250,16 @@ def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
 
 
 @linux
-@pytest.mark.parametrize("place", [".venv", "deep/er/.venv"])
-def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_workspace(root, monkeypatch, place):
+@pytest.mark.parametrize(
+    ("name", "place"), [("prefix", ".venv"), ("prefix", "deep/er/.venv"), ("base_prefix", ".pyenv/versions/3")]
+)
+def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_workspace(
+    root, monkeypatch, name, place
+):
     environment = root / place
     environment.mkdir(parents=True)
     (environment / "pyvenv.cfg").write_text("as it was")
-    monkeypatch.setattr(sys, "prefix", str(environment))
+    monkeypatch.setattr(sys, name, str(environment))
     top = place.split("/")[0]
     for rung in [name for name, _ in rungs() if name != "contained"]:
         result = Bash(root, sandbox=rung).call(
@@ -241,3 +281,34 @@ def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(ro
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
     assert all("own environment" in one.missing for one in candidates(Sandbox(), str(root)))
+
+
+# As where somebody builds an image: a /proc of its own in the workspace. Opened, and not written.
+BUILDING = """
+import ctypes, json, os, sys
+from tools_shell import Bash
+libc = ctypes.CDLL(None, use_errno=True)
+place = sys.argv[1] + "/an ïmage/proc"
+if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):  # NEWNS; REC, PRIVATE
+    sys.exit("no namespace of mounts")
+os.makedirs(place)
+if libc.mount(b"proc", os.fsencode(place), b"proc", 0, None):
+    sys.exit("no /proc of our own")
+script = "(: >> 'an ïmage/proc/sys/kernel/core_pattern') && echo opened; touch 'an ïmage/file' && ls 'an ïmage'"
+result = Bash(sys.argv[1], sandbox=sys.argv[2]).call(command=script)
+print(json.dumps([result.output["stdout"].split(), result.metadata["not_isolated"]]))
+"""
+
+
+@linux
+@pytest.mark.skipif(not PRIVILEGES, reason="only root can mount another /proc")
+def test_settings_of_the_kernel_in_a_workspace_are_not_written_or_no_sandbox_is_claimed_for_files(root):
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        command = [sys.executable, "-c", BUILDING, str(root), rung]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        if done.stderr.startswith("no "):
+            pytest.skip(f"this machine gives root {done.stderr.strip()}")
+        words, missing = json.loads(done.stdout or f'"{done.stderr}"')
+        assert words[-2:] == ["file", "proc"]
+        assert ("opened" in words) == ("files" in missing) == (rung == "landlock")
+        shutil.rmtree(root / "an ïmage")

@@ -11,17 +11,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tools_core import Context, ToolError
-from tools_shell import JobInput, JobList, JobOutput, Jobs, JobStart, JobStop
+from tools_core import Context
+from tools_shell import JobInput, JobList, JobOutput, JobStart, JobStop, end_run
 
 
 class Conversation:
-    """An owner of jobs, and what it may do; `level` is that of what it starts."""
+    """A run with jobs; `level` is that of what it starts."""
 
-    def __init__(self, root, level, most=32, **settings):
-        self.jobs = Jobs(most=most)
-        self.context = Context(state={"shell_jobs": self.jobs}, workspace=root)
+    def __init__(self, root, level, **settings):
+        self.context = Context(workspace=root)
         self._start = JobStart(sandbox=level, **settings)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        end_run(self.context.run_id)
 
     def try_start(self, command, **arguments):
         return self._start.call({"command": command, **arguments}, self.context)
@@ -62,16 +67,14 @@ def _ok(result):
 @pytest.fixture
 def on(root, level):
     """A conversation on each rung."""
-    conversation = Conversation(root, level)
-    with conversation.jobs:
+    with Conversation(root, level) as conversation:
         yield conversation
 
 
 @pytest.fixture
 def here(root):
     """A conversation, for what has nothing to do with rungs."""
-    conversation = Conversation(root, "contained")
-    with conversation.jobs:
+    with Conversation(root, "contained") as conversation:
         yield conversation
 
 
@@ -91,9 +94,10 @@ def test_a_job_goes_on_in_the_background_and_tells_its_end(on, level):
 
 
 def test_every_result_says_how_isolated_the_job_is(on):
-    known = on.try_start("sleep 900").metadata
-    assert on.try_output("job-1").metadata == known
-    assert JobStop().call({"id": "job-1"}, on.context).metadata == known
+    started = on.try_start("sleep 900")
+    id = started.output["id"]
+    assert on.try_output(id).metadata == started.metadata
+    assert JobStop().call({"id": id}, on.context).metadata == started.metadata
 
 
 def test_a_signal_is_told_by_its_name(on):
@@ -121,6 +125,15 @@ def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(he
     assert here.output(id, cursor=4, limit=16)["output"] == "456789"
     beyond = here.output(id, cursor=99)
     assert (beyond["output"], beyond["cursor"], beyond["next_cursor"]) == ("", 10, 10)
+
+
+def test_a_negative_cursor_counts_the_bytes_of_the_stream_that_is_read(here):
+    id = here.start("echo 12345; echo one >&2; echo 67890; seq 99999 >&2; echo two >&2")
+    here.end_of(id)
+    for cursor, text in ((-1, "\n"), (-5, "7890\n"), (-8, "5\n67890\n"), (-12, "12345\n67890\n")):
+        assert here.output(id, cursor=cursor, stream="stdout")["output"] == text
+    assert here.output(id, cursor=-99, stream="stdout")["output"] == "12345\n67890\n"
+    assert here.output(id, cursor=-10, stream="stderr")["output"] == "99999\ntwo\n"
 
 
 def test_the_end_that_a_negative_cursor_counts_from_is_the_one_that_was_waited_for(here):
@@ -201,6 +214,12 @@ def test_bytes_that_are_not_utf8_are_shown_and_flagged_and_control_sequences_are
     assert (facts["output"], facts["not_utf8"]) == ("caf\\xe9 \x1b[31mred\x1b[0m\r", True)
 
 
+def test_a_byte_that_no_character_begins_with_is_shown_when_it_comes(here):
+    id = here.start(r"printf '\xff\xfb\xff'; sleep 900")
+    facts = here.output(id, wait=60)
+    assert (facts["output"], facts["not_utf8"], facts["status"]) == ("\\xff\\xfb\\xff", True, "running")
+
+
 def test_a_cursor_inside_a_character_says_what_it_skipped(here):
     id = here.start("printf '€uro'")
     here.end_of(id)
@@ -217,10 +236,12 @@ def test_what_a_job_leaves_behind_is_ended_with_it(on, lifeline):
 
 
 def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
-    id = on.start(f"exec 9> {lifeline.path}; echo so far; sleep 900 & sleep 900", timeout=0.5)
-    facts = on.end_of(id)
+    for seconds in (0.5, 5, 30):  # within the first, a busy machine may not have begun
+        facts = on.end_of(on.start(f"exec 9> {lifeline.path}; echo so far; sleep 900 & sleep 900", timeout=seconds))
+        if facts["output"]:
+            break
     assert facts["output"].startswith("so far\n")  # the shell may add that something was terminated
-    assert facts["limit"] == "time limit 0.5 s"
+    assert facts["limit"] == f"time limit {seconds} s"
     assert lifeline.holders_are_gone()
 
 
@@ -228,14 +249,14 @@ def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
 def test_a_time_limit_that_is_far_away_holds_up_nobody(here, timeout):
     far = here.start("cat", stdin=True, timeout=timeout)
     other = here.start("echo other")
-    assert here.output(other, until_end=True, wait=5)["output"] == "other\n"
+    assert here.output(other, until_end=True, wait=60)["output"] == "other\n"
     here.input(far, "in\n", end=True)
-    assert here.output(far, until_end=True, wait=5)["output"] == "in\n"
+    assert here.output(far, until_end=True, wait=60)["output"] == "in\n"
 
 
 def test_a_developer_may_set_the_longest_time_of_all_jobs(root):
     conversation = Conversation(root, "none", longest=0.5)
-    with conversation.jobs:
+    with conversation:
         assert conversation.try_start(":", timeout=1).error_type == "limit_exceeded"
         assert conversation.end_of(conversation.start("sleep 900"))["limit"] == "time limit 0.5 s"
 
@@ -276,7 +297,7 @@ SECRET = "hunter2-hunter2-hunter2"  # noqa: S105 - a sample
 
 def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         id = conversation.start(f"printf 'before {SECRET} after'")
         conversation.end_of(id)
         for limit in range(16, 40):
@@ -291,7 +312,7 @@ def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
 
 def test_of_a_secret_whose_beginning_is_not_kept_the_rest_is_not_shown(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         kept = (1 << 20) - len(SECRET) + 8  # what follows it, and all but 8 characters of it
         id = conversation.start(f"printf {SECRET}; head -c {kept} /dev/zero | tr '\\0' .")
         facts = conversation.end_of(id, limit=64)
@@ -301,7 +322,7 @@ def test_of_a_secret_whose_beginning_is_not_kept_the_rest_is_not_shown(root):
 
 def test_a_secret_that_comes_in_two_pieces_is_not_shown(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         id = conversation.start(f"printf 'begun {SECRET[:12]}'; read line; printf '{SECRET[12:]} end'", stdin=True)
         first = conversation.output(id, wait_for="begun")
         conversation.input(id, "\n")
@@ -312,9 +333,21 @@ def test_a_secret_that_comes_in_two_pieces_is_not_shown(root):
         assert shown.endswith(" end")
 
 
+def test_of_a_secret_with_lines_that_has_only_begun_nothing_is_shown_wherever_a_reader_begins(root):
+    first, second = "alpha-7391=x", "bravo-8402-charlie-9513"
+    conversation = Conversation(root, "none", secrets=[f"{first}\n{second}"])
+    with conversation:
+        id = conversation.start(f"printf 'begun {first}\n{second[:14]}'; read line", stdin=True)
+        conversation.output(id, wait_for="begun")
+        for cursor in range(6, 30):
+            for limit in range(16, 24):
+                shown = conversation.output(id, cursor=cursor, limit=limit)["output"]
+                assert not any(first[n : n + 4] in shown for n in range(len(first) - 3)), (cursor, limit)
+
+
 def test_what_only_begins_like_a_secret_is_shown_when_that_is_known(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         id = conversation.start(f"printf 'begun {SECRET[:6]}'; read line; printf 'ing'", stdin=True)
         first = conversation.output(id, wait_for="begun")
         assert first["output"] == "begun "
@@ -324,7 +357,7 @@ def test_what_only_begins_like_a_secret_is_shown_when_that_is_known(root):
 
 def test_what_may_be_the_beginning_of_a_secret_is_waited_for_and_is_not_called_more(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         id = conversation.start(f"printf 'one {SECRET[:6]}'; read -r line; echo end", stdin=True)
         facts = conversation.output(id, wait_for="one")
         assert (facts["output"], "next" in facts) == ("one ", False)
@@ -336,7 +369,7 @@ def test_what_may_be_the_beginning_of_a_secret_is_waited_for_and_is_not_called_m
 
 def test_a_secret_cannot_be_guessed_by_waiting_for_it(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
-    with conversation.jobs:
+    with conversation:
         id = conversation.start(f"echo key={SECRET}")
         conversation.end_of(id)
         for guess in ("key=h", SECRET, SECRET[3:9]):
@@ -428,12 +461,16 @@ def test_a_cancelled_wait_ends_at_once_with_what_is_there(here):
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(JobOutput().call, {"id": id, "until_end": True, "wait": 600}, inner)
         inner.cancel()
-        assert waiting.result(30).output["output"] == "so far\n"
+        result = waiting.result(30)
+    assert (
+        result.error_type == "cancelled" or result.output["output"] == "so far\n"
+    )  # before it began, or while it waits
 
 
 def test_a_wait_is_over_before_the_caller_stops_to_listen(here):
     id = here.start("echo so far; sleep 900")
-    context = Context(state=here.context.state, timeout=1)
+    here.output(id, wait_for="so far")
+    context = here.context.for_call(timeout=1)
     facts = _ok(JobOutput().call({"id": id, "until_end": True, "wait": 600}, context))
     assert (facts["output"], facts["status"]) == ("so far\n", "running")
 
@@ -482,8 +519,10 @@ def test_what_a_job_does_not_take_in_time_is_counted_and_can_be_sent_again(here,
     os.mkfifo(root / "go")
     id = here.start("read line < go; wc -c", stdin=True)
     text = "€" * 100_000
-    facts = here.input(id, text, wait=0.2)
-    written = facts["written_bytes"]
+    for seconds in (0.2, 5, 30):  # within the first, a busy machine may not have begun to write
+        facts = here.input(id, text, wait=seconds)
+        if written := facts["written_bytes"]:
+            break
     assert 0 < written < 300_000
     assert facts["unwritten_bytes"] == 300_000 - written
     assert written % 3 == 0  # whole characters
@@ -524,6 +563,16 @@ def test_with_tty_it_runs_on_a_terminal_that_takes_lines_and_keys(on):
     assert on.end_of(id)["output"].endswith("more\r\nmore\r\nended\r\n")
 
 
+def test_the_end_of_the_input_comes_once_wherever_in_a_line_a_terminal_is(on):
+    id = on.start("stty -echo; echo ready; cat; echo ended; cat", tty=True)
+    on.output(id, wait_for="ready")
+    on.input(id, "first", keys=["enter"], end=True)
+    on.output(id, wait_for="first\r\nended")
+    on.input(id, "begun")
+    on.input(id, end=True)
+    assert on.end_of(id)["output"] == "ready\r\nfirst\r\nended\r\nbegun"
+
+
 def test_ctrl_c_interrupts_what_runs_on_a_terminal(on):
     id = on.start("trap 'echo interrupted' INT; echo ready; cat; echo ended", tty=True)
     on.output(id, wait_for="ready")
@@ -539,7 +588,9 @@ def test_a_key_that_is_none_and_a_line_that_is_too_long_for_a_terminal_are_refus
     assert here.try_input(id, keys=["hyper-x"]).error_type == "validation_error"
     refused = here.try_input(id, "x" * 5000 + "\n")
     assert refused.error_type == "limit_exceeded"
-    here.input(id, "x" * 4095 + "\n")
+    here.input(id, "x" * 4000)
+    assert here.try_input(id, "x" * 96 + "\n").error_type == "limit_exceeded"  # of the same line
+    here.input(id, "x" * 95 + "\n")
     assert here.end_of(id)["output"].split()[-1] == "4096"
 
 
@@ -550,12 +601,12 @@ def test_the_list_has_every_job_with_what_became_of_it(here):
     assert here.list() == []
     first = here.start("exit 7", name="first")
     here.end_of(first)
-    here.start(f"sleep 900 # {'long ' * 100}")
+    second = here.start(f"sleep 900 # {'long ' * 100}")
     ended, running = here.list()
     assert (ended["id"], ended["name"], ended["command"], ended["status"], ended["exit_code"]) == (
-        "job-1", "first", "exit 7", "ended", 7,
+        first, "first", "exit 7", "ended", 7,
     )  # fmt: skip
-    assert (running["id"], running["status"], running["output_bytes"]) == ("job-2", "running", 0)
+    assert (running["id"], running["status"], running["output_bytes"]) == (second, "running", 0)
     assert len(running["command"]) == 200
     assert running["age"] >= 0
 
@@ -583,7 +634,7 @@ def test_all_that_a_job_has_started_ends_when_it_is_stopped(on, lifeline, script
     on.output(id, wait_for="ready")
     facts = on.stop(id, grace=0.2)
     assert facts["status"] == "ended"
-    assert facts.keys().isdisjoint({"survivors", "background"})  # nothing was left behind: all was asked to end
+    assert "survivors" not in facts
     assert lifeline.holders_are_gone()
 
 
@@ -591,10 +642,13 @@ def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline
     id = here.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
     here.output(id, wait_for="ready")
     inner = here.context.for_call()
-    inner.cancel()
-    facts = _ok(JobStop().call({"id": id, "grace": 0.3}, inner))
-    assert facts["status"] == "stopping"
-    assert "until_end" in facts["next"]
+    with ThreadPoolExecutor(1) as pool:
+        stopping = pool.submit(JobStop().call, {"id": id, "grace": 3}, inner)
+        while here.output(id)["status"] == "running":
+            pass
+        inner.cancel()
+        facts = _ok(stopping.result())
+    assert (facts["status"], "until_end" in facts.get("next", "")) in (("stopping", True), ("ended", False))
     assert here.end_of(id)["signal"] == "SIGKILL"
     assert lifeline.holders_are_gone()
 
@@ -617,66 +671,11 @@ def test_a_job_that_has_ended_is_left_as_it_is_and_can_be_removed(here):
     assert here.try_output(id).error_type == "not_found"
 
 
-# --------------------------------------------------------------------------------------------------------- owners
-
-
-def test_a_job_of_another_owner_is_not_found(root):
-    one, other = Conversation(root, "none"), Conversation(root, "none")
-    with one.jobs, other.jobs:
-        id = one.start("sleep 900")
-        for tool in (JobOutput(), JobInput(), JobStop()):
-            arguments = {"id": id, "text": "x"} if isinstance(tool, JobInput) else {"id": id}
-            assert tool.call(arguments, other.context).error_type == "not_found"
-        assert other.list() == []
-        assert one.output(id)["status"] == "running"
-
-
-def test_calls_without_an_owner_share_the_jobs_of_the_process(root):
-    id = _ok(JobStart(str(root), sandbox="none").call(command="echo hello; sleep 900"))["id"]
-    try:
-        assert _ok(JobOutput().call(id=id, wait_for="hello"))["found"] == "hello"
-        assert id in [row["id"] for row in _ok(JobList().call())]
-    finally:
-        assert JobStop().call(id=id, grace=0, remove=True).output["removed"]
-
-
-def test_all_jobs_end_with_their_owner_who_can_start_no_more(on, lifeline):
-    on.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
-    on.start(f"exec 9> {lifeline.path}; setsid sleep 900 & echo ready; wait")
-    for id in ("job-1", "job-2"):
-        on.output(id, wait_for="ready")
-    on.jobs.close()
-    assert [row["status"] for row in on.list()] == ["ended", "ended"]
-    assert lifeline.holders_are_gone()
-    assert on.try_start(":").error_type == "unavailable"
-
-
-def test_a_job_that_is_started_while_its_owner_closes_ends_at_once(here, lifeline):
-    id = here.start(f"exec 9> {lifeline.path}; echo ready; sleep 900")
-    here.output(id, wait_for="ready")
-    started = here.jobs.find(id)
-    owner = Jobs()
-
-    def make(_id):
-        owner.close()
-        return started
-
-    with pytest.raises(ToolError, match="closed"):
-        owner.start(make)
-    assert lifeline.holders_are_gone()
-
-
-def test_jobs_end_when_nobody_holds_their_owner_any_more(root, lifeline):
-    conversation = Conversation(root, "none")
-    id = conversation.start(f"exec 9> {lifeline.path}; echo ready; sleep 900")
-    conversation.output(id, wait_for="ready")
-    del conversation
-    assert lifeline.holders_are_gone()
+# ---------------------------------------------------------------------------------------------------- their number
 
 
 def test_too_many_running_jobs_are_refused_and_ended_ones_give_way_the_first_ended_first(root):
-    conversation = Conversation(root, "none", most=3)
-    with conversation.jobs:
+    with Conversation(root, "none", most=3) as conversation:
         running = conversation.start("sleep 900")
         later = conversation.start("read line", stdin=True)
         sooner = conversation.start("exit 0")
@@ -691,15 +690,14 @@ def test_too_many_running_jobs_are_refused_and_ended_ones_give_way_the_first_end
         assert refused.error_type == "limit_exceeded"
         assert [row["id"] for row in conversation.list()] == [running, fourth, fifth]
         conversation.stop(running, grace=0)
-        assert conversation.start(":") == "job-6"
+        assert conversation.start(":")
 
 
 HOST = """
 import os, sys
 from tools_core import Context
-from tools_shell import Jobs, JobOutput, JobStart
-jobs = Jobs()
-context = Context(state={"shell_jobs": jobs}, workspace=sys.argv[1])
+from tools_shell import JobOutput, JobStart
+context = Context(workspace=sys.argv[1])
 for script in ("setsid sleep 900 & echo ready; wait", "trap '' TERM; echo ready; while :; do sleep 0.05; done"):
     id = JobStart(sandbox=sys.argv[2]).call({"command": f"exec 9> {sys.argv[3]}; {script}"}, context).output["id"]
     assert JobOutput().call({"id": id, "wait_for": "ready"}, context).output["found"] == "ready"
@@ -726,10 +724,11 @@ def test_all_jobs_end_when_the_process_is_killed(root, level, lifeline):
 # ---------------------------------------------------------------------------------------------------- many at once
 
 
+@pytest.mark.slow
 def test_64_jobs_at_once_need_one_thread_and_do_not_mix(root):
     conversation = Conversation(root, "contained", most=64)
     before = threading.active_count()
-    with conversation.jobs:
+    with conversation:
         ids = [conversation.start(f"read line; echo {n} $line; echo {n} >&2", stdin=True) for n in range(64)]
         assert threading.active_count() <= before + 1
         for id in ids:
@@ -784,9 +783,10 @@ def test_a_job_that_floods_delays_no_other(here):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 def test_descriptors_stay_as_they_are_over_200_jobs(root, level):
     conversation = Conversation(root, level)
-    with conversation.jobs:
+    with conversation:
         conversation.end_of(conversation.start("true"))
         before = _descriptors()
         for n in range(200):
@@ -827,5 +827,5 @@ def test_where_there_is_more_already_how_to_go_on_is_said(here):
 
 def test_of_a_job_that_is_not_there_the_error_says_which_are_or_why_there_is_none(here):
     assert "jobs end with the process" in here.try_output("job-9").error_message
-    here.start("sleep 900")
-    assert here.try_output("job-9").error_message == "no job 'job-9'; there is job-1"
+    id = here.start("sleep 900")
+    assert here.try_output("job-9").error_message == f"no job 'job-9'; there is {id}"

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tools_core import ToolError
 from tools_shell._code._reply import find_reply
 from tools_shell._kernel import _frames, _values
+from tools_shell._owner import Owner
 from tools_shell._python import Python
 from tools_shell._repl import Repl
 from tools_shell._sessions import Sessions
@@ -159,11 +161,11 @@ def test_where_a_long_list_ends_no_text_is_shown_twice(length):
 # -------------------------------------------------------------------------------------------- other interpreters
 
 
-def pythons():
-    """One interpreter of each version that the kernel promises to run on and this machine has."""
+def pythons(minors):
+    """One interpreter of each of these versions that this machine has."""
     found = {}
     root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
-    for minor in range(8, 16):
+    for minor in minors:
         name = f"3.{minor}"
         for path in (shutil.which(f"python{name}"), *sorted(glob(f"{root}/versions/{name}.*/bin/python"))):
             if path and name not in found and runs(path):
@@ -173,7 +175,7 @@ def pythons():
 
 def cases():
     """The oldest and the newest version always, those between them when there is time."""
-    found = pythons()
+    found = pythons(range(8, 16))  # that the kernel promises to run on
     return [
         pytest.param(name, path, id=name, marks=[pytest.mark.slow] if 0 < number < len(found) - 1 else [])
         for number, (name, path) in enumerate(found.items())
@@ -198,6 +200,7 @@ SESSION = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "path"), cases())
 def test_a_session_works_on_every_python_from_3_8_on(root, version, path):
     repl = Repl(root, interpreter=path, sandbox="contained")
@@ -215,6 +218,17 @@ def test_a_session_works_on_every_python_from_3_8_on(root, version, path):
     python = Python(root, interpreters={"it": path}, sandbox="contained")
     output = python.call(code="import atexit\natexit.register(print, 'end')\nprint('é')\n1/0").output
     assert (output["stdout"], output["exit_code"], output["stderr"]) == ("é\nend\n", 1, "")
+    error = python.call(code="exec('\\n\\n1/0')").output["error"]
+    assert error["traceback"].endswith('  File "<string>", line 3, in <module>\nZeroDivisionError: division by zero')
+
+
+def test_an_interpreter_that_is_too_old_says_so(root):
+    too_old = pythons(range(6, 8))
+    if not too_old:
+        pytest.skip("this machine has no Python that is too old")
+    output = Python(root, interpreters=too_old, sandbox="contained").call(code="print(1)").output
+    assert (output["exit_code"], output["stdout"]) == (1, "")
+    assert output["stderr"].startswith("code needs Python 3.8 or later, and this is 3.")
 
 
 def test_an_interpreter_that_is_none_is_told(root, tmp_path):
@@ -238,59 +252,76 @@ class Thing:
         self.why = why
         self.is_closed = False
 
+    def stop(self):
+        pass
+
     def close(self):
         self.is_closed = True
 
 
+def table(make=Thing, most=8, idle=1800):
+    return Sessions(make, most=most, idle=idle)
+
+
+OWNER = Owner(1, 2, "run")
+
+
+def names(sessions):
+    return [found.name for found in sessions.listed(OWNER)]
+
+
+def use(sessions, name, wait=0, cancelled=lambda: False):
+    return sessions.use(OWNER, name, time.monotonic() + wait, cancelled)
+
+
 def test_a_session_is_made_once_and_given_again():
-    sessions = Sessions(Thing, Thing.close)
-    with sessions.use("a", 0) as first, sessions.use("b", 0) as other:
+    sessions = table()
+    with use(sessions, "a") as first, use(sessions, "b") as other:
         assert (first.name, other.name) == ("a", "b")
-    with sessions.use("a", 0) as again:
+    with use(sessions, "a") as again:
         assert again is first
-    assert sessions.names() == ["a", "b"]
+    assert names(sessions) == ["a", "b"]
 
 
 def test_one_that_is_idle_for_too_long_is_closed_at_the_next_use_and_its_successor_is_told_why():
-    sessions = Sessions(Thing, Thing.close, idle=0)
-    with sessions.use("a", 0) as old:
-        assert sessions.names() == ["a"]
-    with sessions.use("b", 0):
+    sessions = table(idle=0)
+    with use(sessions, "a") as old:
+        assert names(sessions) == ["a"]
+    with use(sessions, "b"):
         assert old.is_closed
-        assert sessions.names() == ["b"]
-    with sessions.use("a", 0) as new:
+        assert names(sessions) == ["b"]
+    with use(sessions, "a") as new:
         assert "not used for 0 s" in new.why
 
 
 def test_one_that_is_in_use_is_neither_closed_as_idle_nor_for_want_of_room():
-    sessions = Sessions(Thing, Thing.close, most=1, idle=0)
-    with sessions.use("a", 0) as held:
+    sessions = table(most=1, idle=0)
+    with use(sessions, "a") as held:
         with pytest.raises(ToolError, match="1 sessions are in use") as refused:
-            sessions.use("b", 0)
+            use(sessions, "b")
         assert refused.value.type == "limit_exceeded"
         assert not held.is_closed
 
 
-@pytest.mark.parametrize("busy", ["wait", "refuse"])
-def test_one_that_is_in_use_is_waited_for_or_refused(busy):
-    sessions = Sessions(Thing, Thing.close)
+def test_one_that_is_in_use_is_waited_for_or_refused():
+    sessions = table()
     begun, done = threading.Event(), threading.Event()
 
     def hold():
-        with sessions.use("a", 0):
+        with use(sessions, "a"):
             begun.set()
-            done.wait(20)
+            done.wait(60)
 
     with ThreadPoolExecutor(2) as pool:
         holder = pool.submit(hold)
-        begun.wait(20)
+        begun.wait(60)
         with pytest.raises(ToolError, match="busy"):
-            sessions.use("a", 0.05, busy=busy)
+            use(sessions, "a", 0.05)
         with pytest.raises(ToolError, match="cancelled"):
-            sessions.use("a", 20, cancelled=lambda: True)
+            use(sessions, "a", 20, cancelled=lambda: True)
         with pytest.raises(ToolError, match="busy"):
-            sessions.close("a")
-        waiter = pool.submit(lambda: sessions.use("a", 20))
+            sessions.close(OWNER, "a")
+        waiter = pool.submit(lambda: use(sessions, "a", 20))
         done.set()
         with waiter.result(20) as thing:
             assert thing.name == "a"
@@ -298,18 +329,18 @@ def test_one_that_is_in_use_is_waited_for_or_refused(busy):
 
 
 def test_who_waited_for_a_session_that_is_closed_gets_a_new_one():
-    sessions = Sessions(Thing, Thing.close)
-    used = sessions.use("a", 0)
+    sessions = table()
+    used = use(sessions, "a")
     old = used.__enter__()
     with ThreadPoolExecutor(2) as pool:
-        closer = pool.submit(sessions.close, "a", 20)
-        while "a" in sessions.names() and not closer.done():
+        closer = pool.submit(sessions.close, OWNER, "a", 20)
+        while "a" in names(sessions) and not closer.done():
             if not closer.running():
                 continue
             used.__exit__()
             break
         assert closer.result(20)
-    with sessions.use("a", 0) as new:
+    with use(sessions, "a") as new:
         assert old.is_closed
         assert new is not old
 
@@ -318,25 +349,24 @@ def test_a_session_that_cannot_be_made_leaves_nothing_behind():
     def fail(name, why):
         raise ToolError("no", "unavailable")
 
-    sessions = Sessions(fail, Thing.close)
+    sessions = table(fail)
     for _ in range(2):
         with pytest.raises(ToolError, match="no"):
-            sessions.use("a", 0)
-    assert sessions.names() == []
+            use(sessions, "a")
+    assert names(sessions) == []
 
 
-@pytest.mark.parametrize("ask", [Sessions.close_all, Sessions.names, lambda sessions: sessions.close("a")])
+@pytest.mark.parametrize("ask", [Sessions.close_all, names, lambda sessions: sessions.close(OWNER, "a")])
 def test_a_fork_of_the_owner_has_sessions_of_its_own_and_closes_none_of_its_parents(ask):
-    closed_in = []
-    sessions = Sessions(lambda name, why: os.getpid(), closed_in.append)
-    with sessions.use("a", 0) as mine:
-        assert mine == os.getpid()
+    sessions = table()
+    with use(sessions, "a") as mine:
+        pass
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         found = ask(sessions)
-        with sessions.use("a", 0) as own:
-            os.write(writer, b"own" if own == os.getpid() and not (found or closed_in) else b"shared")
+        with use(sessions, "a") as own:
+            os.write(writer, b"own" if own is not mine and not (found or mine.is_closed) else b"shared")
         os._exit(0)
     os.waitpid(pid, 0)
     assert os.read(reader, 10) == b"own"

@@ -70,6 +70,18 @@ attempt(lambda: os.rename(b + "/x", c + "/x"))
     assert beyond in {"EACCES", "EXDEV"}
 
 
+def test_a_link_that_took_the_place_of_what_was_writable_opens_nothing(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "other")
+    code = """
+folder = sys.argv[1]
+gain_nothing()
+_landlock.restrict(readable=[], writable=[folder + "/link"], devices=[], network=True)
+attempt(lambda: open(folder + "/other/file", "w"))
+"""
+    assert run(code, tmp_path) == ["EACCES"]
+
+
 @pytest.mark.skipif(_landlock.abi() < _landlock.NETWORK, reason="this kernel's Landlock knows no TCP")
 def test_without_a_network_tcp_is_refused_and_with_one_it_is_not():
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -7,28 +7,28 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from tools_core import Context
 from tools_shell import Bash
-from tools_shell._process import _survivors
+from tools_shell._process import _run, _survivors
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
 
 
-def test_at_the_limit_the_whole_group_is_ended_and_the_output_so_far_is_kept(bash, lifeline):
+def test_at_the_limit_the_whole_group_is_ended_and_the_output_so_far_is_kept(bash, lifeline, at_its_limit):
     script = f"exec 9> {lifeline.path}; echo so far; (sleep 900 & sleep 900) & sleep 900"
-    result = bash.call(command=script, timeout=1)
+    result = at_its_limit(bash, lambda result: result.metadata["stdout"], command=script)
     assert result.error_type == "timeout_error"
     assert "so far" in result.error_message
     assert result.metadata["stdout"] == "so far\n"
     assert result.metadata["timed_out"] is True
-    assert 1 <= result.metadata["duration"] < 10
+    assert result.metadata["duration"] >= 1
     assert lifeline.holders_are_gone()
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("level", ["none"], indirect=True)  # the others promise more: see test_survivors
 def test_nothing_outlives_the_limit_even_without_a_supervisor(bash, all_at_once):
@@ -51,6 +51,7 @@ ctypes.CDLL(None).pthread_exit(None)
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_goes_on_without_its_first_thread_ends_at_the_limit(bash, root, lifeline):
     (root / "program.py").write_text(WITHOUT_FIRST_THREAD)
     script = f"exec 9> {lifeline.path}; setsid {sys.executable} program.py < /dev/null > /dev/null 2>&1 & wait"
@@ -58,8 +59,9 @@ def test_a_program_that_goes_on_without_its_first_thread_ends_at_the_limit(bash,
     assert lifeline.holders_are_gone()
 
 
-def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root):
-    result = bash.call(command="trap 'echo cleaned > file; exit 5' TERM; sleep 900 & wait", timeout=1)
+def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root, at_its_limit):
+    script = "trap 'echo cleaned > file; exit 5' TERM; sleep 900 & wait"
+    result = at_its_limit(bash, lambda _: (root / "file").exists(), command=script)
     assert result.metadata["exit_code"] == 5
     assert (root / "file").read_text() == "cleaned\n"
 
@@ -69,7 +71,7 @@ def test_a_background_process_that_holds_the_output_is_ended_at_once(bash, lifel
     result = bash.call(command=f"exec 9> {lifeline.path}; {background} echo done")
     assert result.output["stdout"] == "done\n"
     assert "background" in result.output
-    assert result.output["duration"] < 5
+    assert result.output["duration"] < 60
     assert lifeline.holders_are_gone()
 
 
@@ -78,15 +80,41 @@ def test_a_background_process_of_the_group_ends_with_the_script(bash, lifeline):
     assert lifeline.holders_are_gone()
 
 
-def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash):
+def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash, monkeypatch):
+    monkeypatch.setattr(_run, "DRAIN", 60.0)  # a busy machine may take longer than usual to start two programs
     assert bash.call(command="echo late > >(cat; echo more)").output["stdout"] == "late\nmore\n"
 
 
-def test_the_deadline_of_the_caller_counts_too(bash, root, lifeline):
-    script = f"exec 9> {lifeline.path}; echo so far; sleep 900"
-    result = bash.call({"command": script}, context=Context(timeout=5))
+@pytest.mark.parametrize("script", ["sleep 900", "trap '' TERM; while :; do sleep 900; done"])
+def test_the_deadline_of_the_caller_counts_too_and_leaves_the_output(bash, lifeline, script):
+    for seconds in (2, 5, 30):  # in two, a busy machine may not have begun
+        context = Context(timeout=seconds)
+        result = bash.call({"command": f"exec 9> {lifeline.path}; echo so far; {script}"}, context=context)
+        if result.metadata.get("stdout"):
+            break
     assert result.error_type == "timeout_error"
     assert "so far" in result.error_message
+    assert lifeline.holders_are_gone()
+
+
+def test_a_script_has_all_the_time_that_its_caller_has(bash):
+    for seconds in (2, 4, 6):  # in two, a busy machine may not have begun
+        result = bash.call({"command": f"sleep {seconds * 0.75}; echo ok"}, context=Context(timeout=seconds))
+        if result.is_ok:
+            break
+    assert result.output["stdout"] == "ok\n"
+
+
+def test_what_has_ended_when_it_was_asked_to_is_not_waited_for(bash, lifeline, monkeypatch):
+    monkeypatch.setattr(_run, "GRACE", 300.0)
+    context, results = Context(), []
+    call = {"command": f"exec 9> {lifeline.path}; echo begun >&9; exec sleep 900", "timeout": 600}
+    caller = threading.Thread(target=lambda: results.append(bash.call(call, context)), daemon=True)
+    caller.start()
+    lifeline.wait_for(b"begun\n")
+    context.cancel()
+    caller.join(60)
+    assert [result.error_type for result in results] == ["cancelled"]
     assert lifeline.holders_are_gone()
 
 
@@ -99,7 +127,7 @@ def test_a_cancelled_call_ends_its_script(bash, lifeline):
     while not _can_read(lifeline):
         pass
     context.cancel()
-    caller.join(20)
+    caller.join()
     assert results[0].error_type == "cancelled"
     assert lifeline.holders_are_gone()
 
@@ -126,30 +154,26 @@ def test_an_interrupt_from_the_keyboard_ends_the_script_and_passes_through(root,
         while not _can_read(lifeline):
             assert host.poll() is None
         host.send_signal(signal.SIGINT)
-        _, error = host.communicate(timeout=20)
+        _, error = host.communicate(timeout=90)
     assert error.rstrip().endswith("KeyboardInterrupt")
     assert lifeline.holders_are_gone()
 
 
-def _children():
-    """Dead or alive; with a supervisor there is the process that forks them."""
-    return {int(pid) for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
-
-
-def test_neither_zombies_nor_descriptors_nor_threads_grow_over_60_calls(bash):
+@pytest.mark.slow
+def test_neither_zombies_nor_descriptors_nor_threads_grow_over_60_calls(bash, children_of):
     def count():
         free = os.dup(0)
         os.close(free)
         return free, threading.active_count()
 
     bash.call(command="true")
-    before, children = count(), _children()
+    before, children = count(), children_of(os.getpid())  # with a supervisor there is the process that forks them
     for number in range(60):
         bash.call(command="sleep 900 & echo hi" if number % 20 == 0 else "echo hi; false | true")
     descriptors, threads = count()
     assert descriptors == before[0]
     assert threads <= before[1]  # fewer, where an idle one of an earlier call has ended meanwhile
-    assert _children() == children
+    assert children_of(os.getpid()) == children
 
 
 def test_64_calls_at_once_do_not_mix(bash):
@@ -167,7 +191,7 @@ def test_the_search_for_survivors_touches_nobody_else():
         _survivors.end_marked("MARK=mine")
         assert bystander.poll() is None
         _survivors.end_marked("MARK=other")
-        assert bystander.wait(20) == -signal.SIGKILL
+        assert bystander.wait(90) == -signal.SIGKILL
 
 
 @needs_proc
@@ -182,23 +206,15 @@ def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended
     stdout = Kept()
     with Bash(str(root), sandbox="none").prepared(Context(), ".", ["/bin/sh", "-c", "echo $$"]) as command:
         process = start(command)
-    settle(process, Pump(process, stdout, Kept()), 20)
+    settle(process, Pump(process, stdout.add, Kept().add), 90)
     pid = int(stdout.text().text)
     assert (process.exit, is_zombie(pid)) == (0, True)
     process.close()
     assert stat(pid) == []
 
 
-@pytest.mark.parametrize("seconds", [2, 3])
-def test_a_deadline_that_is_shorter_than_the_grace_leaves_the_output(bash, seconds, lifeline):
-    script = f"exec 9> {lifeline.path}; trap '' TERM; echo so far; while :; do sleep 900; done"
-    result = bash.call({"command": script}, context=Context(timeout=seconds))
-    assert result.error_type == "timeout_error"
-    assert "so far" in result.error_message
-    assert lifeline.holders_are_gone()
-
-
-def test_who_is_stopped_may_clean_up_too(bash, root):
-    result = bash.call(command="trap 'echo cleaned > file; exit 5' TERM; kill -STOP $$; sleep 900", timeout=2)
+def test_who_is_stopped_may_clean_up_too(bash, root, at_its_limit):
+    script = "trap 'echo cleaned > file; exit 5' TERM; kill -STOP $$; sleep 900"
+    result = at_its_limit(bash, lambda _: (root / "file").exists(), command=script)
     assert result.metadata["exit_code"] == 5
     assert (root / "file").read_text() == "cleaned\n"

@@ -24,6 +24,12 @@ def limited(root, level):
     return made
 
 
+def test_where_no_limit_holds_the_result_says_so(root):
+    limited = Bash(str(root), sandbox=Sandbox(level="none", resources=Resources(file_size=1)))
+    assert "limits" in limited.call(command="true").metadata["not_isolated"]
+    assert "limits" not in Bash(str(root), sandbox="contained").call(command="true").metadata["not_isolated"]
+
+
 def python(code):
     return f"{sys.executable} -c {shlex.quote(code)}"
 
@@ -80,12 +86,14 @@ input()
             'x = b"x" * (1 << 30); time.sleep(900)\'',
             "memory limit 256 MB",
             id="one that nobody may look into",  # PR_SET_DUMPABLE, which keeps out all but root
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"memory": 300_000_000},
             f"for n in 1 2 3 4 5; do {sys.executable} -c 'x = b\"x\" * 100_000_000; input()' <> pipe & done; wait",
             "memory limit 300 MB",
             id="many small processes",
+            marks=pytest.mark.slow,
         ),
         pytest.param({"cpu": 0.5}, "while :; do :; done", "CPU limit 0.5 s", id="one busy process"),
         pytest.param(
@@ -93,12 +101,14 @@ input()
             "for n in 1 2 3; do (while :; do :; done) & done; wait",
             "CPU limit 0.5 s",
             id="many busy ones",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"cpu": 0.5},
             "while :; do timeout 0.1 sh -c 'while :; do :; done'; done",
             "CPU limit 0.5 s",
             id="busy ones that have ended",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"cpu": 0.5},
@@ -106,20 +116,35 @@ input()
             f"(({sys.executable} -c 'sum(range(2_000_000))'; echo > pipe) &); read line < pipe; done",
             "CPU limit 0.5 s",
             id="busy ones that nobody waits for",
+            marks=pytest.mark.slow,
         ),
-        pytest.param({"cpu": 0.5}, python(UNHEARD), "CPU limit 0.5 s", id="busy ones that nobody hears of"),
-        pytest.param({"cpu": 0.5}, python(UNWAITED) + " <> pipe", "CPU limit 0.5 s", id="busy ones that are not taken"),
+        pytest.param(
+            {"cpu": 0.5},
+            python(UNHEARD),
+            "CPU limit 0.5 s",
+            id="busy ones that nobody hears of",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"cpu": 0.5},
+            python(UNWAITED) + " <> pipe",
+            "CPU limit 0.5 s",
+            id="busy ones that are not taken",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {"memory": 256 << 20},
             python(WITHOUT_FIRST_THREAD.format(step="kept.append(bytes(1 << 22)[:-1])")),
             "memory limit 256 MB",
             id="one large process without its first thread",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"processes": 30},
             python(WITHOUT_FIRST_THREAD.format(step="threading.Thread(target=time.sleep, args=(900,)).start()")),
             "process limit 30",
             id="threads without the first",
+            marks=pytest.mark.slow,
         ),
         pytest.param(
             {"processes": 30}, "for n in $(seq 100); do sleep 900 & done; wait", "process limit 30", id="processes"
@@ -130,6 +155,7 @@ input()
             "  threading.Thread(target=time.sleep, args=(900,)).start()'",
             "process limit 30",
             id="threads",
+            marks=pytest.mark.slow,
         ),
         pytest.param({"processes": 100}, "bomb() { bomb | bomb & }; bomb; sleep 900", "process limit 100", id="bomb"),
     ],
@@ -165,6 +191,14 @@ def test_an_exit_code_that_only_looks_like_a_limit_is_none(limited, session):
 def test_too_many_open_files_are_refused(limited):
     script = f"{sys.executable} -c 'files = [open(\"/dev/null\") for _ in range(100)]'"
     assert "Too many open files" in limited(open_files=50).call(command=script).output["stderr"]
+
+
+@pytest.mark.parametrize("level", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "~"])  # noqa: S108  (those of the sandbox)
+def test_files_in_memory_take_no_more_than_the_limit_on_memory(limited, folder):
+    script = f"head -c 20M /dev/zero > {folder}/file; stat -c %s {folder}/file"
+    output = limited(memory=10 << 20).call(command=script).output
+    assert (int(output["stdout"]), "No space left" in output["stderr"]) == (10 << 20, True)
 
 
 def test_what_the_limits_allow_is_left_alone(limited):

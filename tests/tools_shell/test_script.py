@@ -1202,7 +1202,7 @@ def test_no_command_runs_that_was_not_seen_with_its_arguments(text, recorded):
 
 @needs_pidfd
 @pytest.mark.slow
-@settings(max_examples=4000)
+@settings(max_examples=1000)
 @given(text=scripts())
 def test_no_command_runs_unseen_in_thousands_of_scripts(text, recorded):
     no_command_runs_unseen(text, recorded)
@@ -1286,7 +1286,7 @@ def test_what_is_said_to_read_only_changes_nothing(text, canary):
 
 @needs_pidfd
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(text=st.one_of(mixtures(), scripts()))
 def test_what_is_said_to_read_only_changes_nothing_in_thousands_of_scripts(text, canary):
     nothing_changes_by_reading(text, canary)

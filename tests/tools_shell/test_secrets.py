@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import urllib.parse
 
 import pytest
@@ -208,7 +209,7 @@ def test_output_that_fits_is_cleaned_whole_and_its_edges_are_no_cuts(redactor):
 
 def test_secrets_of_the_host_and_of_the_caller_are_known(monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
-    redactor = Redactor.of_host(["my own secret"])
+    redactor = Redactor.of_host(["my own secret"], os.environ, {})
     text = clean(redactor, "a tok-0123456789 b my own secret c")
     assert text == "a [redacted SOME_TOKEN] b [redacted SECRET_1] c"
 
@@ -217,6 +218,12 @@ def test_of_a_variable_that_is_set_anew_both_values_are_known():
     redactor = Redactor.of_host([], {"SOME_TOKEN": "tok-0123456789"}, {"SOME_TOKEN": "tok-abcdefgh"})
     text = clean(redactor, "a tok-0123456789 b tok-abcdefgh c")
     assert text == "a [redacted SECRET_1] b [redacted SOME_TOKEN] c"
+
+
+def test_a_secret_is_replaced_although_the_name_of_its_variable_is_no_text(monkeypatch):
+    name = os.fsdecode(b"API\xff_TOKEN")
+    monkeypatch.setenv(name, "tok-0123456789")
+    assert clean(Redactor.of_host([], os.environ, {}), "a tok-0123456789 b") == "a [redacted API\\udcff_TOKEN] b"
 
 
 # ---------------------------------------------------------------------------------------------- the environment
@@ -294,10 +301,10 @@ KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B\nAQEFAASCBKcwggSjAg
     ],
 )
 def test_a_secret_is_found_however_an_address_a_terminal_or_a_value_writes_it(value, written):
-    cleaned = Redactor.of_host(environment={"A_URL": value} if "://" in value else {"A_KEY": value}).clean_text(written)
+    cleaned = Redactor.of_host([], {"A_URL": value} if "://" in value else {"A_KEY": value}, {}).clean_text(written)
     assert "[redacted A_" in cleaned
     assert not any(part in cleaned for part in ("ssW0rd", "MIIEvQ", "AQEFAA", "slash"))
-    assert Redactor.of_host(environment={"A_KEY": KEY}).clean_text(KEY.splitlines()[0]) == KEY.splitlines()[0]
+    assert Redactor.of_host([], {"A_KEY": KEY}, {}).clean_text(KEY.splitlines()[0]) == KEY.splitlines()[0]
 
 
 def test_a_long_secret_is_found_in_the_lines_of_base64():

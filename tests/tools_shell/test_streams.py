@@ -11,8 +11,7 @@ import threading
 
 import pytest
 
-from tools_core import Context
-from tools_shell import Bash, Python, Repl, ShellSessions
+from tools_shell import Bash, Python, Repl
 from tools_shell._process import _run
 
 
@@ -63,6 +62,7 @@ def test_on_a_terminal_both_streams_are_one_in_order(bash):
     assert (output["stdout"], output["stderr"]) == ("1\r\n2\r\n3\r\n", "")
 
 
+@pytest.mark.slow
 def test_jobs_on_a_terminal_end_at_their_limit_too(bash, lifeline):
     script = f"exec 9> {lifeline.path}; set -m; sleep 900 & (setsid sleep 900 &) ; sleep 900"
     assert bash.call(command=script, tty=True, timeout=1).error_type == "timeout_error"
@@ -88,7 +88,7 @@ print(output["truncated_bytes"]["stdout"], output["truncated_bytes"]["stderr"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
+@pytest.mark.parametrize("level", ["contained"], indirect=True)
 def test_20_gigabytes_of_output_take_no_more_than_2_megabytes(root, level):
     command = [sys.executable, "-c", HUGE, root, level]
     added, *left_out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
@@ -100,7 +100,7 @@ def test_a_call_returns_when_the_script_ends_although_its_output_is_held(bash):
     output = bash.call(command="(trap '' TERM HUP; setsid sleep 900) & echo done").output
     assert output["stdout"] == "done\n"
     assert "background" in output
-    assert output["duration"] < 20
+    assert output["duration"] < 60
 
 
 def test_what_a_pipeline_at_the_end_still_writes_is_not_lost(bash, monkeypatch):
@@ -173,9 +173,7 @@ CANARY = "tok-1234567890abcdef"
 def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, kind, code):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
-    with ShellSessions() as sessions:
-        context = Context(state={"shell_sessions": sessions})
-        result = kind(str(root), sandbox="contained").call({"code": code}, context)
+    result = kind(str(root), sandbox="contained").call(code=code)
     assert "[redacted SERVICE_TOKEN]" in str(result.to_dict())
     assert CANARY not in str(result.to_dict())
 
@@ -189,10 +187,11 @@ def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkey
     assert result.output["stdout"] == "a [redacted SERVICE_TOKEN] b"
 
 
-def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch):
+def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch, at_its_limit):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
-    result = Bash(str(root), sandbox="contained").call(command="cat file; sleep 900", timeout=1)
+    tool = Bash(str(root), sandbox="contained")
+    result = at_its_limit(tool, lambda result: result.metadata["stdout"], command="cat file; sleep 900")
     assert "[redacted SERVICE_TOKEN]" in result.error_message
     assert CANARY not in result.to_json()
 
@@ -222,7 +221,7 @@ def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, 
 
         taker = threading.Thread(target=take)
         taker.start()
-        output = bash.call(command=f"{sys.executable} give.py; echo done", timeout=20).output
+        output = bash.call(command=f"{sys.executable} give.py; echo done").output
         taker.join()
     assert output["stdout"] == "done\n"
     assert "background" not in output  # it is none of the job's

@@ -1,4 +1,4 @@
-"""What the tests of the kit share: pytest as its users run it."""
+"""Shared fixtures: runs of pytest in separate processes."""
 
 from __future__ import annotations
 
@@ -9,24 +9,26 @@ import textwrap
 
 import pytest
 
-DEADLOCK = 240  # seconds; a run that takes so long hangs
+DEADLOCK = 240  # seconds
 
 
 @pytest.fixture
 def run_pytest(tmp_path):
-    """Write test files, run pytest on them in a process of its own, and return it with its output as text."""
+    """Write test files, run pytest on them in a separate process, and return the process with its output."""
 
     def run(*words, env=None, **files):
         folder = tmp_path / "suite"
         folder.mkdir(exist_ok=True)
         for name, text in files.items():
             (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ASK_TOOLS_"))}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ASK_TOOLS_"))
+        }
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *map(str, words)]
         return subprocess.run(
             command,
             cwd=folder,
-            env={**kept, "PYTHONUTF8": "1", "COLUMNS": "120", **(env or {})},
+            env={**environment, "PYTHONUTF8": "1", "COLUMNS": "120", **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

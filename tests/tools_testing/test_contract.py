@@ -1,4 +1,4 @@
-"""`check_tool`: a sound tool passes, and each check finds the tool that breaks its promise."""
+"""`check_tool`: a sound tool passes, and each promise has a tool here that breaks it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tools_core import Context, Result, Tool, ToolError, Toolset, tool
+from tools_core import Context, Effects, Result, Tool, ToolError, Toolset, tool
 from tools_testing import CONTRACT, assert_contract, check_tool
 
 Text = Annotated[str, "Any text"]
@@ -25,7 +25,7 @@ class Sound(Tool):
 
     read_only = True
 
-    def execute(self, text: Text, times: Annotated[int, "How often"] = 1) -> str:
+    def execute(self, text: Text, times: Annotated[int, "The number of times"] = 1) -> str:
         if times > 100:
             raise ToolError("at most 100 times", "limit_exceeded")
         return text * max(times, 0)
@@ -58,18 +58,11 @@ class Unstable(Sound):
 
     @property
     def definition(self):
-        return super().definition | {"description": f"Asked {next(counter)} times"}
-
-
-class PerInstance(Sound):
-    """Repeat a text."""
-
-    def __init__(self):
-        self.description = f"Number {next(counter)}"
+        return super().definition | {"description": f"Accessed {next(counter)} times"}
 
 
 class Lenient(Sound):
-    """Repeat a text, whatever comes."""
+    """Repeat a text, whatever the arguments."""
 
     def call(self, arguments=None, /, context=None, **keywords):
         return Result.ok(self.execute("x"))
@@ -82,21 +75,6 @@ class Raising(Sound):
         return Result.ok(self.execute(**(arguments or keywords)))
 
 
-class Halting(Sound):
-    """Repeat a text, and never end."""
-
-    def call(self, arguments=None, /, context=None, **keywords):
-        return Result.ok("went on")
-
-
-class Unlimited(Sound):
-    """Repeat a text, without a limit."""
-
-    def call(self, arguments=None, /, context=None, **keywords):
-        self.timeout = None
-        return super().call(arguments, context, **keywords)
-
-
 class Contrary(Sound):
     """Repeat a text."""
 
@@ -107,24 +85,8 @@ class Contrary(Sound):
 class Moody(Sound):
     """Repeat a text."""
 
-    def annotations_for(self, arguments):
-        return {"read_only": len(arguments["text"]) > 3}
-
-
-class Proud(Sound):
-    """Repeat a text."""
-
-    def renamed(self, name):
-        made = super().renamed(name)
-        made.description = f"was {self.name}"
-        return made
-
-
-class Deaf(Sound):
-    """Repeat a text."""
-
-    async def acall(self, arguments=None, /, context=None, **keywords):
-        return await super().acall({"text": "something else"}, context)
+    def effects(self, arguments, context=None):
+        return Effects({"read_only": len(arguments["text"]) > 3})
 
 
 @dataclass
@@ -151,6 +113,19 @@ def crashing(text: Text) -> str:
 
 
 @tool(read_only=True)
+def leaving(text: Text) -> str:
+    """Exit."""
+    sys.exit(1)
+
+
+@tool(read_only=True, timeout=0.05)
+def stubborn(text: Text) -> str:
+    """Wait for nothing."""
+    threading.Event().wait(1)
+    return text
+
+
+@tool(read_only=True)
 def mute(text: Text) -> str:
     """Fail without a word."""
     raise ToolError("")
@@ -158,7 +133,7 @@ def mute(text: Text) -> str:
 
 @tool(read_only=True)
 def opaque(text: Text) -> Any:
-    """Return what is no JSON."""
+    """Return a lock."""
     return {"lock": threading.Lock()}
 
 
@@ -169,10 +144,10 @@ def lying(text: Text) -> dict[str, int]:
 
 
 @tool(read_only=True)
-def eating(items: Annotated[list[str], "Some texts"]) -> int:
-    """Count, and eat."""
+def emptying(items: Annotated[list[str], "Some texts"]) -> int:
+    """Count, and change the list."""
     count = len(items)
-    items.append("eaten")
+    items.append("added")
     return count
 
 
@@ -193,12 +168,16 @@ def chatty(text: Text) -> str:
     return text
 
 
-class Racing(Sound):
-    """Repeat a text."""
+@tool(read_only=True)
+def indiscreet(context: Context) -> str:
+    """Show the state."""
+    return str(dict(context.state))
 
-    @property
-    def definition(self):
-        return super().definition | {"description": threading.current_thread().name}
+
+@tool(read_only=True)
+def counting(text: Text) -> int:
+    """Count the calls."""
+    return next(counter)
 
 
 @tool(read_only=True)
@@ -207,7 +186,7 @@ def jealous(text: Text) -> str:
     if not alone.acquire(blocking=False):
         another_came.set()
         raise ToolError("busy", "unavailable")
-    another_came.wait(0.2)  # alone, nobody comes
+    another_came.wait(0.2)  # a single call waits in vain
     alone.release()
     return text
 
@@ -219,60 +198,49 @@ OPEN = {"type": "object", "properties": {"text": {"type": "string", "description
 CLOSED = OPEN | {"additionalProperties": False}
 
 BROKEN = {
-    "name_is_legal": with_definition(name="no name"),
-    "description_is_there": with_definition(description=" "),
+    "description_is_present": with_definition(description=" "),
     "parameters_are_described": with_schema({"type": "object", "properties": {"text": {"type": "string"}}}),
-    "schema_is_complete": with_schema({"type": "object", "required": ["x"]}),
-    "schema_is_enforceable": with_schema(OPEN | {"$dynamicRef": "#x"}),
     "schema_can_be_met": with_schema(OPEN | {"minProperties": 3, "maxProperties": 2}),
     "definition_is_portable": with_schema(
         {"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree", "description": "A tree"}},
          "$defs": {"tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/tree"}}}}}
     ),
-    "definition_is_plain_json": with_definition(tags={"a", "b"}),
     "definition_is_stable": Unstable(),
-    "definition_is_equal_after_a_second_construction": PerInstance,
     "annotations_are_consistent": Contrary(),
-    "hints_are_told_for_any_arguments": Moody(),
-    "renaming_changes_only_the_name": Proud(),
-    "unknown_arguments_are_refused": Lenient(),
-    "missing_arguments_are_refused": Lenient(),
-    "wrong_types_are_refused": Lenient(),
-    "nearly_valid_arguments_are_refused": Lenient(),
-    "malformed_json_is_refused": Lenient(),
-    "strange_values_are_refused": Lenient(),
+    "effects_are_known_for_any_arguments": Moody(),
+    "invalid_arguments_are_refused": Lenient(),
     "valid_arguments_are_accepted": picky,
-    "every_way_to_call_is_alike": Deaf(),
-    "errors_become_results": Raising(),
-    "halts_become_results": Halting(),
-    "time_limit_is_kept": Unlimited(),
-    "calls_give_results": crashing,
+    "exceptions_become_results": Raising(),
+    "calls_return_results": leaving,
+    "deadline_is_kept": stubborn,
+    "body_does_not_crash": crashing,
     "errors_have_a_message": mute,
     "results_are_json": opaque,
     "output_fits_its_schema": lying,
-    "arguments_are_left_alone": eating,
-    "calls_leave_the_definition_alone": Rewriting(),
-    "calls_print_nothing": chatty,
-    "threads_see_one_definition": Racing(),
-    "threads_get_the_same_kind_of_result": jealous,
+    "arguments_are_unchanged": emptying,
+    "definition_is_unchanged": Rewriting(),
+    "nothing_is_printed": chatty,
+    "secrets_are_not_shown": indiscreet,
+    "results_are_repeatable": counting,
+    "calls_are_thread_safe": jealous,
 }  # fmt: skip
-ELSEWHERE = {"import_does_nothing", "definition_is_deterministic"}
+BELOW = {"import_has_no_side_effects", "definition_is_deterministic"}
 
 
-def failed(report):
-    return [outcome.name for outcome in report.failures]
+def broken_promises(report):
+    return [outcome.name for outcome in report.broken]
 
 
 @pytest.mark.parametrize("sound", [Sound, Sound(), Sound().renamed("other")], ids=["class", "instance", "renamed"])
 def test_a_sound_tool_keeps_its_contract(sound):
     report = check_tool(sound)
-    assert failed(report) == []
-    assert report.is_ok
+    assert broken_promises(report) == []
+    assert report.ok
     assert "keeps its contract" in str(report)
     assert_contract(sound)
 
 
-def test_a_coroutine_and_a_function_keep_it_too():
+def test_coroutines_and_functions_with_a_ready_schema_keep_the_contract():
     @tool(read_only=True)
     async def later(text: Text, context: Context) -> str:
         """Answer later."""
@@ -283,45 +251,43 @@ def test_a_coroutine_and_a_function_keep_it_too():
     assert_contract(tool(lambda text="": text, name="f", description="Repeat.", input_schema=CLOSED, read_only=True))
 
 
-def test_inside_an_event_loop_it_can_be_checked_as_well():
+def test_tools_can_be_checked_inside_an_event_loop():
     async def main():
         return check_tool(Sound())
 
-    assert asyncio.run(main()).is_ok
+    assert asyncio.run(main()).ok
 
 
-def test_every_check_has_a_tool_here_that_breaks_it():
-    assert CONTRACT.keys() == BROKEN.keys() | ELSEWHERE
+def test_every_promise_has_a_tool_here_that_breaks_it():
+    assert CONTRACT.keys() == BROKEN.keys() | BELOW
 
 
 @pytest.mark.parametrize(("name", "broken"), BROKEN.items(), ids=BROKEN)
-def test_a_broken_promise_is_found_by_its_name_and_comes_with_a_fix(name, broken):
+def test_a_broken_promise_is_reported_with_its_fix(name, broken):
     report = check_tool(broken, ignore=CONTRACT.keys() - {name})
-    assert failed(report) == [name]
-    assert report.failures[0].findings
+    assert broken_promises(report) == [name]
+    assert report.broken[0].problems
     assert f"{name}: {CONTRACT[name].demand}" in str(report)
     assert f"fix: {CONTRACT[name].fix}" in str(report)
 
 
-def test_all_that_is_broken_is_told_and_not_the_first_alone():
+def test_the_report_lists_every_broken_promise():
     report = check_tool(Lenient())
-    assert {"unknown_arguments_are_refused", "malformed_json_is_refused", "strange_values_are_refused"} <= {
-        *failed(report)
-    }
+    assert {"invalid_arguments_are_refused", "exceptions_become_results"} <= {*broken_promises(report)}
     with pytest.raises(AssertionError) as caught:
         assert_contract(Lenient())
     assert str(caught.value) == str(report)
 
 
-def test_what_is_ignored_is_not_checked_and_an_unknown_name_is_refused():
-    assert "description_is_there" not in failed(
-        check_tool(with_definition(description=""), ignore=["description_is_there"])
-    )
-    with pytest.raises(ValueError, match="there is no check 'nonsense'"):
+def test_ignored_promises_are_not_checked_and_unknown_names_are_an_error():
+    nameless = with_definition(description="")
+    assert "description_is_present" in broken_promises(check_tool(nameless))
+    assert "description_is_present" not in broken_promises(check_tool(nameless, ignore=["description_is_present"]))
+    with pytest.raises(ValueError, match="no promise is called 'nonsense'"):
         check_tool(Sound, ignore=["nonsense"])
 
 
-# The body runs where that is safe, and nowhere else
+# When the body runs
 
 
 def recording(**options):
@@ -346,29 +312,29 @@ def recording(**options):
     ],
     ids=str,
 )
-def test_without_samples_the_body_of_a_tool_that_may_do_harm_never_runs(options):
+def test_the_body_of_a_tool_with_effects_never_runs_without_samples(options):
     record, seen = recording(**options)
     report = check_tool(record)
     assert seen == []
-    assert report.is_ok
+    assert report.ok
     assert any("its body runs only for sample arguments" in str(outcome.skipped) for outcome in report.skipped)
 
 
-def test_without_samples_a_harmless_tool_runs_with_generated_ones():
+def test_the_body_of_a_harmless_tool_runs_with_generated_arguments():
     record, seen = recording(read_only=True)
-    assert check_tool(record).is_ok
+    assert check_tool(record).ok
     assert seen
 
 
-def test_with_samples_the_body_runs_for_those_alone():
+def test_the_body_runs_only_for_the_samples_where_there_are_some():
     record, seen = recording(destructive=True)
-    assert check_tool(record, arguments={"text": "this"}).is_ok
+    assert check_tool(record, arguments={"text": "this"}).ok
     assert {*seen} == {"this"}
     check_tool(record, arguments=[{"text": "this"}, {"text": "that"}])
     assert {*seen} == {"this", "that"}
 
 
-def test_a_tool_with_a_call_of_its_own_is_not_called_either():
+def test_a_tool_that_overrides_call_is_not_called_without_samples():
     called = []
 
     class Own(Sound):
@@ -382,10 +348,10 @@ def test_a_tool_with_a_call_of_its_own_is_not_called_either():
 
     report = check_tool(Own())
     assert called == []
-    assert any("has a call of its own" in str(outcome.skipped) for outcome in report.skipped)
+    assert any("it overrides `call`" in str(outcome.skipped) for outcome in report.skipped)
 
 
-def test_calls_have_an_empty_workspace_of_their_own_or_the_context_given(tmp_path):
+def test_calls_have_a_temporary_workspace_or_the_context_given(tmp_path):
     seen = []
 
     @tool(read_only=True)
@@ -394,42 +360,42 @@ def test_calls_have_an_empty_workspace_of_their_own_or_the_context_given(tmp_pat
         seen.append(context.workspace)
         return sorted(os.listdir(context.workspace))
 
-    assert check_tool(look).is_ok
+    assert check_tool(look).ok
     assert seen and not any(folder.exists() for folder in seen)
     seen.clear()
     check_tool(look, context=Context(workspace=tmp_path))
     assert {*seen} == {tmp_path}
 
 
-def test_samples_are_left_as_they_are():
+def test_samples_are_not_changed():
     samples = {"items": ["a"]}
-    check_tool(eating, arguments=samples)
+    check_tool(emptying, arguments=samples)
     assert samples == {"items": ["a"]}
 
 
-def test_a_sample_that_is_refused_is_a_finding():
-    assert "valid_arguments_are_accepted" in failed(check_tool(Sound(), arguments={"txt": "a"}))
+def test_a_sample_that_is_refused_breaks_a_promise():
+    assert "valid_arguments_are_accepted" in broken_promises(check_tool(Sound(), arguments={"txt": "a"}))
 
 
-def test_a_toolset_is_checked_tool_by_tool():
+def test_the_tools_of_a_toolset_are_checked_one_by_one():
     class Pair(Toolset):
         """Two tools."""
 
         def one(self, text: Text) -> str:
-            """Give it back."""
+            """Return it."""
             return text
 
         def two(self, text: Text) -> str:
-            """Give it back twice."""
+            """Return it twice."""
             return text * 2
 
-    with pytest.raises(TypeError, match=r"check each of its \.tools"):
+    with pytest.raises(TypeError, match=r"pass one of its \.tools"):
         check_tool(Pair())
     for each in Pair().tools:
         assert_contract(each, arguments={"text": "a"})
 
 
-def test_a_tool_whose_definition_cannot_be_had_is_reported_and_not_raised():
+def test_a_definition_that_raises_is_reported():
     class Broken(Sound):
         """Repeat a text."""
 
@@ -441,12 +407,12 @@ def test_a_tool_whose_definition_cannot_be_had_is_reported_and_not_raised():
     assert "no definition today" in str(report)
 
 
-# In another interpreter
+# Importing a tool
 
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Write a module that can be imported, here and elsewhere, and import it."""
+    """Write a module that this process and others can import, and import it."""
     monkeypatch.syspath_prepend(tmp_path)
     made = []
 
@@ -469,8 +435,8 @@ WORK = {
     "program": ("import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])", "ran a program"),
     "output": ("print('welcome')", "wrote to stdout: 'welcome"),
     "complaint": ("import sys\nsys.stderr.write('careful')", "wrote to stderr: 'careful"),
-    "file": ("open('left_behind.txt', 'w').close()", "for writing"),
-    "folder": ("import os, tempfile\nos.rmdir(tempfile.mkdtemp())", "made a folder"),
+    "file": ("open('created.txt', 'w').close()", "for writing"),
+    "folder": ("import os, tempfile\nos.rmdir(tempfile.mkdtemp())", "created a folder"),
 }
 TOOL = '''
 from typing import Annotated
@@ -483,24 +449,24 @@ def repeat(text: Annotated[str, "A text"]) -> str:
 '''
 
 
-@pytest.mark.parametrize(("work", "told"), WORK.values(), ids=WORK)
-def test_work_at_import_is_told_with_its_place(module, work, told, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("work", "effect"), WORK.values(), ids=WORK)
+def test_side_effects_of_an_import_are_reported_with_their_line(module, work, effect, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    name = f"busy_{told.split()[-1].strip(chr(39))}_{len(work)}"
+    name = f"busy_{effect.split()[-1].strip(chr(39))}_{len(work)}"
     report = check_tool(module(name, f"{work}\n{TOOL}").repeat)
-    assert failed(report) == ["import_does_nothing"]
-    assert told in str(report)
-    assert "wrote" in told or f"{name}.py:" in str(report)
+    assert broken_promises(report) == ["import_has_no_side_effects"]
+    assert effect in str(report)
+    assert "wrote" in effect or f"{name}.py:" in str(report)
 
 
-def test_a_module_that_defines_and_does_nothing_else_is_quiet(module):
+def test_importing_common_modules_has_no_side_effects(module):
     heavy = (
         "import asyncio, http.client, json, logging, re, sqlite3, ssl, urllib.request, uuid, xml.etree.ElementTree\n"
     )
-    assert check_tool(module("quiet_module", heavy + TOOL).repeat).is_ok
+    assert check_tool(module("quiet_module", heavy + TOOL).repeat).ok
 
 
-def test_a_definition_that_depends_on_the_order_of_a_set_is_found(module):
+def test_a_definition_that_depends_on_the_order_of_a_set_breaks_a_promise(module):
     text = """
     from tools_core import tool
 
@@ -510,25 +476,25 @@ def test_a_definition_that_depends_on_the_order_of_a_set_is_found(module):
     def choose() -> str:
         return "name 1"
     """
-    assert failed(check_tool(module("hashed_module", text).choose)) == ["definition_is_deterministic"]
+    assert broken_promises(check_tool(module("hashed_module", text).choose)) == ["definition_is_deterministic"]
 
 
-def test_a_tool_that_no_other_process_can_import_is_skipped_with_the_reason():
+def test_promises_about_imports_do_not_apply_to_local_functions():
     def local(text: Text) -> str:
         """Repeat a text."""
         return text
 
     skipped = {outcome.name: outcome.skipped for outcome in check_tool(tool(local)).skipped}
-    assert "no other process can import it" in skipped["import_does_nothing"]
+    assert "no other process can import it" in skipped["import_has_no_side_effects"]
 
 
-def test_a_report_of_many_findings_shows_the_first_ones_and_counts_the_others():
+def test_a_report_counts_the_problems_that_it_does_not_list():
     many = {f"parameter_{number}": {"type": "string"} for number in range(9)}
     report = check_tool(with_schema({"type": "object", "properties": many}))
     assert "- and 4 more" in str(report)
 
 
-def test_checking_changes_nothing_of_the_tool():
+def test_checking_does_not_change_the_tool():
     sound = Sound()
     before, attributes = sound.definition, copy.copy(vars(sound))
     check_tool(sound)

@@ -1,4 +1,4 @@
-"""`fuzz_tool`: planted bugs are found, each by the name of the promise that it breaks."""
+"""`fuzz_tool`: each planted bug breaks the promise that is named for it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated, Any, TypedDict
 import pytest
 
 from tools_core import Context, Result, Tool, ToolError, tool
-from tools_testing import CALL_PROMISES, fuzz_tool
+from tools_testing import CONTRACT, fuzz_tool
 
 Text = Annotated[str, "Any text"]
 
 
 @tool(read_only=True)
-def sound(text: Text, times: Annotated[int, "How often"] = 1, context: Context | None = None) -> str:
+def sound(text: Text, times: Annotated[int, "The number of times"] = 1, context: Context | None = None) -> str:
     """Repeat a text."""
     if not 0 <= times <= 1_000:
         raise ToolError("times must be from 0 to 1,000", "limit_exceeded")
@@ -25,12 +25,12 @@ def sound(text: Text, times: Annotated[int, "How often"] = 1, context: Context |
 
 @tool
 def crashes_on_an_empty_string(text: Text) -> str:
-    """Give the first character."""
+    """Return the first character."""
     return text[0]
 
 
 @tool
-def crashes_on_a_huge_number(count: Annotated[int, "How many"]) -> int:
+def crashes_on_a_huge_number(count: Annotated[int, "The number"]) -> int:
     """Pack a number."""
     return int.from_bytes(count.to_bytes(8, "big", signed=True), "big", signed=True)
 
@@ -48,8 +48,8 @@ def crashes_on_null(text: Annotated[str | None, "A text, or none"] = "") -> str:
 
 
 @tool
-def returns_what_is_no_json(text: Text) -> Any:
-    """Give a lock for short texts."""
+def returns_a_lock(text: Text) -> Any:
+    """Return a lock for short texts."""
     return {"value": threading.Lock() if len(text) < 3 else text}
 
 
@@ -74,20 +74,20 @@ class LeaksBetweenCalls(Tool):
 
 @tool
 def prints_secrets(text: Text, context: Context) -> str:
-    """Log what it does, too well."""
+    """Print the state."""
     print("calling with", dict(context.state), file=sys.stderr)
     return text
 
 
 @tool
 def returns_its_environment(text: Text) -> str:
-    """Tell too much when it fails."""
+    """Fail with the environment in the message."""
     raise ToolError(f"could not run with {dict(os.environ)}")
 
 
 @tool
 def raises_without_a_message(text: Text) -> str:
-    """Fail on what looks odd."""
+    """Fail for texts with spaces."""
     if not text.isalnum():
         raise ToolError("")
     return text
@@ -95,7 +95,7 @@ def raises_without_a_message(text: Text) -> str:
 
 @tool
 def ignores_its_deadline(text: Text, context: Context) -> str:
-    """Wait for something that never comes."""
+    """Wait in vain."""
     threading.Event().wait(3)
     return text
 
@@ -134,7 +134,7 @@ class ChangesItsOutputSchema(Tool):
 
 
 @tool
-def eats_its_arguments(items: Annotated[list[str], "Some texts"]) -> int:
+def empties_its_arguments(items: Annotated[list[str], "Some texts"]) -> int:
     """Count, from the end."""
     count = 0
     while items:
@@ -144,8 +144,8 @@ def eats_its_arguments(items: Annotated[list[str], "Some texts"]) -> int:
 
 
 @tool
-def leaves(code: Annotated[int, "The exit code"]) -> None:
-    """Leave."""
+def exits(code: Annotated[int, "The exit code"]) -> None:
+    """Exit."""
     if code > 5:
         sys.exit(code)
 
@@ -174,60 +174,65 @@ def prints(text: Text) -> str:
     return text
 
 
+def names(report):
+    return [each.name for each in report.broken]
+
+
 BROKEN = {
-    "crashes_on_an_empty_string": (crashes_on_an_empty_string, "never_crashes"),
-    "crashes_on_a_huge_number": (crashes_on_a_huge_number, "never_crashes"),
-    "crashes_on_unicode": (crashes_on_unicode, "never_crashes"),
-    "crashes_on_null": (crashes_on_null, "never_crashes"),
-    "returns_what_is_no_json": (returns_what_is_no_json, "returns_json"),
-    "mutates_its_definition": (MutatesItsDefinition, "keeps_its_definition"),
-    "leaks_between_calls": (LeaksBetweenCalls, "answers_alike"),
-    "prints_secrets": (prints_secrets, "keeps_secrets"),
-    "returns_its_environment": (returns_its_environment, "keeps_secrets"),
-    "raises_without_a_message": (raises_without_a_message, "explains_errors"),
-    "ignores_its_deadline": (ignores_its_deadline, "keeps_to_the_deadline"),
-    "returns_another_form_for_long_texts": (returns_another_form_for_long_texts, "fits_its_output_schema"),
-    "changes_its_output_schema": (ChangesItsOutputSchema, "keeps_its_definition"),
-    "eats_its_arguments": (eats_its_arguments, "leaves_arguments_alone"),
-    "leaves": (leaves, "always_answers"),
-    "takes_everything": (TakesEverything, "refuses_what_is_not"),
-    "refuses_what_is_valid": (RefusesWhatIsValid, "accepts_what_is_valid"),
-    "prints": (prints, "prints_nothing"),
+    "crashes_on_an_empty_string": (crashes_on_an_empty_string, "body_does_not_crash"),
+    "crashes_on_a_huge_number": (crashes_on_a_huge_number, "body_does_not_crash"),
+    "crashes_on_unicode": (crashes_on_unicode, "body_does_not_crash"),
+    "crashes_on_null": (crashes_on_null, "body_does_not_crash"),
+    "returns_a_lock": (returns_a_lock, "results_are_json"),
+    "mutates_its_definition": (MutatesItsDefinition, "definition_is_unchanged"),
+    "leaks_between_calls": (LeaksBetweenCalls, "results_are_repeatable"),
+    "prints_secrets": (prints_secrets, "secrets_are_not_shown"),
+    "returns_its_environment": (returns_its_environment, "secrets_are_not_shown"),
+    "raises_without_a_message": (raises_without_a_message, "errors_have_a_message"),
+    "ignores_its_deadline": (ignores_its_deadline, "deadline_is_kept"),
+    "returns_another_form_for_long_texts": (returns_another_form_for_long_texts, "output_fits_its_schema"),
+    "changes_its_output_schema": (ChangesItsOutputSchema, "definition_is_unchanged"),
+    "empties_its_arguments": (empties_its_arguments, "arguments_are_unchanged"),
+    "exits": (exits, "calls_return_results"),
+    "takes_everything": (TakesEverything, "invalid_arguments_are_refused"),
+    "refuses_what_is_valid": (RefusesWhatIsValid, "valid_arguments_are_accepted"),
+    "prints": (prints, "nothing_is_printed"),
 }
-ALSO = {"prints_secrets": {"prints_nothing"}}  # what else one and the same bug breaks
+ALSO = {"prints_secrets": {"nothing_is_printed"}}
 SIMPLEST = {
     "crashes_on_an_empty_string": {"text": ""},
     "crashes_on_a_huge_number": {"count": 2**63},
     "crashes_on_null": {"text": None},
-    "leaves": {"code": 6},
+    "exits": {"code": 6},
     "refuses_what_is_valid": {"number": 1},
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_planted_bug_is_found_by_the_name_of_the_promise_that_it_breaks(name):
+def test_a_planted_bug_breaks_its_promise(name):
     broken, promise = BROKEN[name]
     report = fuzz_tool(broken, examples=60, limit=0.2 if "deadline" in name else 5.0)
-    assert {*report.names} == {promise} | ALSO.get(name, set())
-    assert f"{promise}: {CALL_PROMISES[promise].demand}" in str(report)
-    assert f"fix: {CALL_PROMISES[promise].fix}" in str(report)
+    assert {*names(report)} == {promise} | ALSO.get(name, set())
+    assert f"{promise}: {CONTRACT[promise].demand}" in str(report)
+    assert f"fix: {CONTRACT[promise].fix}" in str(report)
     if name in SIMPLEST:
         assert report.broken[0].arguments == SIMPLEST[name]
 
 
 @pytest.mark.slow
-def test_a_coroutine_that_blocks_is_found_and_not_waited_for():
+def test_a_coroutine_that_blocks_breaks_its_deadline():
     report = fuzz_tool(blocks_its_event_loop, examples=20, limit=0.1)
-    assert "keeps_to_the_deadline" in report.names
+    assert "deadline_is_kept" in names(report)
 
 
-def test_every_promise_has_a_tool_here_that_breaks_it():
-    assert CALL_PROMISES.keys() == {promise for _, promise in BROKEN.values()}
+def test_every_promise_about_calls_has_a_tool_here_that_breaks_it():
+    about_calls = {name for name, promise in CONTRACT.items() if promise.check_call is not None}
+    assert about_calls == {promise for _, promise in BROKEN.values()}
 
 
-def test_a_sound_tool_keeps_them_all():
+def test_a_sound_tool_keeps_its_promises():
     report = fuzz_tool(sound)
-    assert (report.is_ok, report.names) == (True, [])
+    assert report.ok, str(report)
     assert "kept its promises in" in str(report)
     assert report.calls >= 200
 
@@ -240,21 +245,21 @@ def test_a_coroutine_and_a_tool_without_arguments_can_be_fuzzed():
 
     @tool(read_only=True)
     def version() -> str:
-        """Tell the version."""
+        """Return the version."""
         return "1.0"
 
-    assert fuzz_tool(later, examples=10).is_ok
-    assert fuzz_tool(version, examples=10).is_ok
+    assert fuzz_tool(later, examples=10).ok
+    assert fuzz_tool(version, examples=10).ok
 
 
-def test_what_is_ignored_is_not_held_against_a_tool():
-    assert fuzz_tool(prints, examples=10, ignore=["prints_nothing"]).is_ok
-    with pytest.raises(ValueError, match="there is no promise 'nonsense'"):
+def test_ignored_promises_are_not_checked():
+    assert fuzz_tool(prints, examples=10, ignore=["nothing_is_printed"]).ok
+    with pytest.raises(ValueError, match="no promise is called 'nonsense'"):
         fuzz_tool(prints, ignore=["nonsense"])
 
 
 @pytest.mark.parametrize("options", [{"destructive": True}, {"requires_approval": True}], ids=str)
-def test_what_may_destroy_runs_only_when_that_is_said(options):
+def test_a_destructive_tool_runs_only_where_the_caller_allows_it(options):
     seen = []
 
     @tool(**options)
@@ -265,11 +270,11 @@ def test_what_may_destroy_runs_only_when_that_is_said(options):
     with pytest.raises(ValueError, match="even_destructive=True"):
         fuzz_tool(remove)
     assert seen == []
-    assert fuzz_tool(remove, examples=10, even_destructive=True).is_ok
+    assert fuzz_tool(remove, examples=10, even_destructive=True).ok
     assert seen
 
 
-def test_calls_work_in_a_folder_that_goes_away_or_in_the_context_given(tmp_path):
+def test_calls_have_a_temporary_workspace_or_the_context_given(tmp_path):
     seen = set()
 
     @tool
@@ -277,10 +282,10 @@ def test_calls_work_in_a_folder_that_goes_away_or_in_the_context_given(tmp_path)
         """Look around."""
         seen.add((context.workspace, context.state.get("user")))
 
-    assert fuzz_tool(look, examples=5).is_ok
+    assert fuzz_tool(look, examples=5).ok
     assert not any(workspace.exists() for workspace, _ in seen)
     seen.clear()
-    assert fuzz_tool(look, examples=5, context=Context(workspace=tmp_path, state={"user": "ada"})).is_ok
+    assert fuzz_tool(look, examples=5, context=Context(workspace=tmp_path, state={"user": "ada"})).ok
     assert seen == {(tmp_path, "ada")}
 
 
@@ -300,7 +305,7 @@ def test_the_same_seed_calls_with_the_same_arguments():
     assert calls(1) != calls(2)
 
 
-def test_the_environment_is_as_before():
+def test_the_environment_is_restored():
     before = dict(os.environ)
     fuzz_tool(sound, examples=5)
     assert dict(os.environ) == before

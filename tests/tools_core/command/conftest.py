@@ -13,8 +13,9 @@ import pytest
 
 import tools_core
 
-# Not the environment's own interpreter: this repository's packages are installed there, and would be listed.
-PYTHON = sys._base_executable
+# Not this environment's interpreter: this repository's packages are installed there, and would be listed. Without
+# site-packages it starts in half of the time.
+PYTHON = [sys._base_executable, "-S"]
 
 SOURCES = [Path(tools_core.__file__).parents[1], Path(tools_core.__file__).parents[3] / "scaffold/src"]
 
@@ -164,14 +165,14 @@ def ask_tools(environment, tmp_path):
     """Run `ask-tools` with words, in a folder of its own, and say how it ended."""
     (tmp_path / "here").mkdir()
 
-    def run(*words, stdin="", **variables):
+    def run(*words, stdin="", python=PYTHON, **variables):
         done = subprocess.run(
-            [PYTHON, "-m", "tools_core", *words],
+            [*python, "-m", "tools_core", *words],
             input=stdin,
             capture_output=True,
             encoding="utf-8",
             check=False,
-            timeout=60,
+            timeout=300,
             cwd=tmp_path / "here",
             env={**environment, **variables},
         )
@@ -185,7 +186,7 @@ def on_terminal(environment, tmp_path):
     """Run `ask-tools` on a terminal of its own, type `typed`, and return the exit code and what it showed."""
     pty = pytest.importorskip("pty", reason="only on systems with pseudo-terminals", exc_type=ImportError)
 
-    def run(*words, typed="", program=(PYTHON, "-m", "tools_core")):
+    def run(*words, typed="", program=(*PYTHON, "-m", "tools_core")):
         child, terminal = pty.fork()
         if child == 0:
             os.chdir(tmp_path)

@@ -154,6 +154,7 @@ def test_a_time_limit_ends_the_wait_and_the_process(ask_tools, site):
     site.install("tools-wait", {"wait": "wait"}, source)
     ended = ask_tools("call", "wait", "--timeout", "0.05", "--json")
     assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
+    assert ended.json["metadata"]["timeout"] == 0.05
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
@@ -166,8 +167,48 @@ def test_a_time_limit_is_seconds_above_zero(ask_tools, seconds):
 def test_a_tool_that_requires_approval_is_refused_where_nobody_can_be_asked(ask_tools):
     ended = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "error: flood requires approval\n  nobody can be asked here: add --yes to run it\n"
-    assert ask_tools("call", "flood", "city=Oslo", "--json").json["error_type"] == "denied"
+    assert ended.err == "error: flood requires approval and was not called: add --yes to approve it\n"
+    assert ask_tools("call", "flood", "city=Oslo", "--json").json["error_type"] == "approval_required"
+
+
+DECIDER = """
+    from tools_core import Result
+
+    def make_call(tool, call, context, approve):
+        if call.arguments["city"] == "Bergen":
+            return Result.error("Bergen stays dry", type="denied")
+        if tool.name == "rain" and approve is None:
+            return Result.error("ask first", type="approval_required")
+        return tool.call(call, context).with_metadata({"approve": approve})
+"""
+
+
+def test_a_package_that_decides_about_calls_makes_every_call(ask_tools, site):
+    site.install("tools-decide", {"any": "make_call"}, DECIDER, group="ask_tools.call")
+    denied = ask_tools("call", "rain", "city=Bergen", "--yes")
+    assert (denied.code, denied.err) == (1, "error: Bergen stays dry\n")
+    asked = ask_tools("call", "rain", "city=Oslo")
+    assert (asked.code, "--yes" in asked.err) == (1, True)
+    assert ask_tools("call", "rain", "city=Oslo", "--yes", "--json").json["metadata"] == {"approve": "all"}
+    assert ask_tools("call", "flood", "city=Oslo").out == "Oslo is under water\n"
+
+
+@pytest.mark.parametrize("source", ["import not_there", "import sys; sys.exit(3)"])
+def test_without_the_package_that_decides_about_calls_no_tool_is_called(ask_tools, site, source):
+    site.install("tools-decide", {"any": "make_call"}, source, group="ask_tools.call")
+    ended = ask_tools("call", "rain", "city=Oslo")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(
+        "error: tools-decide 1.0 (tools_decide:make_call), which decides about calls, does not load"
+    )
+
+
+def test_only_one_package_decides_about_calls(ask_tools, site):
+    for name in ("tools-decide", "tools-judge"):
+        site.install(name, {"any": "make_call"}, DECIDER, group="ask_tools.call")
+    ended = ask_tools("call", "rain", "city=Oslo")
+    assert (ended.code, ended.out) == (1, "")
+    assert "pip uninstall tools-decide" in ended.err and "pip uninstall tools-judge" in ended.err
 
 
 WRITING = [
@@ -278,7 +319,8 @@ def test_an_interrupt_ends_with_130_and_no_traceback(interruptible, site):
 
 @pytest.mark.parametrize("words", [["doctor"], ["check"], ["lock"], ["list", "--details"], ["schema", "--all"]])
 def test_an_interrupt_while_packages_are_loaded_ends_with_130_and_leaves_nothing(interruptible, site, words, tmp_path):
-    source = "import sys, threading; print('loading', file=sys.stderr, flush=True); threading.Event().wait()"
+    # Not print(): a thread that holds the lock of the stream when the interpreter ends makes it abort.
+    source = "import os, threading; os.write(2, b'loading\\n'); threading.Event().wait()"
     site.install("tools-hang", {"hang": "get"}, source)
     file = ["--file", str(tmp_path / "a.lock")] if words == ["lock"] else []
     with interruptible(*words, *file) as process:

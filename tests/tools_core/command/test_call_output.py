@@ -18,7 +18,7 @@ SOURCE = '''
     import sys
     import threading
 
-    from tools_core import Context, Image, Result, Tool, tool
+    from tools_core import Context, Effects, Image, Result, Tool, tool
 
 
     @tool(read_only=True)
@@ -35,10 +35,10 @@ SOURCE = '''
         def execute(self, mode: str) -> str:
             raise RuntimeError("it was run")
 
-        def annotations_for(self, arguments):
+        def effects(self, arguments, context=None):
             if arguments["mode"] == "odd":
                 raise KeyError("mode")
-            return {"read_only": arguments["mode"] == "look", "destructive": arguments["mode"] != "look"}
+            return Effects({"read_only": arguments["mode"] == "look", "destructive": arguments["mode"] != "look"})
 
 
     @tool

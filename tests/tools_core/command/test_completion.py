@@ -193,6 +193,7 @@ SHELLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_tab_key_completes_in_a_real_shell(environment, program, site, tmp_path, on_terminal, shell):
     if not shutil.which(shell):

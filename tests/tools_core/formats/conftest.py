@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 import re
-from pathlib import Path
+import zipfile
+from pathlib import PurePath
 
 import pytest
 from jsonschema import Draft202012Validator
 
-DEFINITIONS = Path(__file__).parents[3] / ".cache" / "function-definitions.json"
 # The definitions come from several languages; some name types of Python, Java and JavaScript.
 TYPES = {
     "array": ["array", "Array", "ArrayList", "tuple"],
@@ -53,12 +53,36 @@ def normalised(schema):
 
 
 @pytest.fixture(scope="session")
-def real_definitions():
+def sdk():
+    """`sdk("openai.types.chat", "ChatCompletion")`: a type, imported when a test needs it: the SDKs take seconds."""
+
+    def find(module, name):
+        return getattr(pytest.importorskip(module, reason=f"{module} is not installed"), name)
+
+    return find
+
+
+def definitions_in(wheel):
+    """Yield every function that the questions and the documents of the wheel define."""
+    with zipfile.ZipFile(wheel) as archive:
+        for path in sorted(map(PurePath, archive.namelist())):
+            if path.parts[:2] != ("bfcl_eval", "data") or "possible_answer" in path.parts or path.suffix != ".json":
+                continue
+            for line in archive.read(str(path)).decode("utf-8").splitlines():
+                if line[:1] != "{" or line[-1:] != "}":  # a file of another kind
+                    break
+                entry = json.loads(line)
+                found = entry if "parameters" in entry else entry.get("function", [])
+                yield from [found] if isinstance(found, dict) else found
+
+
+@pytest.fixture(scope="session")
+def real_definitions(download):
     """Every real definition, in lists in which no two have one name."""
-    if not DEFINITIONS.is_file():
-        pytest.skip("the function definitions are not downloaded: run .ci/function_definitions.py")
+    wheel = download("bfcl-eval==2026.3.23", "--only-binary=:all:")
+    unique = {json.dumps(definition, sort_keys=True): definition for definition in definitions_in(wheel)}
     batches = []
-    for raw in json.loads(DEFINITIONS.read_text(encoding="utf-8")):
+    for raw in unique.values():
         schema = normalised(raw["parameters"])
         batch = next((batch for batch in batches if raw["name"] not in batch), None)
         if batch is None:

@@ -183,6 +183,7 @@ def test_an_error_of_a_format_is_a_value_error_that_survives_pickling():
     assert (str(again), again.tool, again.path, again.format) == (str(error), "t", "properties/a", "gemini")
 
 
+@pytest.mark.slow
 def test_ordinary_schemas_are_written_as_the_rewriters_would(real_definitions):
     ordinary = 0
     for definition in chain.from_iterable(real_definitions):

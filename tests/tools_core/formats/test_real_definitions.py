@@ -10,6 +10,8 @@ from jsonschema import Draft202012Validator
 from tools_core._schema import compile_schema
 from tools_core.formats import FORMATS, legal_names
 
+pytestmark = pytest.mark.slow
+
 REWRITTEN = ["gemini", "openai-strict"]  # `responses-strict` writes the same schemas
 
 
@@ -35,7 +37,6 @@ def test_names_do_not_depend_on_the_order(real_definitions):
         assert legal_names(reversed(names), name) == legal_names(names, name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REWRITTEN)
 def test_arguments_come_back_as_they_were_meant(name, real_definitions, model, parameters_of, answer):
     tried = 0
@@ -55,7 +56,6 @@ def test_arguments_come_back_as_they_were_meant(name, real_definitions, model, p
     assert tried > 3_300
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", REWRITTEN)
 def test_what_the_dialect_allows_the_tool_takes(name, real_definitions, model, parameters_of, answer):
     for definition in chain.from_iterable(real_definitions):

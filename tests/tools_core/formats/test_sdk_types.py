@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import mcp_types
 import pytest
-from anthropic.types import MessageParam, ToolParam
-from google.genai import types as gemini_types
-from openai.types.chat import ChatCompletionToolMessageParam, ChatCompletionToolParam, ChatCompletionUserMessageParam
-from openai.types.responses import FunctionToolParam
-from openai.types.responses.response_input_item_param import FunctionCallOutput
 from pydantic import TypeAdapter
 
 from tools_core import Audio, File, Image, Result, ToolCall
 from tools_core.formats import FORMATS, gemini
 
+pytestmark = pytest.mark.slow
+
+
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 DEFINITION_TYPES = {
-    "openai": ChatCompletionToolParam,
-    "openai-strict": ChatCompletionToolParam,
-    "responses": FunctionToolParam,
-    "responses-strict": FunctionToolParam,
-    "anthropic": ToolParam,
-    "gemini": gemini_types.FunctionDeclaration,
-    "mcp": mcp_types.Tool,
+    "openai": ("openai.types.chat", "ChatCompletionToolParam"),
+    "openai-strict": ("openai.types.chat", "ChatCompletionToolParam"),
+    "responses": ("openai.types.responses", "FunctionToolParam"),
+    "responses-strict": ("openai.types.responses", "FunctionToolParam"),
+    "anthropic": ("anthropic.types", "ToolParam"),
+    "mcp": ("mcp_types", "Tool"),
 }
-CHAT_MESSAGES = {"tool": ChatCompletionToolMessageParam, "user": ChatCompletionUserMessageParam}
+CHAT_MESSAGES = {
+    "tool": ("openai.types.chat", "ChatCompletionToolMessageParam"),
+    "user": ("openai.types.chat", "ChatCompletionUserMessageParam"),
+}
 RESULT_TYPES = {
-    "responses": FunctionCallOutput,
-    "responses-strict": FunctionCallOutput,
-    "anthropic": MessageParam,
-    "gemini": gemini_types.Content,
-    "mcp": mcp_types.CallToolResult,
+    "responses": ("openai.types.responses.response_input_item_param", "FunctionCallOutput"),
+    "responses-strict": ("openai.types.responses.response_input_item_param", "FunctionCallOutput"),
+    "anthropic": ("anthropic.types", "MessageParam"),
+    "mcp": ("mcp_types", "CallToolResult"),
 }
 RESULTS = {
     "text": Result.ok("sunny"),
@@ -57,31 +55,36 @@ RESULTS = {
 }
 
 
-def accepted(kind, values):
-    """Whether the SDK's type takes each value, and knows every key of it."""
-    adapter = TypeAdapter(kind)
-    for value in values:
-        known = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True, exclude_unset=True)
-        assert known == value
-    return True
+@pytest.fixture
+def accepted(sdk):
+    """Return whether the SDK's type accepts each value and knows every key of it."""
+
+    def accepted(kind, values):
+        adapter = TypeAdapter(sdk(*kind))
+        for value in values:
+            known = adapter.dump_python(adapter.validate_python(value), mode="json", by_alias=True, exclude_unset=True)
+            assert known == value
+        return True
+
+    return accepted
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "gemini"])
-def test_every_real_definition_is_of_the_sdk_s_type(name, real_definitions):
+def test_every_real_definition_is_of_the_sdk_s_type(name, real_definitions, accepted):
     for definitions in real_definitions:
         written = FORMATS[name].definitions(definitions)
         assert len(written) == len(definitions)
         assert accepted(DEFINITION_TYPES[name], written)
 
 
-def test_every_real_definition_is_of_gemini_s_type(real_definitions):
+def test_every_real_definition_is_of_gemini_s_type(real_definitions, sdk):
     for definitions in real_definitions:
         for written in gemini.definitions(definitions):
-            known = gemini_types.FunctionDeclaration.model_validate(written)
+            known = sdk("google.genai.types", "FunctionDeclaration").model_validate(written)
             dumped = known.model_dump(mode="json", by_alias=True, exclude_unset=True)
             assert unbounded(dumped) == unbounded(written)
     [tool] = gemini.tools(real_definitions[0])
-    assert len(gemini_types.Tool.model_validate(tool).function_declarations) == len(real_definitions[0])
+    assert len(sdk("google.genai.types", "Tool").model_validate(tool).function_declarations) == len(real_definitions[0])
 
 
 def unbounded(value):
@@ -95,12 +98,12 @@ def unbounded(value):
 
 @pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_kind_of_result_is_of_the_sdk_s_type(name, result):
+def test_every_kind_of_result_is_of_the_sdk_s_type(name, result, sdk, accepted):
     calls = [ToolCall("call_1", "weather.get", {}), ToolCall("call_2", "other", {})]
     written = FORMATS[name].results([(calls[0], result), (calls[1], Result.ok("x"))])
     if name == "gemini":
         for content in written:
-            known = gemini_types.Content.model_validate(content)
+            known = sdk("google.genai.types", "Content").model_validate(content)
             assert [part.function_response.name for part in known.parts] == ["weather.get", "other"]
     elif name.startswith("openai"):
         for message in written:
@@ -109,7 +112,7 @@ def test_every_kind_of_result_is_of_the_sdk_s_type(name, result):
         assert accepted(RESULT_TYPES[name], written)
 
 
-def test_annotations_and_output_schemas_reach_mcp():
+def test_annotations_and_output_schemas_reach_mcp(sdk, accepted):
     definition = {
         "name": "t",
         "description": "T.",
@@ -118,8 +121,8 @@ def test_annotations_and_output_schemas_reach_mcp():
         "annotations": {"read_only": True, "destructive": False, "idempotent": True, "open_world": False},
     }
     [written] = FORMATS["mcp"].definitions([definition])
-    assert accepted(mcp_types.Tool, [written])
-    tool = mcp_types.Tool.model_validate(written)
+    assert accepted(("mcp_types", "Tool"), [written])
+    tool = sdk("mcp_types", "Tool").model_validate(written)
     hints = tool.annotations
     assert (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint) == (
         True,

@@ -355,6 +355,7 @@ def test_numbers_of_members_are_said_where_members_go_elsewhere():
     assert strict(properties)["properties"]["a"]["description"] == "At most 3 members"
 
 
+@pytest.mark.slow
 def test_both_apis_of_openai_get_the_same_strict_schema(real_definitions):
     for definitions in real_definitions[:2]:
         chat = [each["function"]["parameters"] for each in openai_strict.definitions(definitions)]

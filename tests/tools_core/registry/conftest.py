@@ -57,6 +57,8 @@ def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(folder)
+    # Bytecode stays valid for a source of the same size and the same second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     made = Site(folder)
     yield made
     for module in made.modules:
@@ -76,7 +78,7 @@ def run_python(site):
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
             env={**inherited, "PYTHONPATH": path, **environment},
         )
         assert done.returncode == 0, done.stderr

@@ -1,31 +1,36 @@
-"""Every plugin is run in every way of running calls."""
+"""Fixtures for the tests of the plugins."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 
-from tools_core import ToolCall
-from tools_runtime import Executor
-
-WAYS = [(runtime, way) for runtime in ("inline", "thread", "async") for way in ("execute", "aexecute")]
+from tools_core import Context, ToolCall
+from tools_runtime import Executor, hookimpl
 
 
-@pytest.fixture(params=WAYS, ids=["-".join(way) for way in WAYS])
+@pytest.fixture(params=["inline", "thread", "async"])
 def run(request):
-    """Makes calls and returns their results, in one of the ways."""
-    runtime, way = request.param
+    """`run(tools, calls, hooks)`: the results, in each of the runtimes; "async" from a coroutine."""
 
-    def run(tools, calls, hooks, context=None, **options):
-        executor = Executor(tools, runtime=runtime, hooks=hooks, plugins=False, **options)
-        if way == "execute":
-            return [result for _, result in executor.execute(calls, context)]
-        return [result for _, result in asyncio.run(executor.aexecute(calls, context))]
+    def run(tools, calls, hooks, context=None):
+        executor = Executor(tools, runtime=request.param, hooks=hooks, plugins=False)
+        if request.param == "async":
+            return [result for _, result in asyncio.run(executor.aexecute(calls, context))]
+        return [result for _, result in executor.execute(calls, context)]
 
-    run.runtime = runtime
     return run
+
+
+@pytest.fixture
+def call():
+    """`call(tool, hooks, context, **arguments)`: the result of one call."""
+
+    def call(tool, hooks, context=None, **arguments):
+        return Executor([tool], hooks=hooks, plugins=False).call(ToolCall(None, tool.name, arguments), context=context)
+
+    return call
 
 
 @pytest.fixture
@@ -39,27 +44,28 @@ def calls():
 
 
 @pytest.fixture
-def threads():
-    """The most threads that there were beyond those at the beginning, as far as somebody looked."""
+def by_user():
+    """The key that shares by user, and a context of a user."""
 
-    class Threads:
-        def __init__(self):
-            self._before = threading.active_count()
-            self.most = 0
+    def key(context):
+        return context.state["user"]
 
-        def look(self):
-            self.most = max(self.most, threading.active_count() - self._before)
+    return key, lambda user: Context(state={"user": user})
 
-    return Threads()
+
+class Cancels:
+    """Cancels the context of a call at an event."""
+
+    def __init__(self, kind, context):
+        self.kind = kind
+        self.context = context
+
+    @hookimpl
+    def on_event(self, event):
+        if event.kind == self.kind:
+            self.context.cancel()
 
 
 @pytest.fixture
-def until():
-    """Waits in an event loop for something to become true, in whatever thread, but not for ever."""
-
-    async def until(is_true):
-        async with asyncio.timeout(20):
-            while not is_true():  # noqa: ASYNC110  (no event of this loop tells)
-                await asyncio.sleep(0.001)
-
-    return until
+def cancels():
+    return Cancels

@@ -6,16 +6,12 @@ import os
 import stat
 import subprocess
 import sys
-import threading
-from hashlib import sha256
 
 import pytest
 
-from tools_core import Halt, Result, ToolCall, ToolError, tool
-from tools_runtime import Executor, Runtime, hookimpl
-from tools_runtime.plugins import AuditLog
-from tools_runtime.plugins._log_file import LogFile
-from tools_runtime.plugins._redact import Redactor
+from tools_core import Context, Halt, Result, ToolCall, ToolError, tool
+from tools_runtime import Executor
+from tools_runtime.plugins import AuditLog, Cache, Retry
 
 
 @pytest.fixture
@@ -28,303 +24,187 @@ def lines(path):
 
 
 @tool
-def login(user: str, password: str = "", options: dict[str, object] | None = None) -> str:
-    if user == "nobody":
-        raise ToolError(f"no user {user} with {password}", "not_found")
+def login(user: str, password: str = "") -> str:
+    if user == "unknown":
+        raise ToolError(f"no user {user} with {password}\nand more", "not_found")
     if user == "last":
         raise Halt("bye")
     return f"welcome {user}"
 
 
-def test_a_call_is_one_line_when_it_starts_and_one_when_it_ends(run, calls, path):
-    run([login], calls("login", {"user": "ann"}), [AuditLog(path)])
+def test_a_call_has_one_line_when_it_starts_and_one_when_it_ends(run, calls, path):
+    run([login], calls("login", {"user": "ann"}), [AuditLog(path)], Context(run_id="run-7"))
     first, last = lines(path)
-    assert first["event"] == "start" and last["event"] == "end"
-    assert first["run"] == last["run"] and first["id"] == last["id"] == "call-0"
-    assert first["tool"] == "login" and first["arguments"] == {"user": "ann"} and first["pid"] == os.getpid()
-    assert last["result"] == "ok" and last["seconds"] >= 0 and last["metadata"] == {}
+    for line, event in ((first, "start"), (last, "end")):
+        assert (line["event"], line["run"], line["id"], line["tool"]) == (event, "run-7", "call-0", "login")
+        assert line["pid"] == os.getpid() and line["runtime"] in ("inline", "thread", "async")
+    assert first["arguments"] == {"user": "ann"} and first["attempt"] == 0
+    assert (last["result"], last["attempt"], last["bytes"]) == ("ok", 1, len("welcome ann")) and last["seconds"] >= 0
     assert first["time"] <= last["time"] and first["time"].endswith("+00:00")
-    assert "welcome" not in path.read_text()  # what tools return is not written
 
 
-def test_errors_halts_unknown_tools_and_bad_arguments_are_written_as_what_they_are(run, calls, path):
+def test_neither_output_nor_metadata_of_a_tool_is_written(path, call):
+    @tool
+    def bash(command: str) -> Result:
+        if command == "slow":
+            return Result.error("Timed out after 1 s\nPRIVATE", type="timeout_error", metadata={"stdout": "PRIVATE"})
+        return Result.ok("PRIVATE", content="PRIVATE", metadata={"stdout": "PRIVATE"})
+
+    for command in ("slow", "fast"):
+        call(bash, [AuditLog(path)], command=command)
+    assert "PRIVATE" not in path.read_text()
+    assert lines(path)[1]["error"] == "Timed out after 1 s"
+
+
+def test_errors_halts_unknown_tools_and_bad_arguments_are_written_as_such(run, calls, path):
     wanted = [
-        *calls("login", {"user": "nobody"}, {"user": "last"}, {"user": 5}),
+        *calls("login", {"user": "unknown"}, {"user": "last"}, {"user": ["sesame"]}),
         ToolCall("x", "nothing"),
         ToolCall("y", "login", '{"password": "sesame'),
     ]
     run([login], wanted, [AuditLog(path)])
     ends = [line for line in lines(path) if line["event"] == "end"]
-    said = {(line["result"], line.get("error_type")) for line in ends}
-    assert said == {("error", "not_found"), ("halt", None), ("error", "validation_error"), ("error", "unknown_tool")}
-    assert "sesame" not in path.read_text()
-    assert any(line.get("arguments") == "<no JSON object: 20 characters>" for line in lines(path))
+    assert {(line["result"], line.get("error_type"), "error" in line) for line in ends} == {
+        ("error", "not_found", True),
+        ("halted", None, False),
+        ("error", "validation_error", False),  # its message repeats arguments
+        ("error", "unknown_tool", True),
+    }
+    assert [line["arguments"] for line in lines(path) if line["id"] == "y" and line["event"] == "start"] == [
+        "<not a JSON object>"
+    ]
 
 
-def test_both_lines_name_the_runtime(path):
-    class Elsewhere(Runtime):
-        pass
-
-    hooks = [AuditLog(path)]
-    for runtime in ("inline", "thread", "async", Elsewhere):
-        Executor([login], runtime=runtime, hooks=hooks).call(ToolCall(None, "login", {"user": "ann"}))
-    named = [line["runtime"] for line in lines(path)]
-    assert named == [name for name in ("inline", "thread", "async", "Elsewhere") for _ in range(2)]
+def test_an_error_is_its_first_line_without_secrets_and_clipped(path, call):
+    call(login, [AuditLog(path)], user="unknown", password="tr0ub4dor")  # noqa: S106  (a sample)
+    call(login, [AuditLog(path)], user="unknown", password="x" * 1000)
+    assert lines(path)[1]["error"] == "no user unknown with [redacted]"
+    assert len(lines(path)[3]["error"]) < 250
 
 
-def test_approvals_and_other_metadata_are_in_the_last_line(path):
-    class Approving:
-        @hookimpl
-        def after_tool_call(self, result):
-            return result.with_metadata({"approval": {"by": "ann", "scope": "once"}})
+def test_an_approval_is_written_with_who_gave_it_and_its_scope_and_key(path):
+    @tool(requires_approval=True)
+    def deploy() -> str:
+        return "done"
 
-    Executor([login], hooks=[AuditLog(path), Approving()]).call(ToolCall(None, "login", {"user": "a"}))
-    assert lines(path)[1]["metadata"] == {"approval": {"by": "ann", "scope": "once"}}
+    def ann(request):
+        return "run"
 
-
-def test_a_call_that_a_hook_inside_refuses_or_breaks_is_written_too(path):
-    class Broken:
-        @hookimpl
-        def before_tool_call(self):
-            raise RuntimeError("broken")
-
-    Executor([login], hooks=[AuditLog(path), Broken()]).call(ToolCall(None, "login", {"user": "a"}))
-    assert lines(path)[1]["error_type"] == "unavailable"
+    executor = Executor([deploy], hooks=[AuditLog(path)], approve=ann, plugins=False)
+    executor.call(ToolCall(None, "deploy"), context=Context(run_id="run-7"))
+    approval = lines(path)[1]["approval"]
+    assert (approval["by"], approval["scope"]) == ("ann", "run") and approval["key"].startswith("run-7.")
 
 
-def test_a_call_whose_caller_is_cancelled_has_its_last_line(path, until):
-    begun = threading.Event()
+def test_retries_have_lines_of_their_own_and_calls_that_were_not_made_have_no_attempt(path):
+    answers = iter([Result.error("busy", type="unavailable"), Result.ok("here")])
 
-    @tool
-    async def wait() -> None:
-        begun.set()
-        await asyncio.sleep(60)
+    @tool(read_only=True)
+    def fetch() -> Result:
+        return next(answers)
 
-    executor = Executor([wait], runtime="async", hooks=[AuditLog(path)])
+    executor = Executor([fetch], hooks=[AuditLog(path), Cache(), Retry(first=0)], plugins=False)
+    context = Context()
+    for _ in range(2):
+        executor.call(ToolCall(None, "fetch"), context=context)
+    assert [(line["event"], line["attempt"], line.get("error_type")) for line in lines(path)] == [
+        ("start", 0, None),
+        ("retry", 2, "unavailable"),
+        ("end", 2, None),
+        ("start", 0, None),
+        ("end", 0, None),  # answered by the cache
+    ]
 
+
+def test_lines_name_the_user_where_a_function_identifies_them(path, call):
+    log = AuditLog(path, identify=lambda context: {"user": context.state["user"], "pid": "forged"})
+    call(login, [log], Context(state={"user": "ann"}), user="x")
+    assert [(line["user"], line["pid"]) for line in lines(path)] == [("ann", os.getpid())] * 2
+
+
+def test_a_call_whose_caller_is_cancelled_has_its_end(path):
     async def main():
+        begun = asyncio.Event()
+
+        @tool
+        async def wait() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        executor = Executor([wait], runtime="async", hooks=[AuditLog(path)], plugins=False)
         task = asyncio.create_task(executor.acall(ToolCall(None, "wait")))
-        await until(begun.is_set)
+        await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(main())
-    assert [line.get("result") for line in lines(path)] == [None, "none"]
+    assert [line.get("error_type") for line in lines(path)] == [None, "cancelled"]
 
 
-def test_secrets_are_hidden_at_any_depth_and_where_an_error_repeats_them(path):
-    secret = "hunter22"  # noqa: S105  (a sample)
-    options = {"a": [{"api_key": secret, "max_tokens": 100}], "headers": {"Cookie": {"raw": secret}}, "pin": "4321"}
-    call = ToolCall(None, "login", {"user": "nobody", "password": "tr0ub4dor", "options": options})
-    Executor([login], hooks=[AuditLog(path, redact=["4321"])]).call(call)
-    text = path.read_text()
-    assert secret not in text and "tr0ub4dor" not in text and "4321" not in text
-    first, last = lines(path)
-    assert first["arguments"]["options"]["a"] == [{"api_key": "[redacted]", "max_tokens": 100}]
-    assert last["error"] == "no user nobody with [redacted]"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ({"options": '{"password": "hunter22"}'}, "got {'password': 'hunter22'}"),  # the tool gets the object
-        ({"options": {"pin": 2222}}, "not 2222"),
-        ({"password": "hunter22\\\n"}, "got 'hunter22\\\\\\n'"),
-        ({"password": "hunter22\"'"}, 'got "hunter22\\"\'"'),
-        ({"options": {"url": "https://ann:hunter22@example.org/"}}, "cannot open https://ann:hunter22@example.org/"),
-        ({"options": {"url": "https://example.org/?a=1&api_key=hunter22#x"}}, "no access with hunter22"),
-        ({"options": {"url": "postgres://ann:hunter22%40%2F@db/"}}, "no access with hunter22@/"),
-        ({"password": "/hunter22 é"}, "no answer from https://example.org/?key=%2Fhunter22+%C3%A9"),
-        ({"password": "@hunter22\ud800"}, "no answer from https://%40hunter22%ED%A0%80@example.org/"),
-        ({"options": {"headers": ["Authorization: Bearer hunter22"]}}, "no access with hunter22"),
-        ({"options": {"headers": {"Authorization": "Bearer hunter22"}, "script": "curl hunter22"}}, "no: hunter22"),
-        ({"options": {"headers": [["Accept", "*/*"], ["Authorization", "Bearer hunter22"]]}}, "no: hunter22"),
-        ({"options": {"env": [{"name": "DB_PASSWORD", "value": "hunter22"}, {"name": "A", "value": "b"}]}}, ""),
-        ({"options": {"script": "cd /tmp; PASSWORD=hunter22 ./run"}}, "no access with hunter22"),
-        ({"options": {"script": "note: see\nexport API_KEY='a hunter22'"}}, "no access with a hunter22"),
-        ({"options": {"script": "mysql --user bob --password hunter22"}}, "no access with hunter22"),
-        ({"options": {"script": 'curl -H "Authorization: Bearer hunter22" example.org'}}, "no: hunter22"),
-        ({"options": {"settings": "user: bob\npassword: hunter22\n"}}, "no access with hunter22"),
-        ({"options": {"code": "connect(token='hunter22', port=5432)"}}, "no access with hunter22"),
-    ],
-)
-def test_secrets_are_hidden_however_they_are_written(path, arguments, error):
-    @tool
-    def fail(password: str = "", options: dict[str, object] | None = None) -> str:
-        """Fail."""
-        raise ToolError(error, "denied")
-
-    Executor([fail], hooks=[AuditLog(path)]).call(ToolCall(None, "fail", arguments))
-    assert "hunter22" not in path.read_text() and "2222" not in lines(path)[1]["error"]
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        *("TOKEN=$TOKEN run", "f(token=token, auth=None)", "token = get_token()", "max_tokens=1000"),
-        *(
-            "password:\n  a: b",
-            "echo the password",
-            'env | grep -c "PASSWORD="',
-            "--api-key",
-            "[password]",
-            "sort_key='name'",
-        ),
-    ],
-)
-def test_what_only_names_a_secret_is_written_as_it_is(path, script):
-    @tool
-    def run(script: str) -> None:
-        """Run."""
-
-    Executor([run], hooks=[AuditLog(path)]).call(ToolCall(None, "run", {"script": script}))
-    assert lines(path)[0]["arguments"] == {"script": script}
-
-
-def test_many_secrets_in_a_long_text_are_looked_for_within_bounds():
-    for text in ("password: ", 'password="abcd" ', "--password abcd ", "password: $ ", "a: b=c ", "'password': "):
-        assert len(Redactor().knowing({"text": text * 100_000})._values) <= 500
-
-
-def test_a_validation_error_that_may_show_a_part_of_a_secret_is_not_written(path):
-    executor = Executor([login], hooks=[AuditLog(path)])
-    executor.call(ToolCall(None, "login", {"user": "a", "password": ["hunter22" * 50, 987654]}))
-    executor.call(ToolCall(None, "login", {"user": "a", "options": 4}))
-    assert "hunter" not in path.read_text() and "987654" not in path.read_text()
-    assert [line.get("error") for line in lines(path)] == [
-        None,
-        "<not written: it may repeat what is secret>",
-        None,
-        "options must be an object or null, got 4",
-    ]
-
-
-@pytest.mark.parametrize(
-    "user",
-    ["\ud800 \x1b[0m\nline", "é" * 5000, "x" * 3_000_000],
-    ids=["lone-surrogate-and-newline", "accents", "megabytes"],
-)
+@pytest.mark.parametrize("user", ["\ud800 \x1b[0m\nline", "x" * 3_000_000], ids=["surrogate", "megabytes"])
 def test_any_text_is_one_bounded_line(path, user):
-    Executor([login], hooks=[AuditLog(path)]).call(ToolCall(user[:10], "login", {"user": user}))
+    Executor([login], hooks=[AuditLog(path)]).call(ToolCall(user, "login", {"user": user}))
     assert all(len(line) <= 65_537 for line in path.read_bytes().splitlines(keepends=True))
-    first, _ = lines(path)
-    if len(user) > 2000:
-        digest = sha256(user.encode()).hexdigest()
-        assert first["arguments"]["user"] == f"{user[:2000]}…[{len(user)} characters, sha256 {digest}]"
+    assert [line["event"] for line in lines(path)] == ["start", "end"]
 
 
-def test_structures_without_end_are_bounded(path):
+def test_values_without_end_are_bounded(path, call):
     deep: dict[str, object] = {}
     for _ in range(500):
         deep = {"a": deep}
-    strange = {"f": float("nan"), "i": 10**5000, "o": object(), 5: {1, 2}, "n": list(range(1000))}
+    strange = {"f": float("nan"), "i": 10**5000, "o": object(), 5: {1, 2}}
     wide = {str(number): "x" * 1999 for number in range(1000)}
-    executor = Executor([login], hooks=[AuditLog(path)])
+
+    @tool
+    def work(options: dict[str, object]) -> None:
+        pass
+
     for options in (deep, strange, wide):
-        executor.call(ToolCall(None, "login", {"user": "a", "options": options}))
-    assert all(len(line) <= 65_537 for line in path.read_bytes().splitlines(keepends=True))
-    first, _, second, _, third, _ = lines(path)
+        call(work, [AuditLog(path)], options=options)
+    first, second, third = (line["arguments"] for line in lines(path) if line["event"] == "start")
     assert "<nested too deeply>" in json.dumps(first)
-    assert second["arguments"]["options"]["i"] == "<integer of 16610 bits>"
-    assert third["cut"] > 65_536 and "arguments" not in third
+    assert second["options"]["i"] == "<integer of 16610 bits>"
+    assert third.endswith(" bytes>")
 
 
-def test_the_file_is_for_its_owner_alone_and_no_link_is_followed(path, tmp_path, caplog):
+def test_the_file_is_private_and_no_link_is_followed(path, tmp_path, call):
     path.write_text("")
     path.chmod(0o644)
-    call = ToolCall(None, "login", {"user": "a"})
-    Executor([login], hooks=[AuditLog(path)]).call(call)
-    Executor([login], hooks=[AuditLog(tmp_path / "new")]).call(call)
+    call(login, [AuditLog(path)], user="a")
+    call(login, [AuditLog(tmp_path / "new")], user="a")
     assert [stat.S_IMODE(file.stat().st_mode) for file in (path, tmp_path / "new")] == [0o600, 0o600]
     link = tmp_path / "link"
     link.symlink_to(tmp_path / "target")
     os.mkfifo(tmp_path / "pipe")
-    for bad, reason in [(link, "symbolic link"), (tmp_path / "pipe", ""), (tmp_path, "directory")]:
-        refused = Executor([login], hooks=[AuditLog(bad, required=True)]).call(call)
-        assert refused.error_type == "unavailable" and reason in refused.error_message.lower()
+    for bad in (link, tmp_path / "pipe", tmp_path):
+        assert call(login, [AuditLog(bad, required=True)], user="a").error_type == "unavailable"
     assert not (tmp_path / "target").exists()
 
 
-def test_a_full_disk_refuses_the_call_where_the_log_is_required_and_else_does_not(run, calls, caplog):
-    if not os.path.exists("/dev/full"):
-        pytest.skip("this system has no /dev/full")
-    # A limit on the size of files is the same to who writes as a full disk.
-    script = """
-import resource, signal, sys
-from tools_core import ToolCall, tool
-from tools_runtime import Executor
-from tools_runtime.plugins import AuditLog
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700))
-@tool
-def work() -> str:
-    return "done"
-for required in (True, False):
-    executor = Executor([work], hooks=[AuditLog(sys.argv[1], required=required)], plugins=False)
-    results = [executor.call(ToolCall(None, "work")) for _ in range(6)]
-    print(*[result.error_type or result.output for result in results])
-print(results[-1].error_message, file=sys.stderr)
-"""
-    import tempfile
+def test_a_call_without_a_first_line_is_refused_where_the_log_is_required(path, run, calls, caplog):
+    path.mkdir()
+    for required, expected in ((True, "unavailable"), (False, None)):
+        [result] = run([login], calls("login", {"user": "a"}), [AuditLog(path, required=required)])
+        assert result.error_type == expected
+    assert "cannot be written" in caplog.text
 
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", script, f"{folder}/log"], capture_output=True, text=True, timeout=60, check=True
-        )
-    required, open_ = done.stdout.splitlines()
-    assert required.startswith("done") and required.endswith("unavailable")
-    assert open_ == "done done done done done done"
-    assert "cannot be written" in done.stderr
+    def identify(context):
+        raise KeyError("user")
+
+    log = AuditLog(path.with_name("other"), required=True, identify=identify)
+    assert run([login], calls("login", {"user": "a"}), [log])[0].error_type == "unavailable"
 
 
-def test_a_torn_line_is_ended_before_the_next(path):
-    log = AuditLog(path)
-    executor = Executor([login], hooks=[log])
-    call = ToolCall(None, "login", {"user": "a"})
-    executor.call(call)
-    with path.open("a") as file:
-        file.write('{"torn')
-    log._file._is_torn = True
-    executor.call(call)
-    texts = path.read_text().splitlines()
-    assert texts[2] == '{"torn' and len(texts) == 5 and json.loads(texts[3])["event"] == "start"
-
-
-def test_a_file_that_has_grown_is_put_aside_and_so_many_are_kept(path):
-    executor = Executor([login], hooks=[AuditLog(path, max_bytes=1000, backups=2)])
-    for number in range(50):
-        executor.call(ToolCall(str(number), "login", {"user": "a"}))
-    names = sorted(file.name for file in path.parent.iterdir())
-    assert names in (["audit.jsonl", "audit.jsonl.1", "audit.jsonl.2"], ["audit.jsonl.1", "audit.jsonl.2"])
-    for file in path.parent.iterdir():
-        assert file.stat().st_size < 1000 + 500 and stat.S_IMODE(file.stat().st_mode) == 0o600
+def test_a_large_file_is_rotated_and_a_number_of_files_remains(path, call):
+    log = AuditLog(path, max_bytes=2000, backups=2)
+    for _ in range(50):
+        call(login, [log], user="a")
+    files = sorted(path.parent.iterdir())
+    assert {file.name for file in files} >= {"audit.jsonl.1", "audit.jsonl.2"} and len(files) <= 3
+    for file in files:
+        assert file.stat().st_size < 3000 and stat.S_IMODE(file.stat().st_mode) == 0o600
         assert lines(file)
-
-
-def test_of_two_writers_that_find_the_file_too_long_one_puts_it_aside(path):
-    first, second = LogFile(path, 10, 5), LogFile(path, 10**9, 5)
-    second.write(b"a line\n")
-    late = os.dup(second._descriptor)
-    first.write(b"a line of another one\n")
-    path.write_text("the new file\n")
-    try:
-        second._rotate(late)  # it looked just before the other one had done it
-    finally:
-        os.close(late)
-        first.close()
-        second.close()
-    assert path.read_text() == "the new file\n"
-    assert path.with_name("audit.jsonl.1").read_text() == "a line\na line of another one\n"
-
-
-def test_a_file_that_somebody_moves_away_is_made_anew(path):
-    executor = Executor([login], hooks=[AuditLog(path)])
-    call = ToolCall(None, "login", {"user": "a"})
-    executor.call(call)
-    path.rename(path.with_name("old"))
-    executor.call(call)
-    assert len(lines(path)) == len(lines(path.with_name("old"))) == 2
 
 
 WRITER = """
@@ -338,7 +218,7 @@ def work(text: str) -> None:
 executor = Executor([work], runtime="thread", hooks=[AuditLog(sys.argv[1], max_bytes=int(sys.argv[2]), backups=1000)])
 print("ready", flush=True)
 sys.stdin.readline()
-executor.execute([ToolCall(f"{sys.argv[3]}-{n}", "work", {"text": "x" * (n % 700)}) for n in range(300)])
+executor.execute([ToolCall(f"{sys.argv[3]}-{n}", "work", {"text": "x" * (n % 700)}) for n in range(100)])
 """
 
 
@@ -347,7 +227,7 @@ def test_processes_and_threads_share_a_file_and_lose_no_line(path, size):
     command = [sys.executable, "-c", WRITER, str(path), str(size)]
     writers = [
         subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for number in range(4)
+        for number in range(3)
     ]
     for writer in writers:
         assert writer.stdout.readline() == "ready\n"
@@ -358,43 +238,51 @@ def test_processes_and_threads_share_a_file_and_lose_no_line(path, size):
         writer.communicate(timeout=60)
         assert writer.returncode == 0
     found = [line for file in path.parent.iterdir() for line in lines(file)]
-    expected = {(f"{writer}-{n}", event) for writer in range(4) for n in range(300) for event in ("start", "end")}
-    assert len(found) == len(expected) == 2400
-    assert {(line["id"], line["event"]) for line in found} == expected
-    assert len(list(path.parent.iterdir())) == 1 or size < 10**9
+    expected = {(f"{writer}-{n}", event) for writer in range(3) for n in range(100) for event in ("start", "end")}
+    assert len(found) == len(expected) and {(line["id"], line["event"]) for line in found} == expected
 
 
-def test_a_thousand_calls_in_one_event_loop_need_no_threads(calls, threads, path):
-    @tool
-    async def talk() -> None:
-        await asyncio.sleep(0)
-        threads.look()
+FORKS = """
+import os, signal, sys, threading
+from tools_core import ToolCall, tool
+from tools_runtime import Executor
+from tools_runtime.plugins import AuditLog
+@tool
+def work() -> str:
+    return "done"
+executor = Executor([work], hooks=[AuditLog(sys.argv[1])], plugins=False)
+write, is_inside, may_go_on = os.write, threading.Event(), threading.Event()
+def stuck(descriptor, data):  # a slow disk
+    is_inside.set()
+    may_go_on.wait(20)
+    return write(descriptor, data)
+os.write = stuck
+writer = threading.Thread(target=executor.call, args=[ToolCall("parent", "work")])
+writer.start()
+is_inside.wait(20)
+child = os.fork()
+os.write = write
+if child == 0:
+    signal.alarm(10)  # ends a child that waits for a lock
+    executor.call(ToolCall("child", "work"))
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+may_go_on.set()
+writer.join()
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
 
-    executor = Executor([talk], runtime="async", hooks=[AuditLog(path)])
-    asyncio.run(executor.aexecute(calls("talk", *[{}] * 1000)))
-    assert len(lines(path)) == 2000 and threads.most <= 2
 
-
-def test_with_fsync_a_call_waits_for_the_disk_in_every_runtime(run, calls, path, monkeypatch):
-    synced: list[int] = []
-    fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda descriptor: (synced.append(descriptor), fsync(descriptor)))
-    [result] = run([login], calls("login", {"user": "a"}), [AuditLog(path, fsync=True)])
-    assert result.is_ok and len(synced) == 2 and len(lines(path)) == 2
+def test_a_child_that_was_forked_while_a_thread_was_writing_writes_whole_lines(path):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, str(path)], timeout=60, check=False)
+    assert done.returncode == 0
+    assert sorted(line["id"] for line in lines(path)) == ["child", "child", "parent", "parent"]
+    assert len({line["pid"] for line in lines(path)}) == 2
 
 
 def test_options_that_mean_nothing_are_refused(path):
     for options in ({"max_bytes": 0}, {"backups": 0}):
-        with pytest.raises(ValueError, match="1 or more"):
+        with pytest.raises(ValueError, match="at least 1"):
             AuditLog(path, **options)
     with pytest.raises(TypeError, match="not one string"):
         AuditLog(path, redact="secret")
-
-
-def test_a_secret_result_metadata_is_hidden(path):
-    @tool
-    def work() -> Result:
-        return Result.ok(None, metadata={"token": "abcdef", "note": "s3cret!"})
-
-    Executor([work], hooks=[AuditLog(path, redact=["s3cret!"])]).call(ToolCall(None, "work"))
-    assert lines(path)[1]["metadata"] == {"token": "[redacted]", "note": "[redacted]"}

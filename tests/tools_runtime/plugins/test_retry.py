@@ -1,30 +1,30 @@
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 
 import pytest
 
-from tools_core import Context, Halt, Result, Tool, tool
-from tools_runtime import Event, Executor, hookimpl
+from tools_core import Context, Effects, Result, Tool, tool
+from tools_runtime import Executor, hookimpl
 from tools_runtime.plugins import Retry
+
+BUSY = Result.error("busy", type="unavailable")
 
 
 class Listener:
     def __init__(self):
-        self.heard: list[Event] = []
+        self.retries = []
 
     @hookimpl
     def on_event(self, event):
         if event.kind == "retry":
-            self.heard.append(event)
+            self.retries.append(event)
 
 
 def failing(times, error, **options):
     """A tool that fails so many times, and counts how often it was called."""
 
-    def fetch(key: str = "a", password: str = "") -> Result:
+    def fetch(key: str = "a") -> Result:
         fetch.made += 1
         return error if fetch.made <= times else Result.ok("here")
 
@@ -36,236 +36,123 @@ def made(fetch):
     return fetch.__wrapped__.made
 
 
-BUSY = Result.error("busy", type="unavailable")
-
-
 def test_a_call_that_fails_for_the_moment_is_made_again_until_it_succeeds(run, calls):
     fetch = failing(2, BUSY, read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry(first=0.001)])
-    assert result.output == "here"
-    assert result.metadata == {"attempts": 3}
-    assert made(fetch) == 3
+    assert (result.output, result.metadata, made(fetch)) == ("here", {"attempts": 3}, 3)
 
 
-def test_attempts_are_all_there_are(run, calls):
+def test_the_number_of_attempts_is_limited_and_the_last_error_is_the_result(call):
     fetch = failing(9, BUSY, idempotent=True)
-    [result] = run([fetch], calls("fetch", {}), [Retry(4, first=0.001)])
+    result = call(fetch, [Retry(4, first=0)])
     assert (result.error_message, result.metadata, made(fetch)) == ("busy", {"attempts": 4}, 4)
 
 
-def test_a_success_costs_one_attempt_and_leaves_no_trace(run, calls):
-    fetch = failing(0, BUSY, read_only=True)
-    [result] = run([fetch], calls("fetch", {}), [Retry()])
-    assert (result.metadata, made(fetch)) == ({}, 1)
-
-
 @pytest.mark.parametrize("options", [{}, {"destructive": True}, {"read_only": False}, {"idempotent": False}])
-def test_a_tool_that_may_have_effects_is_called_once(options, calls):
+def test_a_tool_that_may_have_effects_is_called_once(options, call):
     fetch = failing(1, BUSY, **options)
-    Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
+    call(fetch, [Retry(first=0)])
     assert made(fetch) == 1
+
+
+@pytest.mark.parametrize("kind", ["validation_error", "denied", "not_found", "conflict", "cancelled"])
+def test_failures_that_do_not_pass_are_final_whatever_time_to_wait_they_name(kind, call):
+    fetch = failing(1, Result.error("no", type=kind, metadata={"retry_after": 0}), read_only=True)
+    call(fetch, [Retry(first=0)])
+    assert made(fetch) == 1
+    with pytest.raises(ValueError, match=f"ended with {kind} is not made again"):
+        Retry(types=[kind])
 
 
 @pytest.mark.parametrize(
-    "kind", ["validation_error", "denied", "not_found", "conflict", "cancelled", "execution_error"]
+    ("error", "options", "expected"),
+    [
+        (Result.error("no"), {}, 1),
+        (Result.error("no"), {"types": ["execution_error"]}, 2),
+        (Result.error("gone", metadata={"crash": "SIGKILL"}), {}, 2),
+        (Result.error("gone", type="crashed"), {}, 2),
+        (Result.error("late", type="timeout_error"), {}, 2),
+        (Result.error("busy", metadata={"retry_after": 0.001}), {}, 2),
+        (Result.error("busy", metadata={"retry_after": 31}), {}, 1),
+        (Result.error("busy", metadata={"retry_after": 10**400}), {}, 1),
+        (Result.halt(BUSY), {}, 1),
+    ],
+    ids=["other", "own-type", "crash", "crashed", "timeout", "asks", "asks-too-much", "asks-for-ever", "halt"],
 )
-def test_failures_that_do_not_pass_are_not_repeated(kind, calls):
-    fetch = failing(1, Result.error("no", type=kind), read_only=True)
-    Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
-    assert made(fetch) == 1
+def test_which_failures_are_for_the_moment(error, options, expected, call):
+    fetch = failing(1, error, idempotent=True)
+    call(fetch, [Retry(first=0, **options)])
+    assert made(fetch) == expected
 
 
-def test_a_time_to_come_back_does_not_make_a_final_failure_pass(calls):
-    for kind in ("denied", "validation_error", "cancelled"):
-        fetch = failing(1, Result.error("no", type=kind, metadata={"retry_after": 0.001}), read_only=True)
-        Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
-        assert made(fetch) == 1
+def test_an_abandoned_call_is_made_again_and_the_result_says_so(calls):
+    stuck, count = threading.Event(), []
 
-
-def test_the_users_own_types_are_repeated_and_impossible_ones_refused(calls):
-    fetch = failing(1, Result.error("no", type="execution_error"), read_only=True)
-    Executor([fetch], hooks=[Retry(types=["execution_error"], first=0.001)]).execute(calls("fetch", {}))
-    assert made(fetch) == 2
-    with pytest.raises(ValueError, match="denied does not pass by itself"):
-        Retry(types=["denied"])
-    with pytest.raises(TypeError, match="not one string"):
-        Retry(types="unavailable")
-
-
-def test_an_unknown_tool_and_invalid_arguments_are_answered_once(run, calls):
-    listener = Listener()
-    fetch = failing(0, BUSY, read_only=True)
-    results = run([fetch], [*calls("fetch", {"key": []}), *calls("nothing", {})], [Retry(first=0.001), listener])
-    assert [result.error_type for result in results] == ["validation_error", "unknown_tool"]
-    assert listener.heard == []
-
-
-def test_a_halt_with_a_failure_is_final(calls):
-    @tool(read_only=True)
+    @tool(read_only=True, timeout=0.5)
     def fetch() -> str:
-        nonlocal count
-        count += 1
-        raise Halt(BUSY)
-
-    count = 0
-    [(_, result)] = Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
-    assert result.is_halted and result.is_error and count == 1
-
-
-def test_consent_for_a_tool_with_effects_ends_where_it_may_have_had_some(calls):
-    hook = Retry(tools=["fetch"], first=0.001)
-    for error, expected in [
-        (BUSY, 2),
-        (BUSY.with_metadata({"crash": True}), 1),
-        (BUSY.with_metadata({"killed": True}), 1),
-        (BUSY.with_metadata({"abandoned": True}), 1),
-        (Result.error("late", type="timeout_error"), 1),
-    ]:
-        fetch = failing(1, error)
-        Executor([fetch], hooks=[hook]).execute(calls("fetch", {}))
-        assert made(fetch) == expected, error
-
-
-def test_what_is_declared_safe_is_repeated_after_a_crash_and_after_its_limit(calls):
-    for error in (BUSY.with_metadata({"crash": True}), Result.error("late", type="timeout_error")):
-        fetch = failing(1, error, idempotent=True)
-        Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
-        assert made(fetch) == 2
-
-
-def test_a_call_that_was_left_behind_is_made_again_if_it_only_reads(calls):
-    stuck = threading.Event()
-
-    @tool(read_only=True, timeout=0.1)
-    def fetch() -> str:
-        nonlocal count
-        count += 1
-        if count == 1:
+        count.append(1)
+        if len(count) == 1:
             stuck.wait(20)
         return "here"
 
-    count = 0
     try:
-        [(_, result)] = Executor([fetch], runtime="thread", hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
+        executor = Executor([fetch], runtime="thread", hooks=[Retry(first=0)], plugins=False)
+        [(_, result)] = executor.execute(calls("fetch", {}))
     finally:
         stuck.set()
-    assert (result.output, result.metadata["attempts"]) == ("here", 2)
+    assert (result.output, result.metadata) == ("here", {"attempts": 2, "abandoned": True})
 
 
-def test_hints_that_depend_on_the_arguments_decide(calls):
-    class FetchTool(Tool):
-        """Fetch."""
-
-        def annotations_for(self, arguments):
+def test_the_annotations_of_the_very_call_decide_with_arguments_as_the_tool_receives_them(calls):
+    class Fetch(Tool):
+        def effects(self, arguments, context=None):
             if arguments["key"] == "boom":
-                raise RuntimeError("no hints")
-            if arguments["key"] == "none":
-                return None
-            return {"read_only": arguments["key"] == "safe"}
+                raise RuntimeError("no effects")
+            return Effects({"read_only": bool(arguments["dry"])})
 
-        def execute(self, key: str) -> Result:
+        def execute(self, key: str, dry: bool = False) -> Result:
             made.append(key)
             return BUSY
 
     made: list[str] = []
-    given = [{"key": key} for key in ("safe", "other", "boom", "none")]
-    Executor([FetchTool()], hooks=[Retry(2, first=0.001)]).execute(calls("fetch", *given))
-    assert made == ["safe", "safe", "other", "boom", "none"]
+    given = [{"key": "a", "dry": True}, {"key": "b", "dry": "false"}, {"key": "boom"}]
+    Executor([Fetch()], hooks=[Retry(2, first=0)], plugins=False).execute(calls("fetch", *given))
+    assert made == ["a", "a", "b", "boom"]
 
 
-def test_hints_are_those_of_the_arguments_as_the_tool_gets_them(calls):
-    class Act(Tool):
-        """Acts, or only says what it would do."""
-
-        made = 0
-
-        def execute(self, dry_run: bool = False) -> Result:
-            self.made += 1
-            return Result.error("busy", type="unavailable")
-
-        def annotations_for(self, arguments):
-            return {"read_only": bool(arguments.get("dry_run"))}
-
-    act = Act()
-    with Executor([act], hooks=[Retry(attempts=3, first=0)], plugins=False) as executor:
-        executor.execute(calls(act.name, {"dry_run": "false"}))
-        assert act.made == 1
-        executor.execute(calls(act.name, {"dry_run": "true"}))
-        assert act.made == 4
-
-
-def test_the_tool_says_when_to_come_back_and_too_long_a_wait_is_left_to_the_caller(calls):
-    listener = Listener()
-    fetch = failing(1, Result.error("busy", metadata={"retry_after": 0.05}), read_only=True)
-    began = time.monotonic()
-    Executor([fetch], hooks=[Retry(first=0.001), listener]).execute(calls("fetch", {}))
-    assert made(fetch) == 2 and time.monotonic() - began >= 0.05
-    assert [event.detail["delay"] for event in listener.heard] == [0.05]
-    for asked in (31, float("inf"), 10**400):
-        fetch = failing(1, Result.error("busy", metadata={"retry_after": asked}), read_only=True)
-        Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}))
-        assert made(fetch) == 1
-
-
-def test_delays_grow_up_to_the_most_and_jitter_stays_below():
-    plain = Retry(first=0.5, factor=2, most=3, jitter=False)
-    assert [plain._delay(made, BUSY) for made in range(1, 6)] == [0.5, 1, 2, 3, 3]
-    drawn = [Retry(first=0.5, most=3)._delay(3, BUSY) for _ in range(500)]
-    assert 0 <= min(drawn) < 0.5 and 1.5 < max(drawn) <= 2
-    assert Retry(1000, factor=100)._delay(999, BUSY) <= 30
-
-
-def test_each_further_attempt_is_an_event(run, calls):
-    listener = Listener()
-    fetch = failing(2, BUSY, read_only=True)
-    run([fetch], calls("fetch", {}), [Retry(first=0.001, jitter=False), listener])
-    said = [(event.call.id, dict(event.detail)) for event in listener.heard]
-    assert said == [
-        ("call-0", {"attempt": 2, "delay": 0.001, "error_type": "unavailable"}),
-        ("call-0", {"attempt": 3, "delay": 0.002, "error_type": "unavailable"}),
+def test_each_further_attempt_is_announced_by_an_event(run, calls):
+    listener, context = Listener(), Context(run_id="run-7")
+    fetch = failing(2, Result.error("busy", metadata={"retry_after": 0.001}), read_only=True)
+    run([fetch], calls("fetch", {}), [Retry(first=0), listener], context)
+    detail = {"delay": 0.001, "error_type": "execution_error"}
+    assert [(event.call.id, event.run_id, event.attempt, dict(event.detail)) for event in listener.retries] == [
+        ("call-0", "run-7", attempt, detail) for attempt in (2, 3)
     ]
 
 
-def test_there_is_no_attempt_beyond_the_callers_deadline_or_after_the_caller_gave_up(run, calls):
-    fetch = failing(9, BUSY, read_only=True)
-    [result] = run([fetch], calls("fetch", {}), [Retry(first=20, jitter=False)], Context(timeout=10))
+def test_there_is_no_attempt_beyond_the_deadline(run, calls):
+    fetch = failing(9, Result.error("busy", metadata={"retry_after": 20}), read_only=True)
+    [result] = run([fetch], calls("fetch", {}), [Retry()], Context(timeout=10))
     assert (result.error_message, made(fetch)) == ("busy", 1)
-    gone = Context()
-    gone.cancel()
-    fetch = failing(9, BUSY, read_only=True)
-    Executor([fetch], hooks=[Retry(first=0.001)]).execute(calls("fetch", {}), gone)
-    assert made(fetch) <= 1
 
 
-def test_who_gives_up_during_a_long_wait_has_its_result_soon(run, calls):
-    class GivesUp:
-        @hookimpl
-        def on_event(self, event):
-            if event.kind == "retry":
-                context.cancel()
-
-    context = Context()
-    fetch = failing(5, Result.error("busy", metadata={"retry_after": 3}), read_only=True)
-    began = time.monotonic()
-    [result] = run([fetch], calls("fetch", {}), [GivesUp(), Retry()], context)
-    assert result.is_error and time.monotonic() - began < 2
-
-
-def test_a_thousand_calls_back_off_at_once_in_one_event_loop_without_threads(calls, threads):
-    failed: set[int] = set()
+@pytest.mark.parametrize("kind", ["retry", "progress"], ids=["while-it-waits", "while-it-runs"])
+def test_there_is_no_attempt_once_the_caller_is_gone(run, calls, cancels, kind):
+    context, attempts = Context(), []
 
     @tool(read_only=True)
-    async def fetch(number: int) -> Result:
-        threads.look()
-        await asyncio.sleep(0)
-        if number in failed:
-            return Result.ok(number)
-        failed.add(number)
-        return BUSY
+    def fetch(context: Context) -> Result:
+        attempts.append(1)
+        context.progress(1)
+        return Result.error("busy", metadata={"retry_after": 30})
 
-    executor = Executor([fetch], runtime="async", hooks=[Retry(first=0.2)])
-    began = time.monotonic()
-    pairs = asyncio.run(executor.aexecute(calls("fetch", *({"number": number} for number in range(1000)))))
-    assert [result.output for _, result in pairs] == list(range(1000))
-    assert threads.most <= 2
-    assert time.monotonic() - began < 20  # one after the other they would take 100 s
+    [result] = run([fetch], calls("fetch", {}), [cancels(kind, context), Retry()], context)
+    assert result.is_error and attempts == [1]
+
+
+def test_options_that_mean_nothing_are_refused():
+    for options in ({"attempts": 0}, {"first": -1}, {"first": 2, "most": 1}):
+        with pytest.raises(ValueError, match="attempts must be"):
+            Retry(**options)
+    with pytest.raises(TypeError, match="not one string"):
+        Retry(types="unavailable")

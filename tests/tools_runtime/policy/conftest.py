@@ -1,4 +1,4 @@
-"""A home, a project and a state of its own for each test; tools that write down what they did."""
+"""A home, a project and a state folder for each test; example tools, and their decisions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools_core import Context, Tool, tool
-from tools_runtime import Executor
-from tools_runtime._policy import Policy
+from tools_core import Context, Effects, Tool, ToolCall, tool
+from tools_runtime import Policy
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """Folders: home, project (the current one, and the workspace), and where the user's policy and approvals are."""
+    """Folders: home, project (the current one, and the workspace); the files of the user and of the project."""
     home, project = tmp_path / "home", tmp_path / "project"
     for folder in (home, project / "src"):
         folder.mkdir(parents=True)
@@ -30,79 +29,63 @@ def place(tmp_path, monkeypatch):
         user=user,
         theirs=project / "ask-tools.toml",
         approvals=home / "state" / "ask-tools" / "approvals.json",
-        context=Context(workspace=project),
     )
 
 
 @pytest.fixture
-def made():
-    """What was really called, in order."""
-    return []
-
-
-@pytest.fixture
-def tools(made):
+def tools():
     """One tool of each kind."""
 
     @tool(read_only=True)
     def look(what: str = "all") -> str:
         """Only reads."""
-        made.append(("look", what))
         return what
+
+    @tool(read_only=True, open_world=True)
+    def fetch(url: str = "https://example.org") -> str:
+        """Reads from the network."""
+        return url
 
     @tool
     def save(path: Path, limit: int = 10, tags: list[str] | None = None, force: bool = False) -> str:
         """Writes a file."""
-        made.append(("save", str(path), limit))
-        return "saved"
+        return f"saved {path}"
 
     @tool(read_only=True, requires_approval=True)
     def peek() -> str:
         """Reads something private."""
-        made.append(("peek",))
         return "secret"
 
     class Run(Tool):
-        """Runs commands, and says which."""
+        """Runs commands, and reports which; None where they are not known."""
 
         name = "run"
         destructive = True
 
-        def execute(self, commands: list[list[str | None]] | None = None) -> str:
-            made.append(("run", commands))
+        def execute(self, commands: list[list[str | None]] | None = None, needs: str = "") -> str:
             return "ran"
 
-        def resources_for(self, arguments, context=None):
-            commands = arguments.get("commands")
-            return None if commands is None else {"commands": commands}
+        def effects(self, arguments, context=None):
+            commands, needs = arguments.get("commands"), arguments.get("needs")
+            known = None if commands is None else [tuple(words) for words in commands]
+            return Effects(self.annotations, paths=known and (), commands=known, missing=(needs,) if needs else ())
 
-    return SimpleNamespace(look=look, save=save, peek=peek, run=Run())
-
-
-@pytest.fixture
-def every(tools):
-    return list(vars(tools).values())
+    return SimpleNamespace(look=look, fetch=fetch, save=save, peek=peek, run=Run())
 
 
 @pytest.fixture
-def execute(every, place):
-    """Call one tool under a policy."""
+def judge(place):
+    """Decide about one call of a tool by rules alone; no files but those of the test."""
 
-    def call(policy, call, **options):
-        with Executor(every, policy=policy, plugins=False, **options) as executor:
-            return executor.call(call, place.context)
+    def judged(rules, tool, arguments=None, **options):
+        policy = Policy(rules, files=[], project=place.project, **options)
+        context = Context(workspace=place.project, run_id="run")
+        return policy.decide_tool_call(ToolCall("1", tool.name, arguments), tool, context)
 
-    return call
+    return judged
 
 
 @pytest.fixture
-def decide(place):
-    """What rules say of a call; no files but those of the test."""
-
-    def decided(rules, tool, arguments=None, *, name=None):
-        from tools_core import ToolCall
-
-        policy = Policy(rules, files=[], project=place.project)
-        return policy.decide(ToolCall("1", name or tool.name, arguments), tool, place.context).outcome
-
-    return decided
+def decide(judge):
+    """The outcome of the same."""
+    return lambda *arguments, **options: judge(*arguments, **options).outcome

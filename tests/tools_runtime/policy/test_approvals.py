@@ -1,4 +1,4 @@
-"""Approvals: of one exact call, kept where only their owner writes, and by several processes at once."""
+"""Approvals: of one exact call, for one run or a project, from any process of the same user."""
 
 from __future__ import annotations
 
@@ -9,57 +9,80 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
-from tools_core import Context, ToolCall, tool
-from tools_runtime._policy import Policy, PolicyError
-from tools_runtime._policy._approvals import Approvals, canonical
+from tools_core import Context, Effects, Tool, ToolCall, tool
+from tools_runtime import Approval, Policy, PolicyError
 
 SAVE = {"path": "a"}
 
 
 @pytest.fixture
-def answers():
-    """What the person says, in order, and what was asked."""
+def decide(place, tools):
+    """Decide about a call in a run, with a policy that has no rules."""
 
-    class Person:
-        def __init__(self):
-            self.says = []
-            self.asked = []
+    def decided(policy=None, arguments=SAVE, *, run="run-1", tool=tools.save, workspace=place.project):
+        context = Context(workspace=workspace, run_id=run)
+        return (policy or Policy()).decide_tool_call(ToolCall("1", tool.name, arguments), tool, context)
 
-        def __call__(self, request):
-            self.asked.append(request)
-            return self.says.pop(0)
-
-    return Person()
+    return decided
 
 
-def test_once_is_for_one_call(place, execute, answers, made):
-    policy = Policy(ask=answers)
-    answers.says = ["once", "no"]
-    assert execute(policy, ToolCall("1", "save", SAVE)).is_ok
-    assert execute(policy, ToolCall("1", "save", SAVE)).error_type == "denied"
-    assert len(made) == 1
+def remember(policy, decision, scope, by="ann"):
+    policy.remember(decision.request, Approval(scope, by, decision.request.key))
 
 
-def test_a_session_is_this_policy(place, execute, answers, made):
-    policy = Policy(ask=answers)
-    answers.says = ["session", "no"]
-    assert execute(policy, ToolCall("1", "save", SAVE)).is_ok
-    assert execute(policy, ToolCall("2", "save", SAVE)).is_ok
-    assert execute(Policy(ask=answers), ToolCall("3", "save", SAVE)).error_type == "denied"
+def test_a_request_is_plain_json_with_everything_that_a_reviewer_needs(place, decide):
+    request = decide().request
+    found = json.loads(json.dumps(request.to_dict()))
+    assert found["run_id"] == "run-1"
+    assert found["key"] == request.key
+    assert found["key"].startswith("run-1.")
+    assert found["arguments"] == {"path": "a"}
+    assert found["effects"]["paths"] == [str(place.project / "a")]
+    assert found["scopes"] == ["once", "run", "project"]
+    assert found["reasons"] == ["no rule holds, and the call is not known to only read"]
+
+
+def test_once_is_not_remembered_by_the_policy(decide):
+    policy = Policy()
+    remember(policy, decide(policy), "once")
+    assert decide(policy).outcome == "ask"
+
+
+def test_a_run_is_that_run_alone(place, decide):
+    policy = Policy()
+    remember(policy, decide(policy), "run")
+    allowed = decide(policy)
+    assert (allowed.outcome, allowed.approval.scope, allowed.approval.by) == ("allow", "run", "ann")
+    assert decide(policy, run="run-2").outcome == "ask"
+    assert decide(Policy()).outcome == "ask"
     assert not place.approvals.exists()
 
 
-def test_a_project_is_for_later_policies_too_and_for_this_project_alone(place, execute, answers, tmp_path):
-    answers.says = ["project", "no"]
-    assert execute(Policy(ask=answers), ToolCall("1", "save", SAVE)).is_ok
-    assert execute(Policy(ask=answers), ToolCall("2", "save", SAVE)).is_ok
-    assert len(answers.asked) == 1
+def test_a_run_that_is_not_named_shares_its_approvals_with_no_other(place, tools):
+    policy = Policy()
+    contexts = [Context(workspace=place.project) for _ in range(2)]
+    first, second = (policy.decide_tool_call(ToolCall("1", "save", SAVE), tools.save, context) for context in contexts)
+    assert first.request.key != second.request.key
+    remember(policy, first, "run")
+    decisions = [policy.decide_tool_call(ToolCall("1", "save", SAVE), tools.save, context) for context in contexts]
+    assert [each.outcome for each in decisions] == ["allow", "ask"]
+
+
+def test_of_many_runs_the_latest_are_remembered(decide):
+    policy = Policy()
+    for number in range(1_001):
+        remember(policy, decide(policy, run=f"run-{number}"), "run")
+    assert [decide(policy, run=f"run-{number}").outcome for number in (0, 1, 1_000)] == ["ask", "allow", "allow"]
+
+
+def test_a_project_is_any_run_in_this_project_and_none_in_another(decide, tmp_path):
+    policy = Policy()
+    remember(policy, decide(policy), "project")
+    assert decide(Policy(), run="run-2").approval.scope == "project"
     other = tmp_path / "other"
     other.mkdir()
-    assert execute(Policy(ask=answers, project=other), ToolCall("3", "save", SAVE)).error_type == "denied"
+    assert decide(Policy(project=other)).outcome == "ask"
 
 
 @pytest.mark.parametrize(
@@ -67,182 +90,179 @@ def test_a_project_is_for_later_policies_too_and_for_this_project_alone(place, e
     [
         {"path": "b"},
         {"path": "a", "limit": 11},
-        {"path": "a", "tags": []},
-        {"path": "a", "tags": ["a"]},
         {"path": "a", "force": True},
-        {"path": "a "},
-        {"path": "A"},
         {"path": "a\u200b"},
         {"path": "\u0430"},
     ],
 )
-def test_an_approval_is_for_these_very_arguments(place, execute, answers, changed):
-    policy = Policy(ask=answers)
-    answers.says = ["project", "no"]
-    assert execute(policy, ToolCall("1", "save", SAVE)).is_ok
-    assert execute(policy, ToolCall("2", "save", changed)).error_type == "denied"
+def test_an_approval_is_for_these_very_arguments(decide, changed):
+    policy = Policy()
+    remember(policy, decide(policy), "project")
+    assert decide(policy, changed).outcome == "ask"
 
 
-def test_the_same_call_in_another_spelling_is_the_same_call(place, execute, answers):
-    policy = Policy(ask=answers)
-    answers.says = ["session"]
-    assert execute(policy, ToolCall("1", "save", {"path": "a", "limit": 3})).is_ok
-    assert execute(policy, ToolCall("2", "save", '{ "limit": "3",\n"path": "\\u0061"}')).is_ok
-    assert len(answers.asked) == 1
+def test_the_same_call_in_another_spelling_is_the_same_call(decide):
+    first, second = decide(None, {"path": "a", "limit": 3}), decide(None, '{ "limit": "3",\n"path": "\\u0061"}')
+    assert first.request.key == second.request.key
 
 
-def test_an_approval_ends_when_the_definition_of_the_tool_changes(place, answers):
-    policy = Policy(ask=answers)
+def test_an_approval_is_for_this_definition_these_settings_and_this_workspace(place, decide, tools):
+    class Isolated(Tool):
+        """Runs."""
 
-    @tool(name="t")
-    def first(n: int) -> int:
-        """Adds."""
-        return n
+        def __init__(self, level):
+            self.level = level
 
-    @tool(name="t")
-    def second(n: int) -> int:
-        """Adds, and sends it away."""
-        return n
+        def execute(self) -> str:
+            return ""
 
-    def key(each):
-        return answers_key(policy, each)
+        def effects(self, arguments, context=None):
+            return Effects({}, settings={"isolation": self.level})
 
-    assert key(first) == key(first)
-    assert key(first) != key(second)
-    assert key(first) != key(tool(first, timeout=3, destructive=True))
+    def key(**options):
+        return decide(None, **options).request.key
+
+    assert key(arguments={}, tool=Isolated("full")) == key(arguments={}, tool=Isolated("full"))
+    assert key(arguments={}, tool=Isolated("full")) != key(arguments={}, tool=Isolated("none"))
+    assert key() != key(tool=tool(tools.save, destructive=True))
+    assert key(arguments={"path": "/a"}) != key(arguments={"path": "/a"}, workspace=place.home)
+
+
+def test_an_approval_ends_when_a_link_has_another_target(place, decide):
+    policy = Policy()
+    link = place.project / "link"
+    link.symlink_to("src")
+    remember(policy, decide(policy, {"path": "link/a"}), "project")
+    assert decide(policy, {"path": "link/a"}).outcome == "allow"
+    link.unlink()
+    link.symlink_to(place.home)
+    assert decide(policy, {"path": "link/a"}).outcome == "ask"
+
+
+def test_a_rule_that_denies_is_stronger_than_an_approval(place, decide):
+    remember(Policy(), decide(), "project")
+    assert decide().outcome == "allow"
+    place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\n')
+    assert decide().outcome == "deny"
+
+
+# other processes
+
+
+def in_another_process(code, *arguments):
+    program = f"import sys; from tools_runtime import Policy, PolicyError; key = sys.argv[1]; {code}"
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, check=True, cwd="/", capture_output=True, text=True, timeout=60).stdout
+
+
+def test_another_process_approves_one_call(decide):
+    policy = Policy()
+    key = decide(policy).request.key
+    in_another_process("Policy().approve(key, by='ann')", key)
+    assert decide(policy, {"path": "b"}).outcome == "ask"
+    assert decide(policy, run="run-2").outcome == "ask"
+    allowed = decide(policy)
+    assert allowed.outcome == "allow"
+    assert allowed.approval == Approval("once", "ann", key)
+    assert decide(policy).outcome == "ask"
+    assert decide(Policy()).outcome == "ask"
+
+
+def test_another_process_approves_a_run_or_the_project(decide):
+    policy = Policy()
+    in_another_process("Policy().approve(key, 'run', by='ann')", decide(policy).request.key)
+    assert [decide(policy).outcome for _ in range(2)] == ["allow", "allow"]
+    assert decide(Policy()).approval.by == "ann"
+    request = decide(policy, run="run-2").request
+    in_another_process("Policy().approve(key, 'project')", request.key)
+    assert decide(policy, run="run-3").approval.scope == "project"
+
+
+def test_another_process_denies_a_call_for_the_run(decide):
+    policy = Policy()
+    key = decide(policy).request.key
+    in_another_process("Policy().deny(key, 'not on a Friday', by='ann')", key)
+    denied = decide(policy)
+    assert (denied.outcome, list(denied.reasons), denied.by) == ("deny", ["not on a Friday"], "ann")
+    assert decide(policy, run="run-2").outcome == "ask"
+    policy.approve(key)
+    assert decide(policy).outcome == "allow"
+
+
+def test_of_several_processes_one_uses_an_approval_up(decide, place):
+    policy = Policy()
+    key = decide(policy).request.key
+    policy.approve(key)
+    program = (
+        "import sys; from pathlib import Path; from tools_core import Context, ToolCall, tool\n"
+        "from tools_runtime import Policy\n"
+        "@tool\n"
+        "def save(path: Path, limit: int = 10, tags: list[str] | None = None, force: bool = False) -> str:\n"
+        "    'Writes a file.'\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "context = Context(workspace='.', run_id='run-1')\n"
+        "print(Policy().decide_tool_call(ToolCall('1', 'save', {'path': 'a'}), save, context).outcome)"
+    )
+    command = [sys.executable, "-c", program]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": place.project}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    assert sorted(process.communicate(timeout=60)[0] for process in processes) == ["allow\n", "ask\n", "ask\n"]
+
+
+def test_two_processes_that_approve_at_once_lose_nothing(place):
+    keys = [f"run-{number}.{number:064x}" for number in range(40)]
+    code = "print('ready', flush=True); sys.stdin.readline(); [Policy().approve(each, 'run') for each in sys.argv[1:]]"
+    program = f"import sys; from tools_runtime import Policy; {code}"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    writers = [subprocess.Popen([sys.executable, "-c", program, *part], **pipes) for part in (keys[:20], keys[20:])]
+    for writer in writers:
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        writer.communicate("\n", timeout=60)
+        assert writer.returncode == 0
+    assert set(json.loads(place.approvals.read_text())["answers"]) == set(keys)
 
 
 @pytest.mark.parametrize(
-    "other",
-    [
-        {"root": "src"},
-        {"sandbox": "none"},
-        {"env": {"PATH": "/other"}},
-        {"shell": "/bin/dash"},
-    ],
+    ("key", "scope"),
+    [("", "once"), ("run-1", "run"), ("run-1.abc", "once"), ("." + "0" * 64, "project"), ("run-1." + "0" * 64, "ever")],
 )
-def test_an_approval_of_a_command_is_for_where_it_runs_and_how_it_is_isolated(place, answers, other):
-    shell = pytest.importorskip("tools_shell")
-    given = {"root": place.project, "sandbox": "contained", **other}
-    first, second = shell.Bash(place.project, sandbox="contained"), shell.Bash(**given)
-    policy = Policy(ask=answers)
-
-    def key(each):
-        return answers_key(policy, each, {"command": "touch made"})
-
-    assert key(first) == key(shell.Bash(place.project, sandbox="contained"))
-    assert key(first) != key(second)
+def test_a_key_or_scope_that_does_not_exist_is_refused(key, scope):
+    with pytest.raises(PolicyError, match=r"key of a request|scope is 'ever'"):
+        Policy().approve(key, scope)
 
 
-def answers_key(policy, each, arguments=None, workspace=None):
-    from tools_runtime._policy._approvals import key_of
-
-    call = ToolCall("1", each.name, arguments or {"n": 1})
-    return key_of(each, policy.decide(call, each, Context(workspace=workspace)).facts)
+# the file
 
 
-def test_an_approval_ends_when_a_link_leads_elsewhere(place, execute, answers):
-    policy = Policy(ask=answers)
-    link = place.project / "link"
-    link.symlink_to("src")
-    answers.says = ["project", "no"]
-    assert execute(policy, ToolCall("1", "save", {"path": "link/a"})).is_ok
-    link.unlink()
-    link.symlink_to(place.home)
-    assert execute(policy, ToolCall("2", "save", {"path": "link/a"})).error_type == "denied"
-
-
-def test_what_changes_while_somebody_is_asked_is_not_what_was_approved(place, execute, made):
-    link = place.project / "link"
-    link.symlink_to("src")
-
-    def ask(request):
-        link.unlink()
-        link.symlink_to(place.home)
-        return "project"
-
-    result = execute(Policy(ask=ask), ToolCall("1", "save", {"path": "link/a"}))
-    assert result.error_type == "denied"
-    assert "changed" in result.error_message
-    assert made == []
-    assert not place.approvals.exists()
-
-
-def test_arguments_that_change_while_somebody_is_asked_are_those_that_were_shown(place, execute, made):
-    arguments = {"path": "a", "tags": ["x"]}
-
-    def ask(request):
-        arguments["path"] = "/etc/passwd"
-        arguments["tags"].append("y")
-        return True
-
-    assert execute(Policy(ask=ask), ToolCall("1", "save", arguments)).is_ok
-    assert made == [("save", "a", 10)]
-
-
-def test_a_denial_is_stronger_than_an_approval(place, execute, answers):
-    answers.says = ["project"]
-    assert execute(Policy(ask=answers), ToolCall("1", "save", SAVE)).is_ok
-    place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\n')
-    assert execute(Policy(ask=answers), ToolCall("2", "save", SAVE)).error_type == "denied"
-
-
-def test_how_long_an_answer_may_hold_can_be_limited(place, execute, answers):
-    policy = Policy(ask=answers, remember="session")
-    answers.says = ["project"]
-    result = execute(policy, ToolCall("1", "save", SAVE))
-    assert result.error_type == "unavailable"
-    assert "one of once, session" in result.error_message
-    assert answers.asked[0].scopes == ("once", "session")
-    with pytest.raises(PolicyError, match="remember"):
-        Policy(remember="ever")
-
-
-# ------------------------------------------------------------------------------------------------------------- the file
-
-
-def test_a_repository_cannot_bring_approvals(place, execute, answers):
-    answers.says = ["project", "no"]
-    assert execute(Policy(ask=answers), ToolCall("1", "save", SAVE)).is_ok
-    text = place.approvals.read_text()
-    place.approvals.unlink()
-    for name in ("approvals.json", ".ask-tools/approvals.json", "ask-tools/approvals.json"):
-        (place.project / name).parent.mkdir(exist_ok=True)
-        (place.project / name).write_text(text)
-    assert execute(Policy(ask=answers), ToolCall("2", "save", SAVE)).error_type == "denied"
-
-
-def test_the_file_is_its_owners_alone(place):
-    Approvals("/p").add("k", "save", {})
+def test_the_file_belongs_to_its_owner_alone(place, decide):
+    Policy().approve(decide().request.key)
     assert stat.S_IMODE(place.approvals.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.approvals.parent.stat().st_mode) == 0o700
     assert [each.name for each in place.approvals.parent.iterdir() if each.name.startswith(".")] == []
 
 
-def _group_can_write(file):
-    file.chmod(0o620)
+def _all_can_write(file):
+    file.chmod(0o602)
 
 
 def _foreign(file):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
     os.chown(file, 65534, -1)
 
 
-def _link(file):
-    moved = file.with_name("elsewhere.json")
-    file.rename(moved)
-    file.symlink_to(moved)
-
-
-def _no_json(file):
+def _not_json(file):
     file.write_text("{")
 
 
-def _other_form(file):
-    file.write_text(json.dumps({"version": 1, "approvals": []}))
-
-
 def _other_version(file):
-    file.write_text(json.dumps({"version": 2}))
+    file.write_text(json.dumps({"version": 1}))
 
 
 def _pipe(file):
@@ -250,86 +270,21 @@ def _pipe(file):
     os.mkfifo(file)
 
 
-@pytest.mark.parametrize("spoil", [_group_can_write, _foreign, _link, _no_json, _other_form, _other_version, _pipe])
-def test_a_file_that_somebody_else_may_have_written_does_not_count(place, execute, answers, spoil, caplog):
-    if spoil is _foreign and os.geteuid() != 0:
-        pytest.skip("only root can give files away")
-    answers.says = ["project", "no", "project"]
-    assert execute(Policy(ask=answers), ToolCall("1", "save", SAVE)).is_ok
+@pytest.mark.parametrize("spoil", [_all_can_write, _foreign, _not_json, _other_version, _pipe])
+def test_a_file_that_another_user_may_have_written_does_not_count(place, decide, spoil, caplog):
+    policy = Policy()
+    remember(policy, decide(policy), "project")
     spoil(place.approvals)
-    with pytest.raises(PolicyError, match="approvals"):
-        Approvals(str(place.project)).all()
-    assert execute(Policy(ask=answers), ToolCall("2", "save", SAVE)).error_type == "denied"
-    policy = Policy(ask=answers)
-    assert execute(policy, ToolCall("3", "save", SAVE)).is_ok  # for the session only
-    assert execute(policy, ToolCall("4", "save", SAVE)).is_ok
-    assert "this session only" in caplog.text
+    assert decide(policy, run="run-2").outcome == "ask"
+    with pytest.raises(PolicyError, match=r"approvals\.json"):
+        policy.approve(decide(policy).request.key)
+    remember(policy, decide(policy), "project")
+    assert [decide(policy).outcome, decide(policy, run="run-2").outcome] == ["allow", "ask"]
+    assert "holds for this run only" in caplog.text
 
 
-def test_a_folder_that_others_can_write_to_takes_no_approvals(place):
+def test_a_folder_that_other_users_can_write_to_takes_no_approvals(place, decide):
     place.approvals.parent.mkdir(parents=True)
     place.approvals.parent.chmod(0o777)
-    with pytest.raises(PolicyError, match="others can write"):
-        Approvals("/p").add("k", "save", {})
-
-
-def test_approvals_are_forgotten(place):
-    approvals = Approvals("/p")
-    for key in ("aa", "ab", "b"):
-        approvals.add(key, "save", {})
-    Approvals("/q").add("ac", "save", {})
-    assert approvals.forget("a") == 2
-    assert list(approvals.all()) == ["b"]
-    assert approvals.forget("") == 1
-    assert Approvals("/q").holds("ac")
-
-
-WRITER = """
-import sys
-from tools_runtime._policy._approvals import Approvals
-approvals = Approvals("/p")
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(25):
-    approvals.add(f"{sys.argv[1]}-{number}", "save", {"n": number})
-"""
-
-
-def test_two_processes_that_approve_at_once_lose_nothing(place):
-    writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for name in ("a", "b")
-    ]
-    for writer in writers:
-        assert writer.stdout.readline() == "ready\n"
-    for writer in writers:
-        writer.stdin.write("\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate(timeout=60)
-        assert writer.returncode == 0
-    assert set(Approvals("/p").all()) == {f"{name}-{number}" for name in "ab" for number in range(25)}
-
-
-# --------------------------------------------------------------------------------------------------------------- hashes
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@given(JSON, JSON)
-def test_two_values_have_one_text_only_if_they_are_one_value(first, second):
-    assert json.loads(canonical(first)) == first
-    assume(repr(first) != repr(second))
-    if canonical(first) == canonical(second):
-        assert first == second  # dicts in another order
-
-
-@pytest.mark.parametrize(
-    ("first", "second"), [(1, 1.0), (1, True), (0, False), ("1", 1), (None, "null"), ([], {}), ("", None), (0.0, -0.0)]
-)
-def test_values_that_python_takes_for_equal_are_told_apart(first, second):
-    assert canonical({"a": first}) != canonical({"a": second})
+    with pytest.raises(PolicyError, match="other users can write"):
+        Policy().approve(decide().request.key)

@@ -1,90 +1,74 @@
-"""Runtimes with marked processes, and tools that misbehave in them."""
+"""Runtimes with marked processes."""
 
 import importlib
 import os
+import threading
 import time
-from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
 
-from tools_core import Context, ToolCall
-from tools_runtime._process import ProcessRuntime
+from tools_core import Context, Result, ToolCall
+from tools_runtime import ProcessRuntime
 
 HERE = Path(__file__).parent
 MARK = "TOOLS_RUNTIME_TEST"
 
 
-def marked(mark):
-    """The processes that have an entry in their environment, those that were started as programs as well as forks."""
-    entry = f"{MARK}={mark}".encode()
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    if entry in file.read().split(b"\0"):
-                        found.append(int(name))
-            except OSError:
-                continue
-    return found
-
-
-def children():
-    found = []
-    for thread in os.listdir("/proc/self/task"):
-        with suppress(FileNotFoundError), open(f"/proc/self/task/{thread}/children") as file:  # it may have ended
-            found += [int(pid) for pid in file.read().split()]
-    return set(found)
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def eventually(claim, seconds=10.0):
-    until = time.monotonic() + seconds
-    while not claim():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 class Processes:
-    """What the tests look at from outside."""
+    """The processes of a test, seen from outside."""
 
     def __init__(self, mark):
         self.mark = mark
-        self.environment = {MARK: mark}
 
     def all(self):
-        return marked(self.mark)
+        """Return the processes that have the mark in their environment, programs as well as forks."""
+        entry = f"{MARK}={self.mark}".encode()
+        found = []
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open(f"/proc/{name}/environ", "rb") as file:
+                        if entry in file.read().split(b"\0"):
+                            found.append(int(name))
+                except OSError:
+                    continue
+        return found
 
-    is_alive = staticmethod(is_alive)
-    eventually = staticmethod(eventually)
-    children = staticmethod(children)
+    @staticmethod
+    def is_alive(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    @staticmethod
+    def eventually(claim, seconds=20.0):
+        until = time.monotonic() + seconds
+        while not claim():
+            if time.monotonic() > until:
+                return False
+            threading.Event().wait(0.01)
+        return True
 
 
 @pytest.fixture
-def processes():
-    """Marked processes, of which none is left in the end."""
+def processes(monkeypatch):
+    """Marked processes, of which none may be left in the end."""
+    resource_tracker.ensure_running()  # it serves this process to its end, and must not have the mark
     made = Processes(os.urandom(8).hex())
-    before = children()
+    monkeypatch.setenv(MARK, made.mark)
     yield made
-    assert eventually(lambda: not made.all()), "processes are left"
-    assert children() <= before, "a zombie is left"
+    assert made.eventually(lambda: not made.all()), "processes are left"
 
 
 @pytest.fixture
 def tools(monkeypatch):
     """The tools, in a module that workers find."""
     monkeypatch.syspath_prepend(str(HERE / "workshop"))
-    return importlib.import_module("hostile_tools")
+    return importlib.import_module("process_tools")
 
 
 @pytest.fixture
@@ -93,10 +77,8 @@ def make(processes, tools):
     made = []
 
     def runtime(*arguments, **options):
-        environment = {**processes.environment, **options.pop("environment", {})}
-        one = ProcessRuntime(*arguments, environment=environment, **options)
-        made.append(one)
-        return one
+        made.append(ProcessRuntime(*arguments, **options))
+        return made[-1]
 
     yield runtime
     for one in made:
@@ -105,27 +87,29 @@ def make(processes, tools):
 
 @pytest.fixture
 def runtime(make):
-    return make(2)
+    return make(1)
+
+
+@pytest.fixture
+def begin(runtime):
+    """Begins a call; returns its context and a future."""
+
+    def call(tool, arguments=None, *, on=None, **parts):
+        context = Context(**parts)
+        begun = (on or runtime).begin(tool, ToolCall("call", tool.name, arguments or {}), context)
+        assert not isinstance(begun, Result), begun
+        return context, begun
+
+    return call
 
 
 @pytest.fixture
 def run(runtime):
     """Makes one call."""
 
-    def call(tool, arguments=None, *, timeout=None, on=None, **context):
-        inner = Context(timeout=timeout, **context) if timeout is not None or context else None
-        return (on or runtime).run_tool(tool, ToolCall("call", tool.name, arguments or {}), inner)
-
-    return call
-
-
-@pytest.fixture
-def timed(run):
-    """Makes one call, and tells how long it took."""
-
-    def call(tool, arguments=None, **options):
-        began = time.monotonic()
-        result = run(tool, arguments, **options)
-        return result, time.monotonic() - began
+    def call(tool, arguments=None, *, on=None, **parts):
+        given = {} if arguments is None else arguments
+        begun = (on or runtime).begin(tool, ToolCall("call", tool.name, given), Context(**parts))
+        return begun if isinstance(begun, Result) else begun.result(60)
 
     return call

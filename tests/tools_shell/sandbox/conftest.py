@@ -183,7 +183,7 @@ class Place:
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=60,
+                timeout=300,
                 pass_fds=(said["stdin"], *extra),
             )
         finally:
@@ -229,7 +229,10 @@ def as_user(user):
     return {"user": user, "group": user, "extra_groups": []} if user != os.geteuid() else {}
 
 
-@pytest.fixture(params=USERS, ids=lambda user: "root" if user == 0 else "user")
+@pytest.fixture(
+    params=[*(pytest.param(user, marks=pytest.mark.slow) for user in USERS[:-1]), USERS[-1]],
+    ids=lambda user: "root" if user == 0 else "user",
+)
 def place(request):
     made = Place(request.param)
     yield made
@@ -237,7 +240,9 @@ def place(request):
 
 
 # Inside containers there may be no /proc of its own to be had.
-@pytest.fixture(params=["bubblewrap", "bubblewrap with the shared /proc", "landlock"])
+@pytest.fixture(
+    params=["bubblewrap", pytest.param("bubblewrap with the shared /proc", marks=pytest.mark.slow), "landlock"]
+)
 def rung(request):
     return request.param
 

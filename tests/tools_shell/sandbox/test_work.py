@@ -34,6 +34,16 @@ def test_ordinary_work_is_not_disturbed(place, rung):
     assert {name: how for name, how in said.items() if how != "done"} == {}
 
 
+@pytest.mark.parametrize("path", ["/", "/tmp"])  # noqa: S108  (that of the system)
+def test_there_is_room_for_temporary_files_although_those_of_the_system_are_shown(place, rung, path):
+    run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
+    works = {name: run.format(WORKS[name]) for name in ("temporary files", "a home")}
+    if rung != "landlock":  # which has no semaphores
+        works["semaphores"] = "import multiprocessing; multiprocessing.Lock()"
+    said = place.attack(rung, works, readable=[path])
+    assert {name: how for name, how in said.items() if how != "done"} == {}
+
+
 def test_version_control_works(place, rung):
     if not shutil.which("git"):
         pytest.skip("git is not installed")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing for it would cost more than all of this module
 if TYPE_CHECKING:
+    from tools_core._approval import ApprovalRequest
     from tools_core._call import ToolCall
     from tools_core._content import Audio, File, Image
     from tools_core._context import Context
+    from tools_core._effects import Effects
     from tools_core._errors import DefinitionError, Halt, InvalidArguments, ToolError, UnknownToolError
     from tools_core._function import tool
     from tools_core._limits import Limits
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from tools_core._result import Result
     from tools_core._tool import Tool
     from tools_core._toolset import Toolset
-    from tools_core._version import __version__
+    from tools_core._version import __version__ as __version__
 
 __all__ = [
+    "ApprovalRequest",
     "Audio",
     "Context",
     "DefinitionError",
+    "Effects",
     "File",
     "Halt",
     "Image",
@@ -38,15 +42,16 @@ __all__ = [
     "ToolError",
     "Toolset",
     "UnknownToolError",
-    "__version__",
     "registry",
     "tool",
 ]
 
 _HOMES = {
+    "_approval": ("ApprovalRequest",),
     "_call": ("ToolCall",),
     "_content": ("Audio", "File", "Image"),
     "_context": ("Context",),
+    "_effects": ("Effects",),
     "_errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
     "_function": ("tool",),
     "_limits": ("Limits",),

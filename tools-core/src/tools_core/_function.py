@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._errors import DefinitionError
 from tools_core._frozen import FrozenList
 from tools_core._naming import check_name
+from tools_core._parameter import parameters_of
 from tools_core._spec import spec_of
 from tools_core._tool import HINTS, Tool, annotations_of, check_attributes
 
@@ -39,7 +41,8 @@ class Options(TypedDict, total=False):
     requires_approval: bool
     strict: bool
     tags: Sequence[str]
-    runtime: Any
+    stateful: bool
+    manages_timeout: bool
 
 
 class FunctionTool(Tool, Generic[P, R], abstract=True):
@@ -56,6 +59,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
             raise DefinitionError(
                 f"{where}: @tool has no option {min(unknown)!r}; it has {', '.join(Options.__annotations__)}"
             )
+        self._options = options.copy() if spec is None else Options()  # what defines it besides the function
         schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
         self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
         self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
@@ -99,20 +103,50 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         vars(made).update(vars(self))
         return made
 
-    def __reduce__(self) -> Any:
-        """By reference: the tool, or its function, is found again by module and name; so it can go to other processes.
+    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionTool[..., Any]:
+        import copy  # rare
 
-        PicklingError for what is defined inside a function, as for any function.
+        if self._method is not None:
+            toolset, method = self._method
+            return _again(copy.deepcopy(toolset, memo), method, self._changes())
+        made = copy.copy(self)
+        made.execute = made.__wrapped__ = copy.deepcopy(self.__wrapped__, memo)  # type: ignore[method-assign]
+        return made
+
+    def __reduce__(self) -> Any:
+        """By reference to the module's tool or function, with all that this tool was given besides.
+
+        PicklingError for a function that cannot be imported, such as one that is defined inside a function.
         """
         if self._method is not None:
-            return (type(self._method[0]).tool, self._method)
+            return _again, (*self._method, self._changes())
+        function = self.__wrapped__
         found: Any = sys.modules.get(self.__module__)
         for part in getattr(self, "__qualname__", "").split("."):
             found = getattr(found, part, None)
         if found is self:
             return str(vars(self)["__qualname__"])
-        known = isinstance(found, FunctionTool) and found.__wrapped__ is self.__wrapped__
-        return (_again, (found if known else self.__wrapped__, _options_of(self)))
+        if isinstance(found, FunctionTool) and found.__wrapped__ is function:
+            return _again, (found, None, self._changes())
+        if isinstance(function, FunctionType) and found is not function:
+            self._refuse_pickling()
+        return _again, (function, None, self._changes())
+
+    def _changes(self) -> dict[str, Any]:
+        """Return all that another process cannot derive from the function."""
+        changes = {name: value for name, value in vars(self).items() if name not in _DERIVED}
+        declared = next((name for name in ("parameters", "input_schema") if self._options.get(name)), None)
+        return {**changes, "schemas": (self._spec.input_schema, self._spec.output_schema), "declared": declared}
+
+    def _refuse_pickling(self) -> None:
+        if sys.modules.keys() & {"cloudpickle", "ray.cloudpickle"}:  # which sends functions by value
+            return
+        from pickle import PicklingError  # loaded already: it asks
+
+        name = f"{self.__module__}.{getattr(self, '__qualname__', '?')}"
+        problem = "is defined inside a function" if "<locals>" in name else "cannot be imported by this name"
+        text = f"{name} {problem}; define it by `def` at the top level of a module"
+        raise PicklingError(f"the tool {self.name!r} cannot be pickled: {text}")
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"
@@ -121,14 +155,16 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 class ToolMethod(Generic[P, R]):
     """A method of a `Toolset` with `@tool` options; on an instance it is the method, bound as ever."""
 
-    def __init__(self, function: Callable[P, R], options: Options) -> None:
+    def __init__(self, function: Callable[P, R], options: Options, *, is_static: bool = False) -> None:
         self.function = function
         self.options = options
+        self.is_static = is_static
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        return self.function if instance is None else self.function.__get__(instance, owner)
+        is_plain = instance is None or self.is_static
+        return self.function if is_plain else self.function.__get__(instance, owner)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -148,18 +184,49 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         return lambda function: tool(function, **options)
     if isinstance(function, FunctionTool):
         kept = None if options.keys() & {"input_schema", "parameters"} else (function._spec, function.description)
-        return FunctionTool(function.__wrapped__, spec=kept, **{**_options_of(function), **options})
+        made: FunctionTool[..., Any] = FunctionTool(
+            function.__wrapped__, spec=kept, **{**_options_of(function), **options}
+        )
+        made._method = function._method
+        made._options = {**function._options, **options}  # type: ignore[typeddict-item]
+        return made
+    if isinstance(function, classmethod):
+        raise DefinitionError(f"{function.__qualname__}: a class method cannot be a tool; use @staticmethod or `self`")
+    if isinstance(function, staticmethod):
+        return ToolMethod(function.__func__, options, is_static=True)  # type: ignore[arg-type]
     return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
 
 
-def _again(function: Callable[..., Any], options: Options) -> FunctionTool[..., Any]:
-    """A tool that was made of a function, made of it once more."""
-    made: FunctionTool[..., Any] = tool(function, **options)
+# Derived from the function, also in another process.
+_DERIVED = frozenset({
+    "_spec", "_method", "_options", "input_schema", "output_schema", "execute", "__wrapped__",
+    "__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__",
+})  # fmt: skip
+
+
+def _again(base: Any, method: str | None, changes: dict[str, Any]) -> FunctionTool[..., Any]:
+    """Make a tool once more: of its function, of a tool with that function, or of a toolset and one of its methods."""
+    schemas: tuple[dict[str, Any], dict[str, Any] | None] = changes.pop("schemas")
+    declared = changes.pop("declared")
+    original: Any = base if method is None else base.tool(method)
+    made: FunctionTool[..., Any] = original
+    options: Any = {}
+    if declared == "input_schema":
+        options["input_schema"] = schemas[0]
+    elif declared == "parameters":
+        options["parameters"] = tuple(parameters_of(schemas[0]).values())
+    if method is None or options:
+        made = FunctionTool(getattr(original, "__wrapped__", original), name=changes["name"], **options)
+        made._method = None if method is None else (base, method)
+    if (made._spec.input_schema, made._spec.output_schema) != schemas:
+        made._spec = made._spec.with_schemas(*schemas)
+        made.input_schema, made.output_schema = made._spec.input_schema, made._spec.output_schema
+    vars(made).update(changes)
     return made
 
 
 def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
-    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags", "runtime")
+    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags", "stateful", "manages_timeout")
     return {name: vars(made)[name] for name in names if name in vars(made)}
 
 

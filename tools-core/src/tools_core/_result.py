@@ -54,10 +54,10 @@ class Result:
 
         `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
         `execution_error` (the tool failed), `timeout_error` (it did not end within its limit), `unknown_tool`,
-        `denied` (policy, or a person, said no), `not_found` (what the arguments name does not exist), `conflict` (it
-        exists, or has changed, where it should not), `limit_exceeded` (too large, too many, too deep), `cancelled` (the
-        caller gave up), `interrupted` (the run was stopped before the call ended) and `unavailable` (what it needs is
-        not there now).
+        `approval_required` (a person has to approve the call first), `denied` (a policy or a person denied it),
+        `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, where it should
+        not), `limit_exceeded` (too large, too many, too deep), `cancelled` (the caller gave up), `interrupted` (the run
+        was stopped before the call ended) and `unavailable` (what it needs is not there now).
         """
         return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 
 from tools_core._call import ToolCall
@@ -18,21 +19,27 @@ from tools_core._result import Result, failure, success
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from typing import Any, TypeAlias
 
     from tools_core._spec import Spec
     from tools_core._tool import Tool
 
-_GRACE = 0.35  # seconds for a coroutine that was cancelled; who watches calls from outside gives it less
+_GRACE = 0.35  # seconds for a coroutine to end when it was cancelled
+_MARGIN = 5.0  # seconds for a tool that manages its time to end by itself, so that its own result arrives
 _MESSAGE_LIMIT = 4_000  # characters of an unexpected exception that a model is shown
 
 
-class TimeLimit(Exception):
-    """Our own limit has passed; a tool's own TimeoutError is another thing."""
+class Stopped(Exception):
+    """The limit of a call has passed, or its caller has cancelled it; a tool's own TimeoutError is another thing."""
 
-    def __init__(self, seconds: float, abandoned: bool) -> None:
-        self.seconds = seconds
-        self.abandoned = abandoned
+    def __init__(self, context: Context, limit: float | None, *, is_abandoned: bool) -> None:
+        self.is_cancelled = context.cancelled
+        self.is_abandoned = is_abandoned
+        self.set_by = context.timeout_set_by
+        self.seconds = context.timeout or 0.0
+        if limit is not None and self.seconds - limit > 1:  # part of it had passed when the call began
+            self.seconds = round(limit, 1)
 
 
 # Valid arguments as the body wants them, the call's own context if it has one, and the repairs made.
@@ -56,9 +63,10 @@ def begin(tool: Tool, given: Any, context: Context | None, keywords: dict[str, A
         if spec.convert is not None:
             arguments = spec.convert(arguments)
         if spec.context is not None or tool.timeout is not None or context is not None:
-            context = (context or Context()).for_call(tool.timeout, given.id if isinstance(given, ToolCall) else None)
-            if context.remaining == 0:
-                return failure("the time limit had passed before the call could begin", "timeout_error")
+            call_id = given.id if isinstance(given, ToolCall) else None
+            context = (context or Context(run_id="")).for_call(tool.timeout, call_id)
+            if context.cancelled or context.remaining == 0:
+                return _too_late(context)
             if spec.context is not None:
                 arguments = {**arguments, spec.context: context}
     except InvalidArguments as error:
@@ -95,8 +103,8 @@ def fail(error: BaseException, repairs: Sequence[str]) -> Result:
         result = Result.halt(cause.output)
     elif isinstance(cause, ToolError):
         result = Result.error(_text(cause) or type(cause).__name__, type=cause.type, exception=error)
-    elif isinstance(cause, TimeLimit):
-        result = _timed_out(cause)
+    elif isinstance(cause, Stopped):
+        result = _stopped(cause)
     elif isinstance(cause, Exception):
         name, text = type(cause).__name__, _text(cause)
         result = Result.error(clip(f"{name}: {text}" if text else name, _MESSAGE_LIMIT), exception=error)
@@ -128,6 +136,12 @@ def receive(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[s
     return arguments, spec.accepts(arguments)
 
 
+def read_arguments(tool: Tool, given: Any) -> dict[str, Any]:
+    """Return valid, repaired arguments that are not converted yet; InvalidArguments where that is not possible."""
+    ready, is_valid = receive(tool._spec, given, {})
+    return ready if is_valid else explain(tool._spec, ready, tool.strict)[0]
+
+
 def explain(spec: Spec, arguments: dict[str, Any], strict: bool) -> tuple[dict[str, Any], Sequence[str]]:
     """The arguments repaired, and the repairs made; InvalidArguments with every problem where that is not possible."""
     checked = spec.check(arguments, repair=not strict)
@@ -140,6 +154,8 @@ def _object(given: Any, keywords: Mapping[str, Any]) -> tuple[str | None, dict[s
     """One dict of whatever form the arguments came in, and the text that it was read from, if it came as text."""
     if isinstance(given, ToolCall):
         given = given.given
+        if type(given) is dict and not keywords:  # a copy already
+            return None, given
     if given is None:
         return None, dict(keywords)
     if keywords:
@@ -166,15 +182,21 @@ def _noted(result: Result, repairs: Sequence[str]) -> Result:
     return result.with_metadata({"repaired": list(repairs)}) if repairs else result
 
 
-def _timed_out(limit: TimeLimit) -> Result:
-    message = f"did not end within its limit of {limit.seconds:.3g} s"
-    if not limit.abandoned:
-        return Result.error(f"{message} and was cancelled", type="timeout_error", metadata={"timeout": limit.seconds})
-    return Result.error(
-        f"{message}; it may still be running and have effects",
-        type="timeout_error",
-        metadata={"timeout": limit.seconds, "abandoned": True},
-    )
+def _too_late(context: Context) -> Result:
+    if context.cancelled:
+        return failure("Cancelled by the caller before the call began.", "cancelled")
+    return failure(f"Timed out before the call began (limit set by {context.timeout_set_by}).", "timeout_error")
+
+
+def _stopped(stopped: Stopped) -> Result:
+    known: dict[str, Any] = {} if stopped.is_cancelled else {"timeout": stopped.seconds}
+    message = f"Timed out after {stopped.seconds:g} s (limit set by {stopped.set_by})."
+    if stopped.is_cancelled:
+        message = "Cancelled by the caller."
+    if stopped.is_abandoned:
+        known["abandoned"] = True
+        message += " It may still be running and have effects."
+    return Result.error(message, type="cancelled" if stopped.is_cancelled else "timeout_error", metadata=known)
 
 
 def _text(error: Exception) -> str:
@@ -185,84 +207,89 @@ def _text(error: Exception) -> str:
 
 
 def run_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
-    """Run the body from synchronous code: here when there is no limit, else where it can be left behind."""
+    """Run the body from synchronous code: here when there is no limit, else in a thread that can be abandoned."""
+    limit, grace = _limit_of(context), _MARGIN if tool.manages_timeout else 0.0
     if tool._spec.is_async:
-        return _run_coroutine(tool.execute(**arguments), context)
-    limit = _limit_of(context)
+        return _run_coroutine(tool.execute(**arguments), context, limit, grace)
     if context is None or limit is None:
-        return finish(tool.execute(**arguments))
+        return finish(tool.execute(**arguments), context)
     from tools_core.threads import in_thread, unwrap  # only for limits
 
-    future = in_thread(lambda: finish(tool.execute(**arguments)), is_waited_for=True)
+    future = in_thread(lambda: finish(tool.execute(**arguments), context), is_waited_for=True)
     try:
-        outcome = future.result(limit)
-    except TimeoutError:
-        context.cancel()
-        raise TimeLimit(context.as_set(limit), abandoned=True) from None
+        is_done = _wait(future, context, limit, grace)
     except BaseException:  # the caller was interrupted while it waited
         context.cancel()
         raise
-    return unwrap(outcome)
+    if not is_done:
+        stopped = Stopped(context, limit, is_abandoned=True)
+        context.cancel()
+        raise stopped
+    return unwrap(future.result())
 
 
-def _run_coroutine(coroutine: Any, context: Context | None) -> Any:
-    """Run what is cancelled at its limit, and leave it behind if it does not end for that."""
+def _run_coroutine(coroutine: Any, context: Context | None, limit: float | None = None, grace: float = 0.0) -> Any:
+    """Run a coroutine that is cancelled at its limit, and abandon it if it does not end for that."""
     from tools_core.threads import leave_blocked_loop, start_coroutine  # only for coroutines
 
-    limit = _limit_of(context)
-    future = start_coroutine(_limited(coroutine, context))
+    future = start_coroutine(_limited(coroutine, context, limit, grace))
     try:
-        return future.result(None if limit is None else limit + _GRACE)
-    except TimeoutError:
-        if context is None or limit is None or not future.cancel():  # it has ended, and may have raised this itself
+        if context is None or _wait(future, context, limit, grace + _GRACE):
             return future.result()
-        context.cancel()
-        leave_blocked_loop()
-        raise TimeLimit(context.as_set(limit), abandoned=True) from None
     except BaseException:
-        future.cancel()  # where it was the wait that was interrupted; else it has ended
+        future.cancel()  # where the wait was interrupted; else it has ended
         raise
+    stopped = Stopped(context, limit, is_abandoned=True)
+    if not future.cancel():  # it has ended this moment
+        return future.result()
+    context.cancel()
+    leave_blocked_loop()
+    raise stopped
+
+
+def _wait(future: Future[Any], context: Context, limit: float | None, grace: float) -> bool:
+    """Wait for a future until the limit or a cancellation, then for the grace; return whether it is done."""
+    from concurrent.futures import wait  # loaded already: it made the future
+    from threading import Event
+
+    is_over = Event()
+    future.add_done_callback(lambda _: is_over.set())
+    unregister = context.on_cancel(is_over.set)
+    try:
+        is_over.wait(limit)
+    finally:
+        unregister()
+    if not future.done() and grace:
+        wait((future,), grace)
+    return future.done()
 
 
 async def arun_body(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from a coroutine: an `async def` here, anything else in a worker thread."""
-    import asyncio  # loaded already: somebody awaits us
+    import asyncio  # loaded already: a coroutine awaits us
 
     from tools_core.threads import in_thread, unwrap  # threads only where a tool is synchronous
 
+    limit, grace = _limit_of(context), _MARGIN if tool.manages_timeout else 0.0
     if tool._spec.is_async:
-        try:
-            return await _limited(tool.execute(**arguments), context)
-        except asyncio.CancelledError:
-            if context is not None:
-                context.cancel()
-            raise
-    limit = _limit_of(context)
+        return await _limited(tool.execute(**arguments), context, limit, grace)
     future = asyncio.wrap_future(in_thread(lambda: _listed(tool.execute(**arguments))))
-    try:
-        # The thread goes on when the wait ends, so that is what the shield says.
-        outcome = await asyncio.wait_for(asyncio.shield(future), limit)
-    except BaseException as error:
-        if context is not None:
-            context.cancel()
-            if isinstance(error, TimeoutError) and limit is not None:  # a tool's own error is in the outcome
-                raise TimeLimit(context.as_set(limit), abandoned=True) from None
-        raise
-    value = unwrap(outcome)
-    return await _limited(value, context) if type(value) in _AWAITED else value
+    # The thread goes on when the wait ends.
+    value = unwrap(await _limited(asyncio.shield(future), context, limit, grace, is_abandoned=True))
+    return await _limited(value, context, _limit_of(context), grace) if type(value) in _AWAITED else value
 
 
 def _limit_of(context: Context | None) -> float | None:
     return None if context is None or not context.enforced else context.remaining
 
 
-def finish(value: Any) -> Any:
-    """What a body that returned something `UNFINISHED` comes to: a generator its items, a coroutine its value.
+def finish(value: Any, context: Context | None = None) -> Any:
+    """Return the outcome of an `UNFINISHED` value: the items of a generator, the value of a coroutine.
 
-    A body may hand out a coroutine without being an `async def`: a lambda or a wrapper around one.
+    A body may return a coroutine without being an `async def`: a lambda, or a wrapper around one.
     """
     if type(value) in _AWAITED:
-        return _run_coroutine(value, None)
+        return _run_coroutine(value, context)
     return _listed(value)
 
 
@@ -293,20 +320,37 @@ def _listed(value: Any) -> Any:
     return list(value) if type(value) is GeneratorType else value
 
 
-async def _limited(value: Any, context: Context | None) -> Any:
+async def _limited(
+    value: Any, context: Context | None, limit: float | None, grace: float = 0.0, *, is_abandoned: bool = False
+) -> Any:
+    """Await a body; cancel it when the limit has passed, or its caller has cancelled, and then the grace."""
     import asyncio  # loaded already: this runs in its loop
 
     awaited = awaitable(value)
-    limit = _limit_of(context)
-    if context is None or limit is None:
+    if context is None:
         return await awaited
-    watch = asyncio.timeout(limit)
+    loop, watch = asyncio.get_running_loop(), asyncio.timeout(None if limit is None else limit + grace)
+
+    def cancelled() -> None:
+        until = loop.time() + grace
+        with suppress(RuntimeError):  # the body has ended this moment
+            watch.reschedule(min(until, watch.when() or until))
+
     try:
         async with watch:
-            return await awaited
+            unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(cancelled))
+            try:
+                return await awaited
+            finally:
+                unregister()
     except TimeoutError:
-        if watch.expired():
-            raise TimeLimit(context.as_set(limit), abandoned=False) from None
+        if not watch.expired():  # the tool's own
+            raise
+        stopped = Stopped(context, limit, is_abandoned=is_abandoned)
+        context.cancel()
+        raise stopped from None
+    except asyncio.CancelledError:
+        context.cancel()
         raise
 
 

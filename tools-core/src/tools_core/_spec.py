@@ -83,6 +83,16 @@ class Spec:
         self.check = self.validator.check
         return self.check(value, repair=repair)
 
+    def with_schemas(self, input_schema: dict[str, Any], output_schema: dict[str, Any] | None) -> Spec:
+        """The same with other schemas."""
+        return Spec(
+            input_schema,
+            output_schema=output_schema,
+            context=self.context,
+            convert=self.convert,
+            is_async=self.is_async,
+        )
+
     def copy_of_schemas(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
         """Input and output schema as ordinary dicts that are the caller's own."""
         import marshal  # built in; the fastest deep copy of plain JSON data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tools_core._effects import Effects
 from tools_core._errors import DefinitionError
 from tools_core._frozen import FrozenDict, FrozenList
 from tools_core._naming import check_name, derive_name
@@ -13,11 +14,10 @@ from tools_core._run import (
     arun_body,
     awaitable,
     begin,
-    explain,
     fail,
     finish,
     own_cancellation,
-    receive,
+    read_arguments,
     run_body,
     succeed,
 )
@@ -56,9 +56,10 @@ class Tool:
     (derived from the class name: `SearchTool` is `search`), `description`, `parameters` (Parameter objects in place
     of hints) or `input_schema` (a ready JSON Schema, with `execute(self, **arguments)`), the hints `read_only`,
     `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `strict` (no repairs),
-    `tags` and `runtime` (where tools-runtime makes calls: a name such as "process"). A class that cannot work raises
-    DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and `idempotent` are not by a
-    class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without an `execute`.
+    `tags`, `stateful` (it keeps state in this process: no runtime may run it in another) and `manages_timeout` (it ends
+    by the deadline of its Context itself, and is given 5 s more for that). A class that cannot work raises
+    DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and `idempotent` are
+    not by a class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without an `execute`.
     """
 
     name: str
@@ -75,7 +76,8 @@ class Tool:
     requires_approval: bool = False
     strict: bool = False
     tags: Sequence[str] = ()
-    runtime: Any = None
+    stateful: bool = False
+    manages_timeout: bool = False
 
     _spec: Spec
     _is_abstract: ClassVar[bool] = True
@@ -149,43 +151,26 @@ class Tool:
         InvalidArguments when the arguments do not fit. No time limit is enforced.
         """
         spec = self._spec
-        ready, is_valid = receive(spec, arguments, {})
-        if not is_valid:
-            ready, _ = explain(spec, ready, self.strict)
+        ready = read_arguments(self, arguments)
         if spec.convert is not None:
             ready = spec.convert(ready)
         if spec.context is not None:
             from tools_core._context import Context  # loaded already, by _run
 
-            ready = {**ready, spec.context: (context or Context()).for_call(self.timeout)}
+            ready = {**ready, spec.context: (context or Context(run_id="")).for_call(self.timeout)}
         return self.execute(**ready)
 
-    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:  # noqa: ARG002  (for who overrides)
-        """The hints for one call, before it is made: those of the tool, unless it can tell more by the arguments.
-
-        The arguments are as the caller gave them, and may be invalid. For who decides what to allow, and what to ask.
-        """
-        return self.annotations
-
-    def resources_for(
+    def effects(
         self,
-        arguments: Mapping[str, Any],  # noqa: ARG002  (these are for who overrides)
+        arguments: Mapping[str, Any],  # noqa: ARG002  (these are for classes that override it)
         context: Context | None = None,  # noqa: ARG002
-    ) -> Mapping[str, Sequence[Any]] | None:
-        """What one call would touch, before it is made; of a kind that is missing the tool says nothing.
+    ) -> Effects:
+        """Return what one call would touch, before it is made: the hints of the tool, unless a class knows more.
 
-        `paths` are absolute, with links followed; `commands` are all that would run, each as its words, with None for
-        words that are known only when it runs. None in place of all: it cannot be known. The arguments are as the
-        caller gave them, and may be invalid; the context is the one that the call would have.
+        Policies decide by it. The arguments are as the caller gave them, and may be invalid; the context is the one
+        that the call would have.
         """
-        return {}
-
-    def approval_settings(self) -> Mapping[str, Any]:
-        """What of its own settings an approval of its calls depends on, besides the definition; plain JSON.
-
-        The folder that it works in, say, or how it is isolated: what was approved with others is asked about again.
-        """
-        return {}
+        return Effects(self.annotations)
 
     def diagnose(self) -> Mapping[str, object]:
         """What this tool finds on this machine, for `ask-tools doctor`; nothing, unless a class has something to say.
@@ -326,7 +311,7 @@ def annotations_of(tool: Any) -> Mapping[str, bool]:
 
 def check_attributes(tool: Any, where: str) -> None:
     """Refuse attribute values that would be wrong, or silently without effect, later."""
-    for name in (*HINTS, "requires_approval", "strict"):
+    for name in (*HINTS, "requires_approval", "strict", "stateful", "manages_timeout"):
         value = getattr(tool, name)
         if not isinstance(value, bool) and not (value is None and name in HINTS):
             raise DefinitionError(f"{where}: {name} must be True or False, got {value!r}")

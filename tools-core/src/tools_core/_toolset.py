@@ -82,7 +82,7 @@ class Toolset:
         options = given.copy()
         options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
         made: FunctionTool[..., Any] = FunctionTool(
-            self._prepared(getattr(self, method)), spec=(spec, found), **options
+            self._prepared(_undecorated(getattr(self, method))), spec=(spec, found), **options
         )
         made._method = (self, method)
         return made
@@ -212,20 +212,37 @@ def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bo
             if name.startswith("_") or name in reserved:
                 continue
             kept = _restrictions(overridden[3]) if overridden else Options()
-            if isinstance(value, FunctionType):
-                found[name] = (name, value, True, kept)
-            elif isinstance(value, staticmethod):
-                found[name] = (name, value.__func__, False, kept)
-            elif isinstance(value, ToolMethod):
-                kept.update(value.options)
-                found[name] = (name, value.function, True, kept)
+            method = _method_of(value, f"{base.__module__}.{base.__qualname__}.{name}")
+            if method is not None:
+                function, bound, options = method
+                found[name] = (name, function, bound, {**kept, **options})
     return [found[name] for name in sorted(found)]
+
+
+def _method_of(value: object, where: str) -> tuple[Callable[..., Any], bool, Options] | None:
+    """Return the function behind an attribute of a class, True if it takes self, and its options; None for others."""
+    if isinstance(value, FunctionType):
+        return value, True, Options()
+    if isinstance(value, ToolMethod):
+        return value.function, not value.is_static, value.options
+    if isinstance(value, staticmethod):
+        function = value.__func__
+        if isinstance(function, FunctionTool):  # @staticmethod over @tool
+            return function.__wrapped__, False, function._options
+        return function, False, Options()
+    if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == where:
+        raise DefinitionError(f"{where}: @tool needs a method with `self`, or a @staticmethod")
+    return None
+
+
+def _undecorated(method: Callable[..., Any]) -> Callable[..., Any]:
+    return method.__wrapped__ if isinstance(method, FunctionTool) else method
 
 
 def _restrictions(options: Options) -> Options:
     """What holds for a method that overrides one with these options, unless it says otherwise."""
-    names = ("name", "requires_approval", "destructive", "open_world", "strict", "timeout")
-    return {name: value for name, value in options.items() if name in names}  # type: ignore[return-value]
+    claims = ("description", "input_schema", "parameters", "read_only", "idempotent", "tags")
+    return {name: value for name, value in options.items() if name not in claims}  # type: ignore[return-value]
 
 
 def _check_lifecycle(cls: type[Toolset], where: str) -> None:

@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any, TypeVar, overload
 
+    from tools_core._approval import Approve
     from tools_core._call import ToolCall
     from tools_core._context import Context
     from tools_core._result import Result
@@ -84,20 +85,40 @@ class ToolMapping(Mapping[str, "Tool"]):
         """What a model is shown, each under the name by which the tool is found here."""
         return [{**tool.definition, "name": name} for name, tool in self._loaded().items()]
 
-    def call(self, call: ToolCall, context: Context | None = None) -> Result:
-        """Call the tool that a model asked for; that it is unknown or broken is a Result as well."""
+    def call(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
+        """Call the tool that a model asked for; an unknown or broken tool is a Result as well.
+
+        A tool with `requires_approval` is called if `approve` is "all", or a function that returns True or "once" for
+        the ApprovalRequest; else the error is `approval_required` or `denied`.
+        """
         try:
             tool = self[call.name]
         except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
+        if tool.requires_approval and approve != "all":
+            from tools_core._approval import ask  # only for tools that require approval
+            from tools_core._context import Context
+
+            context = context or Context()
+            refused = ask(tool, call, context, approve)
+            if refused is not None:
+                return refused
         return tool.call(call, context)
 
-    async def acall(self, call: ToolCall, context: Context | None = None) -> Result:
-        """`call` for coroutines."""
+    async def acall(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
+        """`call` for coroutines; `approve` may be a coroutine function."""
         try:
             tool = self[call.name]
         except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
+        if tool.requires_approval and approve != "all":
+            from tools_core._approval import aask  # see call
+            from tools_core._context import Context
+
+            context = context or Context()
+            refused = await aask(tool, call, context, approve)
+            if refused is not None:
+                return refused
         return await tool.acall(call, context)
 
     def values(self) -> ValuesView[Tool]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from tools_core import ToolError
 from tools_filesystem._attributes import keep_attributes
-from tools_filesystem._journal import identity
 from tools_filesystem._lock import hold
 from tools_filesystem._protected import OWN
-from tools_filesystem._rename import exchange, rename_new
+from tools_filesystem._rename import exchange, identity, rename_new
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +46,8 @@ def put(
             raise OSError(errno.EIO, "not all of it was written; nothing was changed")
         if replaced is not None:
             if temporary is None:  # it gets a name only now, so that there is next to no time to leave litter
-                _link_aside(descriptor, folder)
-                temporary = _name_aside()
+                temporary = _free_name(folder)
+                _link(descriptor, folder, temporary)
             if before is not None:
                 _replace_checked(folder, temporary, name, before)
             else:
@@ -104,20 +104,24 @@ def _open_aside(folder: int, mode: int) -> tuple[int, str | None]:
         except OSError as error:
             if error.errno not in _NO_TMPFILE:
                 raise
-    name, flags = _name_aside(), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-    try:
-        return os.open(name, flags, mode, dir_fd=folder), name
-    except FileExistsError:
-        os.unlink(name, dir_fd=folder)
-    return os.open(name, flags, mode, dir_fd=folder), name
+    name = _free_name(folder)
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder), name
 
 
-def _name_aside() -> str:
-    """The same name for every write: who has the folder's lock knows that a file of that name was left by a crash.
+def _free_name(folder: int) -> str:
+    """Return the name of a temporary file in a locked folder, and remove what a crash has left there.
 
-    Only for one user and one machine, because others may be out of reach of the lock, and their files not ours.
+    It is the same for all writes of one user on one machine, so that a file of that name was left by a crash. If it
+    cannot be removed, it is not ours, and another name is used.
     """
-    return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.tmp"
+    name = f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.tmp"
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return f"{OWN}{secrets.token_hex(8)}.tmp"
+    return name
 
 
 def _written(descriptor: int, data: bytes) -> int:
@@ -125,15 +129,6 @@ def _written(descriptor: int, data: bytes) -> int:
     while left:
         left = left[os.write(descriptor, left) :]
     return len(data)
-
-
-def _link_aside(descriptor: int, folder: int) -> None:
-    name = _name_aside()
-    try:
-        _link(descriptor, folder, name)
-    except FileExistsError:
-        os.unlink(name, dir_fd=folder)
-        _link(descriptor, folder, name)
 
 
 def _link(descriptor: int, folder: int, name: str) -> None:

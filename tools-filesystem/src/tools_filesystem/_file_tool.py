@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Tool
+from tools_core import Effects, Tool
 from tools_filesystem._access import Access
 from tools_filesystem._workspace import Workspace, workspace_for
 
@@ -37,16 +37,14 @@ class FileTool(Tool, abstract=True):
         """The workspace that this tool has in a call."""
         return self.workspace or workspace_for(context)
 
-    def resources_for(
-        self, arguments: Mapping[str, Any], context: Context | None = None
-    ) -> Mapping[str, Sequence[Any]] | None:
-        """See Tool; the paths that are named, not what lies below them."""
-        from tools_core import Context  # only for who asks
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """See Tool: the paths that are named, not what lies below them."""
+        from tools_core import Context  # only for policies, which few callers have
         from tools_filesystem._resources import real_paths
 
         named = self.paths_in(arguments)
         paths = None if named is None else real_paths(self.workspace_in(context or Context()), named)
-        return None if paths is None else {"paths": paths}
+        return Effects(self.annotations, paths=paths)
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """The paths that the arguments name, as they are given; None where that is not clear."""

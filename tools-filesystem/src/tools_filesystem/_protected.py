@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
+import stat
 import sys
-import unicodedata
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_core.protected import GIT_MARKS, fold, is_protected
 
 if TYPE_CHECKING:
     from tools_filesystem._access import PinnedRoot
 
 # What begins so is the tools' own business, whatever a workspace protects.
 OWN = ".ask-tools-"
-JOURNAL = f"{OWN}journal"  # of apply_patch
-
-PROTECTED = frozenset(
-    {
-        *(".git", ".hg", ".svn", ".gitconfig", ".gitmodules", ".husky"),  # hooks and commands in configuration
-        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile"),
-        *(".zlogin", ".zlogout", ".inputrc", ".netrc", ".npmrc", ".pypirc", ".ssh", ".gnupg", ".envrc"),
-        "git~1",  # what FAT and NTFS also call .git
-    }
-)
-
-# Whoever has these names in one folder has a git repository there, whatever the folder is called.
-_REPOSITORIES = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
@@ -40,15 +27,38 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     below = _below(root.descriptor, folder)
     components = [*below, *name.split("/")]
     for end, component in enumerate(components, 1):
-        if _folded(component).startswith(OWN):
+        if fold(component).startswith(OWN):
             place = "/".join(components[:end])
             raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
-        if is_protected([component], root.protected):
+        if is_protected(component, root.protected):
             raise _denied("/".join(components[:end]), "what lies there is run or trusted later")
+    if _is_linked(root, folder, components[len(below)], len(below)):
+        raise _denied("/".join(components), "a protected name is a link to it")
     if ".git" in root.protected:
         repository = _repository(folder, components[: len(below) + 1])
         if repository is not None:
             raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
+
+
+def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
+    """Return whether a name in a folder, or a folder above it, is the target of a protected link of the root."""
+    targets = {target for link in root.protected if (target := _target_of(root.descriptor, link)) is not None}
+    if not targets:
+        return False
+    paths = [name, *("/".join([".."] * count) or "." for count in range(depth))]
+    found = (_stat(folder, path) for path in paths)
+    return any(state is not None and (state.st_dev, state.st_ino) in targets for state in found)
+
+
+def _target_of(folder: int, name: str) -> tuple[int, int] | None:
+    state = _stat(folder, name)
+    if state is None or not stat.S_ISLNK(state.st_mode):
+        return None
+    try:
+        target = os.stat(name, dir_fd=folder)
+    except OSError:
+        return None
+    return target.st_dev, target.st_ino
 
 
 def _denied(place: str, reason: str) -> ToolError:
@@ -80,34 +90,14 @@ def _repository(folder: int, components: list[str]) -> str | None:
     """
     for depth, child in enumerate(components):
         above = "../" * (len(components) - 1 - depth)
-        for marks in _REPOSITORIES:
-            if all(_folded(mark) == _folded(child) or _exists(folder, above + mark) for mark in marks):
+        for marks in GIT_MARKS:
+            if all(fold(mark) == fold(child) or _stat(folder, above + mark) is not None for mark in marks):
                 return "/".join(components[:depth]) or "."
     return None
 
 
-def _exists(folder: int, path: str) -> bool:
+def _stat(folder: int, path: str) -> os.stat_result | None:
     try:
-        os.stat(path, dir_fd=folder, follow_symlinks=False)
+        return os.stat(path, dir_fd=folder, follow_symlinks=False)
     except OSError:
-        return False
-    return True
-
-
-def is_protected(components: list[str], names: frozenset[str]) -> bool:
-    """Whether one of the components is such a name, as a file system that folds case and accents would see it."""
-    folded = _all_folded(names)
-    return any(_folded(component) in folded for component in components)
-
-
-@functools.cache
-def _all_folded(names: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(_folded, names))
-
-
-def _folded(name: str) -> str:
-    if name.isascii():
-        return name.casefold().rstrip(". ")
-    # Names that differ only so are one file on macOS and Windows, and some ignorable characters vanish on HFS+.
-    kept = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
-    return unicodedata.normalize("NFKC", kept.casefold()).rstrip(". ")
+        return None

@@ -11,8 +11,15 @@ from contextlib import suppress
 from typing import Any
 
 _NOREPLACE, _EXCHANGE = 1, 2
+# Inode, size and time of change of a file: enough to recognise it under another name.
+Identity = tuple[int, int, int]
 # The kernel, a filter of a container or the file system does not know the call.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def identity(found: os.stat_result) -> Identity:
+    """Return what a file is recognised by."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
 from tools_filesystem._access import Place
-from tools_filesystem._journal import recover
 from tools_filesystem._lock import hold, release
 from tools_filesystem._protected import check_writable
 from tools_filesystem._resolve import open_folder
@@ -40,8 +39,6 @@ class Target:
         self._make = make
         self._made: list[str] = []
         self.folder = -1
-        if place.root.root.writable:
-            recover(place.root)
         try:
             self._find(place.path)
         except BaseException:

@@ -9,8 +9,9 @@ import stat
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_core.protected import is_protected
 from tools_filesystem._attributes import copy_attributes, copy_link_attributes
-from tools_filesystem._protected import is_protected, real_path
+from tools_filesystem._protected import real_path
 from tools_filesystem._step import HAS_O_PATH, SpecialFileError, open_in
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Survey:
         # Only folders tell: the files of an overlay may be said to be of the file systems below it.
         if stat.S_ISDIR(found.st_mode) and found.st_dev != self._device:
             raise _is_mount(path)
-        if depth and is_protected([name], self.protected):
+        if depth and is_protected(name, self.protected):
             raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_core.protected import PROTECTED
 from tools_filesystem._ledger import Ledger
-from tools_filesystem._protected import PROTECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

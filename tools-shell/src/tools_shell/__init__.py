@@ -7,8 +7,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools_shell._background._jobs import Jobs
     from tools_shell._bash import Bash
+    from tools_shell._end_run import end_run
     from tools_shell._job_input import JobInput
     from tools_shell._job_list import JobList
     from tools_shell._job_output import JobOutput
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tools_shell._script._effects import Effects, effects_of
     from tools_shell._script._parse import parse_script
     from tools_shell._script._parts import Assignment, Expanded, Redirection, Script, SimpleCommand
-    from tools_shell._sessions import ShellSessions
     from tools_shell._settings import Resources, Sandbox
 
 __all__ = [
@@ -32,16 +31,15 @@ __all__ = [
     "JobOutput",
     "JobStart",
     "JobStop",
-    "Jobs",
     "Python",
     "Redirection",
     "Repl",
     "Resources",
     "Sandbox",
     "Script",
-    "ShellSessions",
     "SimpleCommand",
     "effects_of",
+    "end_run",
     "parse_script",
 ]
 
@@ -55,16 +53,15 @@ _HOMES = {
     "JobOutput": "_job_output",
     "JobStart": "_job_start",
     "JobStop": "_job_stop",
-    "Jobs": "_background._jobs",
     "Python": "_python",
     "Redirection": "_script._parts",
     "Repl": "_repl",
     "Resources": "_settings",
     "Sandbox": "_settings",
     "Script": "_script._parts",
-    "ShellSessions": "_sessions",
     "SimpleCommand": "_script._parts",
     "effects_of": "_script._effects",
+    "end_run": "_end_run",
     "parse_script": "_script._parse",
 }
 

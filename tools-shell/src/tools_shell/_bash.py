@@ -6,12 +6,12 @@ import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Effects, Limits, Result, ToolError
 from tools_shell._background._terminal import check_lines
 from tools_shell._facts import circumstances, conclude, ending, stopped, streams_of
 from tools_shell._process._run import LONGEST, limit_of, run
 from tools_shell._session_tool import SessionTool
-from tools_shell._shell._hints import JudgedByParts
+from tools_shell._shell._hints import script_effects
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell._session import ScriptSession
 from tools_shell._text import encoded
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools_shell._shell._bash_session import BashSession
 
 
-class Bash(JudgedByParts, SessionTool[ScriptSession]):
+class Bash(SessionTool[ScriptSession]):
     """Run a bash script in the workspace and wait for its end.
 
     Use it for programs, builds, tests, version control and pipelines. Returns stdout, stderr and exit_code or signal;
@@ -51,9 +51,12 @@ class Bash(JudgedByParts, SessionTool[ScriptSession]):
         super().__init__(root, **settings)
         self._shell = shell
 
-    def approval_settings(self) -> Mapping[str, Any]:
-        """See Tool."""
-        return {**super().approval_settings(), "shell": self._shell}
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """See Tool: the hints and commands of this very script, as far as its parts prove them."""
+        return script_effects(arguments, self._shell, super().effects(arguments, context))
+
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "shell": self._shell}
 
     def execute(
         self,
@@ -72,11 +75,12 @@ class Bash(JudgedByParts, SessionTool[ScriptSession]):
         context: Context,
     ) -> Result:
         check_script(command)
+        limit = limit_of(timeout, context.remaining)  # the time to prepare a sandbox does not count
         shell = shell_program(self._shell)
         if session:
             if tty:
                 raise ToolError("a session has no terminal: give either session or tty", "validation_error")
-            until = time.monotonic() + limit_of(timeout, context.remaining)
+            until = time.monotonic() + limit
             start = functools.partial(self._start, shell, context, workdir, env)
             is_beginning = workdir != "." or bool(env)
             with self.use(session, until, context) as found:
@@ -96,7 +100,7 @@ class Bash(JudgedByParts, SessionTool[ScriptSession]):
             ended = run(
                 prepared,
                 stdin=encoded(stdin),
-                limit=limit_of(timeout, context.remaining),
+                limit=limit,
                 cancelled=lambda: context.cancelled,
             )
         isolation = prepared.isolation

@@ -97,4 +97,4 @@ def _last_words(facts: Mapping[str, Any]) -> str:
 
 def isolation_of(isolation: Isolation) -> dict[str, Any]:
     """How isolated it was; it travels with every result."""
-    return {"isolation": isolation.rung, "not_isolated": list(isolation.missing)}
+    return {"isolation": isolation.rung, "not_isolated": isolation.left_open}

@@ -7,11 +7,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Limits, Result, Tool, ToolError
+from tools_core import Context, Limits, Result, ToolError
 from tools_shell._background._facts import status_of, time_to_wait
-from tools_shell._background._jobs import jobs_of
 from tools_shell._background._terminal import check_lines, typed, waits_for_lines
-from tools_shell._process._pump import end_of_file
+from tools_shell._facts import isolation_of
+from tools_shell._job_tool import JobTool
+from tools_shell._process._pump import begun, end_of_file
 from tools_shell._process._run import SLICE
 from tools_shell._text import encoded
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tools_shell._background._job import Job
 
 
-class JobInput(Tool):
+class JobInput(JobTool):
     """Write to the standard input of a background job that was started with stdin or tty.
 
     A line needs its newline. With tty, `keys` are pressed after the text: enter, tab, escape, backspace, up, down,
@@ -32,7 +33,7 @@ class JobInput(Tool):
     destructive = True
     open_world = True
     requires_approval = True
-    tags = ("shell",)
+    manages_timeout = True
 
     def execute(
         self,
@@ -44,14 +45,15 @@ class JobInput(Tool):
         *,
         context: Context,
     ) -> Result:
-        job = jobs_of(context).find(id)
+        job = self.find(id, context)
         data = _data(job, text, keys or [], end=end)
         until = time.monotonic() + time_to_wait(wait, context)
         with _input(job, until, lambda: context.cancelled):
-            with job.changed:
-                if job.about.terminal and (terminal := job.stdin) is not None and waits_for_lines(terminal):
-                    check_lines(data)
+            if job.about.terminal:
+                _check_terminal(job, data)
+                data += end_of_file(begun(data, job.begun)) if end else b""
             given = _give(job, data, until, lambda: context.cancelled)
+            job.begun = begun(data[:given], job.begun)
             if end and given == len(data):
                 job.close_stdin()
         return _result(job, given, len(data))
@@ -69,8 +71,17 @@ def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
     if job.stdin is None:
         state = "has ended" if job.ended is not None else "does not read its input any more"
         raise ToolError(f"{job.about.id} {state}", "unavailable")
-    data = encoded(text) + b"".join(typed(key) for key in keys)
-    return data + end_of_file(data) if end and job.about.terminal else data
+    return encoded(text) + b"".join(typed(key) for key in keys)
+
+
+def _check_terminal(job: Job, data: bytes) -> None:
+    """ToolError for what it would lose."""
+    with job.changed:
+        if (terminal := job.stdin) is not None:
+            if waits_for_lines(terminal):
+                check_lines(data, job.begun)
+            else:
+                job.begun = 0  # it has no lines
 
 
 @contextmanager
@@ -124,4 +135,4 @@ def _result(job: Job, given: int, size: int) -> Result:
         facts["unwritten_bytes"] = size - given
         why = "it takes no more" if job.stdin is None or facts["status"] == "ended" else "it did not take more in time"
         facts["next"] = f"{why}: the last {size - given} bytes did not go in"
-    return Result.ok(facts, metadata=job.about.isolation)
+    return Result.ok(facts, metadata=isolation_of(job.about.isolation))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Context, Tool
+from tools_core import Context  # noqa: TC001  (the annotations of `execute` are evaluated)
 from tools_shell._background._facts import status_of
-from tools_shell._background._jobs import jobs_of
+from tools_shell._background._jobs import jobs
+from tools_shell._job_tool import JobTool
+from tools_shell._owner import owner_of
 
 if TYPE_CHECKING:
     from tools_shell._background._job import Job
@@ -15,15 +17,14 @@ if TYPE_CHECKING:
 _SHOWN = 200  # characters of a command
 
 
-class JobList(Tool):
+class JobList(JobTool):
     """List the background jobs: the running ones, and those that have ended and whose output can still be read."""
 
     read_only = True
-    tags = ("shell",)
 
     def execute(self, *, context: Context) -> list[dict[str, Any]]:
         now = time.monotonic()
-        return [_row(job, now) for job in jobs_of(context).all()]
+        return [_row(job, now) for job in jobs.all(owner_of(context, self._root))]
 
 
 def _row(job: Job, now: float) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from tools_core import Context, Limits, Result, Tool
+from tools_core import Context, Limits, Result
 from tools_shell._background._facts import output_of, status_of, time_to_wait
-from tools_shell._background._jobs import jobs_of
 from tools_shell._background._reading import read, start_of
 from tools_shell._background._search import Search
+from tools_shell._facts import isolation_of
+from tools_shell._job_tool import JobTool
 from tools_shell._process._run import LONGEST
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _WAIT = 30.0  # seconds, when there is something to wait for and nobody says how long
 
 
-class JobOutput(Tool):
+class JobOutput(JobTool):
     """Read what a background job has written, and whether it still runs; wait for more, for a text, or for its end.
 
     Returns `output` from `cursor` on, the `next_cursor` to read on from, and `status`: running, stopping, or ended with
@@ -28,7 +29,7 @@ class JobOutput(Tool):
     """
 
     read_only = True
-    tags = ("shell",)
+    manages_timeout = True
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,
@@ -51,7 +52,7 @@ class JobOutput(Tool):
         *,
         context: Context,
     ) -> Result:
-        job = jobs_of(context).find(id)
+        job = self.find(id, context)
         start = start_of(job, cursor, stream)
         search = Search(job, start, stream, wait_for, regex=regex) if wait_for else None
         if wait is None:
@@ -79,4 +80,4 @@ def _result(job: Job, part: Part, search: Search | None) -> Result:
     facts |= status_of(job)
     if part.has_more:
         facts["next"] = f"there is more: read on from cursor {part.next_cursor}"
-    return Result.ok(facts, metadata=job.about.isolation)
+    return Result.ok(facts, metadata=isolation_of(job.about.isolation))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Effects, Limits, Result, ToolError
 from tools_shell._background._follow import follower
 from tools_shell._background._job import About, Job
-from tools_shell._background._jobs import jobs_of
+from tools_shell._background._jobs import jobs
 from tools_shell._background._merged import Merged
 from tools_shell._facts import isolation_of
+from tools_shell._owner import owner_of
 from tools_shell._process._launch import start
-from tools_shell._shell._hints import JudgedByParts
+from tools_shell._shell._hints import script_effects
 from tools_shell._shell._program import check_script, script_arguments, shell_program
 from tools_shell._shell_tool import ShellTool
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tools_shell._shell_tool import Settings
 
 
-class JobStart(JudgedByParts, ShellTool):
+class JobStart(ShellTool):
     """Start a bash script in the background and go on at once, for servers, watchers and what takes long.
 
     Returns the `id` for job_output, job_input and job_stop. The job ends with its script, so the program to keep
@@ -34,22 +35,34 @@ class JobStart(JudgedByParts, ShellTool):
     reaches its ports. Refuses when too many jobs are running.
     """
 
+    stateful = True
+
     def __init__(
         self,
         root: str | os.PathLike[str] | None = None,
         *,
         shell: str | None = None,
         longest: float | None = None,
+        most: int = 32,
         **settings: Unpack[Settings],
     ) -> None:
-        """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run."""
+        """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run.
+
+        A run has at most `most` jobs in a workspace: for a new one, the one that ended first is forgotten.
+        """
         super().__init__(root, **settings)
+        if most < 1:
+            raise ValueError(f"most must be at least 1, got {most!r}")
+        self._most = most
         self._shell = shell
         self._longest = longest
 
-    def approval_settings(self) -> Mapping[str, Any]:
-        """See Tool."""
-        return {**super().approval_settings(), "shell": self._shell}
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """See Tool: the hints and commands of this very script, as far as its parts prove them."""
+        return script_effects(arguments, self._shell, super().effects(arguments, context))
+
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "shell": self._shell}
 
     def execute(  # noqa: PLR0913  (its parameters are the model's words)
         self,
@@ -76,12 +89,13 @@ class JobStart(JudgedByParts, ShellTool):
 
         def make(id: str) -> Job:
             with self.prepared(context, workdir, arguments, env=env, has_stdin=has_stdin, terminal=tty) as prepared:
-                about = About(id, name, command, has_stdin, tty, limit, isolation_of(prepared.isolation))
+                about = About(id, name, command, has_stdin, tty, limit, prepared.isolation)
                 return _started(about, prepared, Merged(self.redactor(), keep_all=keep_all))
 
-        job = jobs_of(context).start(make)
-        id, isolation = job.about.id, job.about.isolation
-        return Result.ok({"id": id, "status": "running", "isolation": isolation["isolation"]}, metadata=isolation)
+        job = jobs.start(owner_of(context, self._root), make, self._most)
+        isolation = isolation_of(job.about.isolation)
+        facts = {"id": job.about.id, "status": "running", "isolation": isolation["isolation"]}
+        return Result.ok(facts, metadata=isolation)
 
     def _limit(self, timeout: float | None) -> float | None:
         if timeout is not None and self._longest is not None and timeout > self._longest:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from typing import Annotated
 
-from tools_core import Context, Limits, Result, Tool
+from tools_core import Context, Limits, Result
 from tools_shell._background._facts import output_of, status_of, time_to_wait
-from tools_shell._background._jobs import jobs_of
+from tools_shell._background._jobs import jobs
 from tools_shell._background._reading import read, start_of
+from tools_shell._facts import isolation_of
+from tools_shell._job_tool import JobTool
 
 _LAST = 4000  # bytes of output that are shown
 _KILL = 6.0  # seconds for what is ended by force to be gone
 
 
-class JobStop(Tool):
+class JobStop(JobTool):
     """End a background job with all that it started: by request (SIGTERM), and after `grace` seconds by force.
 
     Returns how it ended and the end of its output, the rest of which can still be read. A job that has ended already
@@ -23,7 +25,7 @@ class JobStop(Tool):
 
     destructive = False
     idempotent = True
-    tags = ("shell",)
+    manages_timeout = True
 
     def execute(
         self,
@@ -33,8 +35,7 @@ class JobStop(Tool):
         *,
         context: Context,
     ) -> Result:
-        jobs = jobs_of(context)
-        job = jobs.find(id)
+        job = self.find(id, context)
         if job.ended is None:
             job.stop(grace)
         until = time.monotonic() + time_to_wait(grace + _KILL, context)
@@ -46,4 +47,4 @@ class JobStop(Tool):
         elif remove:
             jobs.remove(job)
             facts["removed"] = True
-        return Result.ok(facts, metadata=job.about.isolation)
+        return Result.ok(facts, metadata=isolation_of(job.about.isolation))

@@ -27,6 +27,9 @@ class Text(NamedTuple):
     is_utf8: bool
 
 
+_NOTHING = Text("", 0, True)
+
+
 class Kept:
     """The head and the tail of one stream, in memory that does not grow with it."""
 
@@ -65,6 +68,8 @@ class Kept:
 
     def text(self, redactor: Redactor | None = None) -> Text:
         """Decode what was kept, without secrets; where bytes are missing, a line in between says how many."""
+        if not self.size:
+            return _NOTHING
         head, tail = bytes(self._head), b"".join(self._tail)
         if self.size <= 2 * KEEP:
             whole = head + tail

@@ -49,9 +49,8 @@ class Python(ShellTool):
         if self._interpreters:
             self.description = f"{self.description}\n\nInterpreters: {', '.join(self._interpreters)}."
 
-    def approval_settings(self) -> Mapping[str, Any]:
-        """See Tool."""
-        return {**super().approval_settings(), "interpreters": self._interpreters}
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "interpreters": self._interpreters}
 
     def execute(
         self,
@@ -65,14 +64,15 @@ class Python(ShellTool):
     ) -> Result:
         if not code.strip():
             raise ToolError("code must not be empty: give the program to run", "validation_error")
+        limit = limit_of(timeout, context.remaining)  # the time to prepare a sandbox does not count
         python = self._chosen(interpreter)
-        env, readable = variables(self._env), functools.partial(folders_of, python)
+        env, readable = variables(self._env), functools.partial(folders_of, python, limit)
         with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
             ended, reply = run_once(
                 command,
                 code,
                 stdin=encoded(stdin),
-                limit=limit_of(timeout, context.remaining),
+                limit=limit,
                 cancelled=lambda: context.cancelled,
             )
         isolation = command.isolation

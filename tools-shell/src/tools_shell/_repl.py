@@ -15,11 +15,10 @@ from tools_shell._session_tool import SessionTool
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
     from typing import Unpack
 
     from tools_shell._session_tool import SessionSettings
-    from tools_shell._sessions import Listed, Sessions
+    from tools_shell._sessions import Listed
 
 
 class Repl(SessionTool[ReplSession]):
@@ -46,9 +45,8 @@ class Repl(SessionTool[ReplSession]):
         super().__init__(root, **settings)
         self._interpreter = None if interpreter is None else executable(interpreter)
 
-    def approval_settings(self) -> Mapping[str, Any]:
-        """See Tool."""
-        return {**super().approval_settings(), "interpreter": self._interpreter}
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "interpreter": self._interpreter}
 
     def execute(
         self,
@@ -63,10 +61,10 @@ class Repl(SessionTool[ReplSession]):
         context: Context,
     ) -> Result:
         if action == "list":
-            return Result.ok([_listed(found) for found in self.sessions(context).listed()])
+            return Result.ok([_listed(found) for found in self.listed(context)])
         until = time.monotonic() + limit_of(timeout, context.remaining)
         if action == "close":
-            return _closed(self.sessions(context), session, until - time.monotonic())
+            return self._closed(session, until - time.monotonic(), context)
         if not code.strip() and not reset:
             raise ToolError(
                 "code must not be empty: give the code to run, or reset, or another action", "validation_error"
@@ -76,22 +74,22 @@ class Repl(SessionTool[ReplSession]):
                 found.close()
             if not code.strip():
                 return Result.ok({"session": session, "reset": True})
-            return found.run(code, until, context, functools.partial(self._start, context), self.redactor)
+            return found.run(code, until, context, functools.partial(self._start, context, until), self.redactor)
 
-    def _start(self, context: Context) -> Kernel:
+    def _closed(self, name: str, wait: float, context: Context) -> Result:
+        if self.close_session(name, wait, context):
+            return Result.ok({"session": name, "closed": True})
+        names = [found.name for found in self.listed(context)]
+        known = f"there is {', '.join(names)}" if names else "there is none"
+        return Result.error(f"no session {name!r}; {known}", type="not_found")
+
+    def _start(self, context: Context, until: float) -> Kernel:
         python = self._interpreter or default_interpreter()
-        env, readable = variables(self._env), functools.partial(folders_of, python)
+        limit = max(until - time.monotonic(), 0)
+        env, readable = variables(self._env), functools.partial(folders_of, python, limit)
         with self.prepared(context, ".", [python], env=env, readable=readable) as command:
             return Kernel(command)
 
 
 def _listed(found: Listed) -> dict[str, Any]:
     return {"session": found.name, "busy": found.is_busy, "idle_seconds": round(found.idle, 1)}
-
-
-def _closed(sessions: Sessions[ReplSession], name: str, wait: float) -> Result:
-    if sessions.close(name, wait):
-        return Result.ok({"session": name, "closed": True})
-    names = sessions.names()
-    known = f"there is {', '.join(names)}" if names else "there is none"
-    return Result.error(f"no session {name!r}; {known}", type="not_found")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools_core.text import is_secret_name
@@ -63,7 +61,7 @@ class Redactor:
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """`values` are secrets by name; one shorter than 4 bytes is not looked for: it stands in any output."""
         forms = [
-            (form, b"[redacted %s]" % name.encode())
+            (form, b"[redacted %s]" % name.encode(errors="backslashreplace"))
             for name, value in (values or {}).items()
             for spelling in _spellings(value)
             for form in _forms(spelling.encode(errors="surrogateescape"))
@@ -73,12 +71,7 @@ class Redactor:
         self.longest = len(self._needles[0][0]) if self._needles else 0
 
     @classmethod
-    def of_host(
-        cls,
-        more: Iterable[str] = (),
-        environment: Mapping[str, str] = os.environ,
-        added: Mapping[str, str] = MappingProxyType({}),
-    ) -> Redactor:
+    def of_host(cls, more: Iterable[str], environment: Mapping[str, str], added: Mapping[str, str]) -> Redactor:
         """Know the secrets in this process's environment, in the variables that it adds, and those of a caller."""
         ours, theirs = secret_variables(environment), secret_variables(added)
         replaced = [value for name, value in ours.items() if name in theirs]

@@ -6,17 +6,22 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from tools_core import ToolError
 from tools_shell._process._run import SLICE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from typing import TypeAlias
 
-    from tools_core import Context
+    from tools_shell._owner import Owner
+    from tools_shell._session import Session
 
-T = TypeVar("T")
+    Key: TypeAlias = tuple[Owner, str]
+
+S = TypeVar("S", bound="Session[Any]")
 _BETWEEN = 1.0  # seconds between two looks for sessions that are idle
 _PATIENCE = 5.0  # seconds for calls to end whose sessions are closed
 _REMEMBERED = 100  # names of sessions that were closed without being asked for
@@ -30,195 +35,180 @@ class Listed(NamedTuple):
     idle: float  # seconds since it was last used
 
 
-class _Entry(Generic[T]):
-    """The place of one session; who holds the lock may use what is in it, unless it is closed."""
+class _Entry(Generic[S]):
+    """The place of one session; who holds the lock may use it, unless it is closed.
+
+    To leave it gives the lock back, which `Sessions.use` has taken; a generator would take twice the time for that.
+    """
+
+    __slots__ = ("is_closed", "lock", "session", "used")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.value: T | None = None
+        self.session: S | None = None
         self.used = time.monotonic()
         self.is_closed = False
 
-    def end(self, close: Callable[[T], None]) -> None:
-        """End what is in it."""
-        value, self.value = self.value, None
-        if value is not None:
-            close(value)
+    def end(self) -> None:
+        """Close what is in it."""
+        session, self.session = self.session, None
+        if session is not None:
+            session.close()
 
-
-class _Use(Generic[T]):
-    """Gives a session back when it is left; a generator would take twice the time."""
-
-    __slots__ = ("_close", "_entry", "_value")
-
-    def __init__(self, entry: _Entry[T], value: T, close: Callable[[T], None]) -> None:
-        self._close = close
-        self._entry = entry
-        self._value = value
-
-    def __enter__(self) -> T:
-        return self._value
+    def __enter__(self) -> S:
+        return cast("S", self.session)  # which `use` has made, if need be
 
     def __exit__(self, *_: object) -> None:
-        self._entry.used = time.monotonic()
+        self.used = time.monotonic()
         try:
-            if self._entry.is_closed:  # by somebody who could not wait for us
-                self._entry.end(self._close)
+            if self.is_closed:  # by somebody who could not wait for us
+                self.end()
         finally:
-            self._entry.lock.release()
+            self.lock.release()
 
 
-class Sessions(Generic[T]):
-    """At most `most` sessions by name; one that is idle for `idle` seconds is closed when any is used next.
+class Sessions(Generic[S]):
+    """At most `most` named sessions of each owner; those idle for `idle` seconds are closed when any is used next.
 
     `make(name, why)` makes one, where `why` says for what reason an earlier one of that name was closed without being
-    asked for; `close` ends one, and `stop` has the call that uses one end soon. When there are too many, the one that
-    was not used for longest is closed. All are closed with the process, or when nobody holds the table any more.
+    asked for. When there are too many, the one that was not used for longest is closed. All are closed with the
+    process, or when nobody holds the table any more.
     """
 
-    def __init__(
-        self,
-        make: Callable[[str, str | None], T],
-        close: Callable[[T], None],
-        *,
-        stop: Callable[[T], None] = lambda _value: None,
-        most: int = 8,
-        idle: float = 1800,
-    ) -> None:
+    def __init__(self, make: Callable[[str, str | None], S], *, most: int, idle: float) -> None:
         self._make = make
-        self._close = close
-        self._stop = stop
         self._most = most
         self._idle = idle
         self._lock = threading.Lock()
-        self._entries: dict[str, _Entry[T]] = {}
-        self._closed: dict[str, str] = {}
+        self._entries: dict[Key, _Entry[S]] = {}
+        self._closed: dict[Key, str] = {}
         self._looked = 0.0
-        self._owner = os.getpid()
-        weakref.finalize(self, _close_all, self._entries, close, stop, self._owner)
+        self._process = os.getpid()
+        weakref.finalize(self, _close_all, self._entries, self._process)
+        _tables.add(self)
 
-    def use(
-        self,
-        name: str,
-        wait: float,
-        *,
-        busy: Literal["wait", "refuse"] = "wait",
-        cancelled: Callable[[], bool] = lambda: False,
-    ) -> _Use[T]:
-        """Hold a session: `with sessions.use(...) as session:`.
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy begins without sessions: they are of this process."""
+        return _copied, (self._make, self._most, self._idle)
 
-        While another call holds it, wait for `wait` seconds at most, or with `busy="refuse"` raise ToolError at once.
-        """
-        entry = self._held(name, time.monotonic() + (wait if busy == "wait" else 0), cancelled)
-        if entry.value is None:
+    def use(self, owner: Owner, name: str, until: float, cancelled: Callable[[], bool]) -> AbstractContextManager[S]:
+        """Hold a session: `with sessions.use(...) as session:`; ToolError when another call does, at `until` still."""
+        entry = self._held((owner, name), until, cancelled)
+        if entry.session is None:
             try:
-                entry.value = self._made(name, entry)
-            except BaseException:
+                entry.session = self._made((owner, name), entry)
+            except BaseException:  # nobody will leave it
                 entry.lock.release()
                 raise
-        return _Use(entry, entry.value, self._close)
+        return entry
 
-    def listed(self) -> list[Listed]:
-        """All of them, by name."""
+    def listed(self, owner: Owner) -> list[Listed]:
+        """The sessions of an owner, by name."""
         now = time.monotonic()
         with self._lock:
-            self._forget_after_fork()
-            return [
-                Listed(name, entry.lock.locked(), now - entry.used) for name, entry in sorted(self._entries.items())
-            ]
+            entries = [(key[1], entry) for key, entry in sorted(self._entries.items()) if key[0] == owner]
+            return [Listed(name, entry.lock.locked(), now - entry.used) for name, entry in entries]
 
-    def names(self) -> list[str]:
-        """The names of all of them."""
-        return [listed.name for listed in self.listed()]
-
-    def close(self, name: str, wait: float = 0) -> bool:
+    def close(self, owner: Owner, name: str, wait: float = 0) -> bool:
         """Close a session; while a call uses it, wait for `wait` seconds. Returns whether there was one."""
         with self._lock:
-            self._forget_after_fork()
-            entry = self._entries.get(name)
+            entry = self._entries.get((owner, name))
         if entry is None:
             return False
         if not entry.lock.acquire(timeout=max(wait, 0)):
             raise _busy(name)
         try:
-            self._end(name, entry)
+            self._end((owner, name), entry)
         finally:
             entry.lock.release()
         return True
 
     def close_all(self) -> None:
         """Close every session, also one that is in use."""
-        _close_all(self._entries, self._close, self._stop, self._owner)
+        _close_all(self._entries, self._process)
 
-    def _held(self, name: str, until: float, cancelled: Callable[[], bool]) -> _Entry[T]:
+    def end_run(self, run_id: str) -> None:
+        """Close the sessions of a run, also those in use."""
+        with self._lock:
+            keys = [key for key in self._entries if key[0].run_id == run_id]
+            ended = {key: self._entries.pop(key) for key in keys}
+            for key in [key for key in self._closed if key[0].run_id == run_id]:
+                del self._closed[key]
+        _close_all(ended, self._process)
+
+    def _held(self, key: Key, until: float, cancelled: Callable[[], bool]) -> _Entry[S]:
         while True:
             with self._lock:
-                self._forget_after_fork()
-                entry = self._entries.get(name)
-                surplus = self._surplus(name)
+                entry = self._entries.get(key)
+                surplus = self._surplus(key)
                 if entry is None:
-                    entry = self._entries[name] = _Entry()
+                    entry = self._entries[key] = _Entry()
             for other, closing, why in surplus:
                 self._recycle(other, closing, why)
-            _acquire(entry.lock, name, until, cancelled)
+            _acquire(entry.lock, key[1], until, cancelled)
             if not entry.is_closed:
                 return entry
             entry.lock.release()  # it was closed while we waited
 
-    def _surplus(self, name: str) -> list[tuple[str, _Entry[T], str]]:
-        """Take those that are to be closed, and hold them; `name` is wanted, and one that is in use is kept."""
-        found: list[tuple[str, _Entry[T], str]] = []
+    def _surplus(self, key: Key) -> list[tuple[Key, _Entry[S], str]]:
+        """Take those that are to be closed, and hold them; `key` is wanted, and one that is in use is kept."""
+        found: list[tuple[Key, _Entry[S], str]] = []
         now = time.monotonic()
-        if name in self._entries and now - self._looked < _BETWEEN:
+        if key in self._entries and now - self._looked < _BETWEEN:
             return found
         self._looked = now
+        own = sum(each[0] == key[0] for each in self._entries)
         for other, entry in sorted(self._entries.items(), key=lambda item: item[1].used):
             is_idle = now - entry.used > self._idle
-            has_room = len(self._entries) - len(found) < self._most or name in self._entries
-            if not is_idle and (has_room or other == name):
-                continue
-            if entry.lock.acquire(blocking=False):
+            is_surplus = own >= self._most and key not in self._entries and other[0] == key[0]
+            if (is_idle or (is_surplus and other != key)) and entry.lock.acquire(blocking=False):
                 idle = f"it was not used for {self._idle:.0f} s"
                 found.append((other, entry, idle if is_idle else f"there can be {self._most} sessions at most"))
-        if name not in self._entries and len(self._entries) - len(found) >= self._most:
+                own -= other[0] == key[0]
+        if key not in self._entries and own >= self._most:
             for _, entry, _ in found:
                 entry.lock.release()
-            text = f"{self._most} sessions are in use, and there cannot be more: use one of {', '.join(self._entries)}"
+            names = ", ".join(name for owner, name in self._entries if owner == key[0])
+            text = f"{self._most} sessions are in use, and there cannot be more: use one of {names}"
             raise ToolError(text, "limit_exceeded")
         return found
 
-    def _recycle(self, name: str, entry: _Entry[T], why: str) -> None:
+    def _recycle(self, key: Key, entry: _Entry[S], why: str) -> None:
         try:
             with self._lock:
-                self._closed[name] = why
+                self._closed[key] = why
                 while len(self._closed) > _REMEMBERED:
                     del self._closed[next(iter(self._closed))]
-            self._end(name, entry)
+            self._end(key, entry)
         finally:
             entry.lock.release()
 
-    def _end(self, name: str, entry: _Entry[T]) -> None:
+    def _end(self, key: Key, entry: _Entry[S]) -> None:
         entry.is_closed = True
         with self._lock:
-            if self._entries.get(name) is entry:
-                del self._entries[name]
-        entry.end(self._close)
+            if self._entries.get(key) is entry:
+                del self._entries[key]
+        entry.end()
 
-    def _made(self, name: str, entry: _Entry[T]) -> T:
+    def _made(self, key: Key, entry: _Entry[S]) -> S:
         with self._lock:
-            why = self._closed.pop(name, None)
+            why = self._closed.pop(key, None)
         try:
-            return self._make(name, why)
-        except BaseException:
-            self._end(name, entry)
+            return self._make(key[1], why)
+        except BaseException:  # the next use tries again
+            self._end(key, entry)
             raise
 
-    def _forget_after_fork(self) -> None:
-        """What a fork of the process that owns the sessions has of them is not its own."""
-        if self._owner != os.getpid():
-            self._owner = os.getpid()
-            self._entries = {}
-            weakref.finalize(self, _close_all, self._entries, self._close, self._stop, self._owner)
+    def begin_anew(self) -> None:
+        """In a fork of the process that owns the sessions: they are not its own, and threads may have held a lock."""
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._entries = {}
+        weakref.finalize(self, _close_all, self._entries, self._process)
+
+
+def _copied(make: Callable[[str, str | None], S], most: int, idle: float) -> Sessions[S]:
+    return Sessions(make, most=most, idle=idle)
 
 
 def _acquire(lock: threading.Lock, name: str, until: float, cancelled: Callable[[], bool]) -> None:
@@ -237,62 +227,36 @@ def _busy(name: str) -> ToolError:
     return ToolError(message, "conflict")
 
 
-def _close_all(
-    entries: dict[str, _Entry[Any]], close: Callable[[Any], None], stop: Callable[[Any], None], owner: int
-) -> None:
+def _close_all(entries: dict[Key, _Entry[Any]], process: int) -> None:
     found = []
-    while entries and owner == os.getpid():
+    while entries and process == os.getpid():
         found.append(entries.popitem()[1])
     for entry in found:
         entry.is_closed = True
-        if entry.lock.locked() and entry.value is not None:
-            stop(entry.value)
+        if entry.lock.locked() and entry.session is not None:
+            entry.session.stop()
     until = time.monotonic() + _PATIENCE
     for entry in found:  # no two threads at once may use what is in it
         if entry.lock.acquire(timeout=max(until - time.monotonic(), 0)):
             try:
-                entry.end(close)
+                entry.end()
             finally:
                 entry.lock.release()
 
 
-class ShellSessions:
-    """The sessions of one owner, such as a conversation: `Context(state={"shell_sessions": ShellSessions()})`.
-
-    Without it the calls of a tool share the tool's own. `close` ends all of them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._tables: dict[Hashable, Sessions[Any]] = {}
-
-    def __reduce__(self) -> tuple[type[ShellSessions], tuple[()]]:
-        """A copy, in this process or another, begins without sessions: they are this owner's."""
-        return ShellSessions, ()
-
-    def table(self, key: Hashable, make: Callable[[], Sessions[T]]) -> Sessions[T]:
-        """The table of a tool, made when it is first wanted."""
-        with self._lock:
-            if key not in self._tables:
-                self._tables[key] = make()
-            return self._tables[key]
-
-    def close(self) -> None:
-        """End all sessions; the next use begins anew."""
-        with self._lock:
-            tables = list(self._tables.values())
-            self._tables.clear()
-        for table in tables:
-            table.close_all()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+_tables: weakref.WeakSet[Sessions[Any]] = weakref.WeakSet()
 
 
-def sessions_of(context: Context, own: ShellSessions) -> ShellSessions:
-    """Whose sessions a call uses: those that its state names, else the tool's `own`."""
-    found = context.state.get("shell_sessions")
-    return found if isinstance(found, ShellSessions) else own
+def end_sessions(run_id: str) -> None:
+    """Close all sessions of a run."""
+    for table in list(_tables):
+        table.end_run(run_id)
+
+
+def _begin_anew_after_fork() -> None:
+    for table in list(_tables):
+        table.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin_anew_after_fork)

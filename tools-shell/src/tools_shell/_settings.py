@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from tools_core.protected import PROTECTED
+
 if TYPE_CHECKING:
     import os
 
@@ -15,10 +17,11 @@ Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlo
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one job may use, all its processes together; None for no limit.
+    """What one job may use, all its processes together; None for no limit. At level "none" no limit holds.
 
-    `cpu` in seconds, `memory` in bytes that are in use, `file_size` in bytes of any one file that it writes,
-    `processes` counts their threads, too, `open_files` of any one process.
+    `cpu` in seconds, `memory` in bytes that processes use, and as many at most in each temporary folder that is memory,
+    `file_size` in bytes of any one file that it writes, `processes` counts their threads, too, `open_files` of any one
+    process.
     """
 
     cpu: float | None = None
@@ -44,7 +47,10 @@ class Sandbox:
     started; "sandboxed" is the strongest there is on this machine, down to "contained"; "required" refuses to run
     without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
     system can be read, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
-    name more folders or files.
+    name more folders or files; a link among them that commands can change is not followed. In bubblewrap sockets and
+    FIFOs in all that can be read can be written to as well. In bubblewrap commands neither change nor create the
+    `protected` names of the workspace, such as `.git/hooks` and `.vscode`; an empty
+    set protects nothing.
     """
 
     level: Level = "sandboxed"
@@ -52,6 +58,7 @@ class Sandbox:
     readable: tuple[str | os.PathLike[str], ...] = ()
     writable: tuple[str | os.PathLike[str], ...] = ()
     resources: Resources = field(default_factory=Resources)
+    protected: frozenset[str] = PROTECTED
 
     def __post_init__(self) -> None:
         if self.level not in get_args(Level):
@@ -61,3 +68,4 @@ class Sandbox:
                 message = f"{name} must be a list of paths, got one: ({getattr(self, name)!r},)"
                 raise ValueError(message)  # noqa: TRY004  (as for all else that is wrong with a setting)
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "protected", frozenset(self.protected))

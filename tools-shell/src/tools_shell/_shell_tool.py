@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tools_core import Tool, ToolError
+from tools_core import Effects, Tool, ToolError
 from tools_shell._environment import checked_additions, clean_environment
 from tools_shell._process._command import Command
-from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._sandbox._isolation import guarded, isolation_for
+from tools_shell._sandbox._visible import leads_out
 from tools_shell._secrets import Redactor
 from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir, workspace_path
@@ -45,6 +46,7 @@ class ShellTool(Tool, abstract=True):
     destructive = True
     open_world = True
     requires_approval = True
+    manages_timeout = True
     tags = ("shell",)
 
     def __init__(
@@ -65,12 +67,16 @@ class ShellTool(Tool, abstract=True):
         self._secrets = tuple(secrets)
         self._host = _Host({}, {}, Redactor())
 
-    def approval_settings(self) -> Mapping[str, Any]:
-        """See Tool: where commands run, how isolated, and in which environment."""
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
+        """See Tool: an approval depends on where commands run, how isolated, and in which environment."""
+        return Effects(self.annotations, settings=self._approval_settings())
+
+    def _approval_settings(self) -> dict[str, Any]:
         sandbox = {
-            name: list(map(str, value)) if isinstance(value, tuple) else value
+            name: sorted(map(str, value)) if isinstance(value, tuple | frozenset) else value
             for name, value in asdict(self._sandbox).items()
         }
+        sandbox["protected"] = sorted(self._sandbox.protected)
         root = None if self._root is None else os.path.realpath(workspace_path(self._root))
         return {"root": root, "sandbox": sandbox, "env": self._env}
 
@@ -115,20 +121,25 @@ class ShellTool(Tool, abstract=True):
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
         with open_workdir(self._root, context, workdir) as place:
-            if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
-                sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
-            command = Command(
-                arguments=arguments,
-                environment={**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})},
-                directory=place.directory,
-                workdir=place.path,
-                isolation=isolation_for(sandbox, place.root),
-                resources=sandbox.resources,
-                has_stdin=has_stdin,
-                terminal=terminal,
-            )
+            if sandbox.writable and leads_out(workspace_path(self._root or context.workspace), place.root, sandbox):
+                message = "the workspace leads out of a folder that commands can write to; name where it is to lead"
+                raise ToolError(message, "denied")
             try:
-                yield command
+                if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
+                    sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
+                variables = {**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})}
+                with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
+                    yield Command(
+                        arguments=arguments,
+                        environment=variables,
+                        directory=place.directory,
+                        workdir=place.path,
+                        isolation=isolation,
+                        resources=sandbox.resources,
+                        has_stdin=has_stdin,
+                        terminal=terminal,
+                        guard=guard,
+                    )
             except OSError as error:
                 raise _unstartable(error, arguments[0]) from error
 

@@ -20,11 +20,11 @@ def split_at_end(data: bytes) -> int:
     """How many bytes at the end are the beginning of a character that was cut off."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
+        if byte < 0x80 or byte > 0xF4:  # a character by itself, or no part of any
+            return 0
         if byte >= 0xC0:
             length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
             return back if back < length else 0
-        if byte < 0x80:
-            return 0
     return 0
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
+from tools_shell._sandbox._visible import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -51,7 +52,7 @@ def open_workdir(setting: str | None, context: Context, workdir: str) -> Generat
         folder = _open(workdir, "workdir", root)
         try:
             place = Place(folder, _real_path(folder, "workdir"), path)
-            if not _is_inside(place.path, place.root):
+            if not is_inside(place.path, [place.root]):
                 message = f"workdir {workdir!r} is outside the workspace; give a folder inside it, like '.'"
                 raise ToolError(message, "denied")
             yield place
@@ -79,7 +80,7 @@ def _reason(error: OSError | ValueError) -> str:
 def _real_path(folder: int, what: str) -> str:
     if os.fstat(folder).st_nlink == 0:
         raise ToolError(f"the {what} has been removed; give a folder that exists", "not_found")
-    if hasattr(os, "O_PATH"):
+    if hasattr(os, "O_PATH"):  # Linux
         try:
             return os.readlink(f"/proc/self/fd/{folder}")
         except OSError as error:
@@ -87,7 +88,3 @@ def _real_path(folder: int, what: str) -> str:
     import fcntl  # not on Windows
 
     return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))  # type: ignore[attr-defined]  # macOS
-
-
-def _is_inside(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")

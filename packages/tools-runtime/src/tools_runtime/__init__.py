@@ -1,22 +1,20 @@
-"""Where and how tool calls run: in order, beside each other, in processes or on a cluster, with hooks around each."""
+"""Where and how tool calls run: in order, concurrently, in processes, with hooks and policies around each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tools_runtime._choose import set_default_runtime
-    from tools_runtime._effects import Blocking, Pause, Until
-    from tools_runtime._event import Event
-    from tools_runtime._executor import Executor
-    from tools_runtime._policy import Decision, Policy, PolicyError, Request
-    from tools_runtime._process import ProcessRuntime
-    from tools_runtime._ray import RayRuntime
-    from tools_runtime._remote import RemoteError
-    from tools_runtime._runtimes import AsyncRuntime, InlineRuntime, Runtime, ThreadRuntime
-    from tools_runtime.hookspecs import hookimpl
+from tools_runtime._errors import ToolBugError
+from tools_runtime._event import Event
+from tools_runtime._executor import Executor
+from tools_runtime._place._async import AsyncRuntime
+from tools_runtime._place._choose import set_default_runtime
+from tools_runtime._place._inline import InlineRuntime
+from tools_runtime._place._process import ProcessRuntime, RemoteError
+from tools_runtime._place._runtime import Runtime
+from tools_runtime._place._thread import ThreadRuntime
+from tools_runtime._policy import Approval, Decision, Policy, PolicyError, ask_on_terminal
+from tools_runtime._wrap._effects import Blocking, Pause, Until
+from tools_runtime.hookspecs import hookimpl
 
 __all__ = [
+    "Approval",
     "AsyncRuntime",
     "Blocking",
     "Decision",
@@ -27,48 +25,12 @@ __all__ = [
     "Policy",
     "PolicyError",
     "ProcessRuntime",
-    "RayRuntime",
     "RemoteError",
-    "Request",
     "Runtime",
     "ThreadRuntime",
+    "ToolBugError",
     "Until",
+    "ask_on_terminal",
     "hookimpl",
     "set_default_runtime",
 ]
-
-_HOMES = {
-    "AsyncRuntime": "_runtimes",
-    "Blocking": "_effects",
-    "Decision": "_policy",
-    "Event": "_event",
-    "Executor": "_executor",
-    "InlineRuntime": "_runtimes",
-    "Pause": "_effects",
-    "Policy": "_policy",
-    "PolicyError": "_policy",
-    "ProcessRuntime": "_process",
-    "RayRuntime": "_ray",
-    "RemoteError": "_remote",
-    "Request": "_policy",
-    "Runtime": "_runtimes",
-    "ThreadRuntime": "_runtimes",
-    "Until": "_effects",
-    "hookimpl": "hookspecs",
-    "set_default_runtime": "_choose",
-}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tools_runtime' has no attribute {name!r}")
-    from importlib import import_module  # built in
-
-    value: object = getattr(import_module(f"tools_runtime.{home}"), name)
-    globals()[name] = value  # found directly from now on
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

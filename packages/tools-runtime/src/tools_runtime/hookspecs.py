@@ -1,13 +1,12 @@
 """The hooks. A plugin is a module, or an object, with any of these, marked by `@hookimpl`.
 
 A package ships one by an entry point in the group `ask_tools.plugins`; `Executor(hooks=[plugin])` takes one as well.
-The first one of `hooks` is the outermost, then come those that are installed; `@hookimpl(tryfirst=True)` moves one out,
-`trylast=True` in, behind the policy, where none may make it another call. A hook takes those of the arguments that it
-names.
+The first one of `hooks` is the outermost, then come those that are installed; `@hookimpl(tryfirst=True)` moves a hook
+outward, `trylast=True` inward. A hook takes those of the arguments that it names.
 
-An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and told
-to `on_event` as `hook_failed`: a hook that breaks never loses a result, and never makes a call run twice. `ToolError`
-and `Halt` are no accidents but answers.
+An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and
+emitted as `hook_failed`: a hook that fails never loses a result, and never makes a call run twice. `ToolError` and
+`Halt` are answers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
     from tools_core import Context, Result, Tool, ToolCall
     from tools_runtime._event import Event
-    from tools_runtime._runtimes import Runtime
+    from tools_runtime._place._runtime import Runtime
+    from tools_runtime._policy._decision import Decision
 
 PROJECT = "ask_tools"
 
@@ -32,7 +32,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec
 def register_runtimes() -> Mapping[str, type[Runtime]]:
-    """Runtimes by the names under which `Executor(runtime=...)` and tools may ask for them."""
+    """Return runtimes by the names under which `Executor(runtime=...)` finds them."""
     raise NotImplementedError
 
 
@@ -40,10 +40,10 @@ def register_runtimes() -> Mapping[str, type[Runtime]]:
 def around_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, Result | None]:
     """Wrap a call, as a generator: `result = yield` makes the call, and the return value is the result from there on.
 
-    To return before that answers the call without making it; `yield ToolCall(...)` makes another call instead; a
-    second `yield` makes it again, which is the hook's own decision. `yield Pause(seconds)`, `yield Blocking(function)`
-    and `yield` of an awaitable wait for these; `yield Event(...)` tells the listeners. `tool` is None where no tool has
-    the name.
+    The `yield` always gives a Result: when the caller is gone, an error of type "cancelled". To return before it
+    answers the call without making it; `yield ToolCall(...)` makes another call instead; a second `yield` makes it
+    again. `yield Pause(seconds)`, `yield Until(future)`, `yield Blocking(function)` and `yield` of an awaitable wait;
+    `yield Event(...)` emits an event. `tool` is None where no tool has the name.
     """
     raise NotImplementedError
 
@@ -59,5 +59,13 @@ def after_tool_call(call: ToolCall, tool: Tool | None, context: Context, result:
 
 
 @hookspec
+def decide_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Decision | None:
+    """Decide whether a call may be made, after all other hooks, whatever their order: nothing changes it afterwards.
+
+    Of several decisions the strictest counts; None leaves it to the others. `Policy` implements this hook.
+    """
+
+
+@hookspec
 def on_event(event: Event) -> None:
-    """Hear what happens to calls; must return at once, and may be called from any thread."""
+    """Receive an event of a call; must return at once, and may be called from any thread."""

@@ -1,4 +1,4 @@
-"""What a test says of a `Result`, with a message that shows what came instead."""
+"""Assertions about a `Result`, whose messages show the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAMES = -5  # the innermost ones of a traceback
 
 
 def assert_ok(result: Result, output: Any = _ANY) -> Any:
-    """The call succeeded, with this output if one is given; returns the output."""
+    """Assert that a call succeeded, with this output if one is given; return the output."""
     __tracebackhide__ = True
     _must_be_result(result)
     if result.is_error:
@@ -29,7 +29,7 @@ def assert_ok(result: Result, output: Any = _ANY) -> Any:
 
 
 def assert_error(result: Result, type: str | None = None, *, match: str | None = None) -> str:
-    """The call failed, with this error type and a message that the pattern `match` is found in; returns the message."""
+    """Assert that a call failed, with this error type and a message that matches a pattern; return the message."""
     __tracebackhide__ = True
     _must_be_result(result)
     if result.is_ok:
@@ -43,7 +43,7 @@ def assert_error(result: Result, type: str | None = None, *, match: str | None =
 
 
 def assert_halted(result: Result, output: Any = _ANY) -> Any:
-    """The call ends the conversation, with this output if one is given; returns the output."""
+    """Assert that a call ends the conversation, with this output if one is given; return the output."""
     __tracebackhide__ = True
     _must_be_result(result)
     if not result.is_halted:
@@ -54,9 +54,9 @@ def assert_halted(result: Result, output: Any = _ANY) -> Any:
 
 
 def difference(expected: Any, got: Any) -> str:
-    """Two values as JSON, line by line; `-` was expected and `+` came."""
+    """Return a diff of two values as JSON: `-` was expected, `+` is the result."""
     first, second = (_pretty(value) for value in (expected, got))
-    if first == second:  # they differ by what JSON does not show
+    if first == second:  # a difference that JSON does not show
         return f"- {expected!r}\n+ {got!r}"
     lines = difflib.ndiff(first.splitlines(), second.splitlines())
     return "\n".join(line.rstrip() for line in lines)
@@ -69,7 +69,7 @@ def _pretty(value: Any) -> str:
 def _must_be_result(result: object) -> None:
     __tracebackhide__ = True
     if not isinstance(result, Result):
-        raise TypeError(f"expected a Result, got {type(result).__name__}: assert on what tool.call(...) returns")
+        raise TypeError(f"expected a Result, got {type(result).__name__}: pass what tool.call(...) returns")
 
 
 def _fail(problem: str, result: Result) -> NoReturn:

@@ -1,25 +1,21 @@
-"""The pytest plugin: options, fixtures, and where to find what they do.
+"""The pytest plugin: options and fixtures.
 
-pytest loads this module in every run of everybody who has the package; so it imports pytest alone, and each fixture
-imports what it needs.
+pytest imports this module in every run; so it imports pytest alone, and each fixture imports what it needs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from tools_core import Registry, Result
-    from tools_testing._calls import CallTool
-    from tools_testing._context import RecordingContext
+    from tools_testing._fixtures import CallTool, RecordingContext
     from tools_testing._snapshot import ToolSnapshot
 
-# The kits are tests that one inherits: their plain asserts are to be as readable as one's own.
+# The asserts of the kits report their values, as those of a test file do.
 pytest.register_assert_rewrite("tools_testing._conformance")
 
 _WRITTEN = pytest.StashKey[list[str]]()
@@ -38,30 +34,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tool-contract, --tool-contract=read_file, --tool-contract='tools-shell:*'. No test file is needed",
     )
     group.addoption(
-        "--tool-snapshot-update",
-        action="store_true",
-        help="put the definitions on record that tool_snapshot compares",
+        "--tool-snapshot-update", action="store_true", help="record the definitions that tool_snapshot compares"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the markers known."""
-    config.addinivalue_line("markers", "tool_contract: one check of the contract of one tool; see --tool-contract")
+    """Register the marker."""
+    config.addinivalue_line("markers", "tool_contract: one promise of the contract of one tool; see --tool-contract")
     config.stash[_WRITTEN] = []
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the checks before anything is deselected, so that `-k`, `-m` and `--deselect` know them."""
-    wanted = config.getoption("--tool-contract")
-    if wanted is not None:
-        from tools_testing._collect import contract_items  # who does not ask for it does not pay for it
+    """Add the tests of the contract before tests are deselected, so that `-k`, `-m` and `--deselect` apply to them."""
+    values = config.getoption("--tool-contract")
+    if values is not None:
+        from tools_testing._collect import contract_items  # see the module's docstring
 
-        items.extend(contract_items(session, wanted))
+        items.extend(contract_items(session, values))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell which definitions were put on record."""
+    """List the definitions that were recorded."""
     written = config.stash[_WRITTEN]
     if written:
         terminalreporter.section("tool snapshots")
@@ -70,16 +64,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture
-def tool_registry() -> Registry:
-    """A registry of the test's own: nothing installed is in it, and nothing stays."""
-    from tools_core import Registry  # see the module's first lines
-
-    return Registry()
-
-
-@pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """An empty folder that tools may work in; `tool_context` has it as its workspace."""
+    """An empty folder; the workspace of `tool_context`."""
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
@@ -87,51 +73,24 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tool_context(workspace: Path) -> RecordingContext:
-    """A Context with `workspace`, whose `reports` are the progress that tools told."""
-    from tools_testing._context import RecordingContext  # see the module's first lines
+    """A Context with `workspace`, whose `reports` are the progress that tools reported."""
+    from tools_testing._fixtures import RecordingContext  # see the module's docstring
 
     return RecordingContext(workspace=workspace)
 
 
 @pytest.fixture
-def call_tool(tool_registry: Registry, tool_context: RecordingContext) -> CallTool:
-    """Call a tool, or the one of a name, with `tool_context`: `call_tool("weather", city="Paris")`.
+def call_tool(tool_context: RecordingContext) -> CallTool:
+    """Call a tool, or the installed one of a name, with `tool_context`: `call_tool("weather", city="Paris")`."""
+    from tools_testing._fixtures import CallTool  # see the module's docstring
 
-    Names are those of `tool_registry`, then those of what is installed.
-    """
-    from tools_testing._calls import CallTool  # see the module's first lines
-
-    return CallTool(tool_registry, tool_context)
-
-
-@pytest.fixture
-def assert_ok() -> Callable[..., Any]:
-    """`assert_ok(result, output)`: the call succeeded, with this output if one is given."""
-    from tools_testing._assertions import assert_ok  # see the module's first lines
-
-    return assert_ok
-
-
-@pytest.fixture
-def assert_error() -> Callable[..., str]:
-    """`assert_error(result, type="not_found", match="...")`: the call failed in this way."""
-    from tools_testing._assertions import assert_error  # see the module's first lines
-
-    return assert_error
-
-
-@pytest.fixture
-def assert_halted() -> Callable[[Result], Any]:
-    """`assert_halted(result, output)`: the call ends the conversation."""
-    from tools_testing._assertions import assert_halted  # see the module's first lines
-
-    return assert_halted
+    return CallTool(tool_context)
 
 
 @pytest.fixture
 def tool_snapshot(request: pytest.FixtureRequest) -> ToolSnapshot:
-    """`tool_snapshot(tool)`: its definition is the one on record, else the verdict on the change."""
-    from tools_testing._snapshot import FOLDER, ToolSnapshot  # see the module's first lines
+    """`tool_snapshot(tool)`: its definition is the recorded one."""
+    from tools_testing._snapshot import FOLDER, ToolSnapshot  # see the module's docstring
 
     config = request.config
     update = bool(config.getoption("--tool-snapshot-update"))

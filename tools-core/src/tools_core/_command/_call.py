@@ -21,12 +21,17 @@ from tools_core._command._terminal import (
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from tools_core._approval import ApprovalRequest
+    from tools_core._call import ToolCall
     from tools_core._command._progress import Report
     from tools_core._context import Context
     from tools_core._result import Result
     from tools_core._tool import Tool
+
+GROUP = "ask_tools.call"  # a function (tool, call, context, approve) -> Result; approve is "all" or None
 
 _EPILOG = """\
 arguments:
@@ -36,8 +41,7 @@ arguments:
   limits:=[1,2]        any value, as JSON
   '{"city": "Oslo"}'   all of them, as one JSON object; --args FILE reads it from a file, --args - from stdin
 
-A tool that requires approval asks before it runs. Where nobody can be asked, because standard input is
-no terminal, it is refused unless --yes is given: scripts say so once, on the line that runs the tool.
+A tool that requires approval asks before it runs. Without a terminal it is not called unless --yes approves it.
 What a tool prints itself goes to standard error, its result to standard output; on a terminal control characters are
 shown as escapes. --save and --raw take the bytes of pictures, sounds and files, and texts as they are.
 A first Ctrl-C asks a tool that can be cancelled to end and shows what it has come to; a second one does not wait.
@@ -68,7 +72,7 @@ def configure(parser: ArgumentParser) -> None:
     text = "how to show progress on standard error: bar (on a terminal, the default there), plain lines, or none"
     parser.add_argument("--progress", metavar="STYLE", choices=("bar", "plain", "none"), help=text)
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools stay inside")
-    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="give up after this long")
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="the time that the call may take")
     parser.add_argument("--strict", action="store_true", help='repair nothing: "2" is no integer')
     parser.add_argument("--yes", "-y", action="store_true", help="run a tool that requires approval without asking")
     parser.set_defaults(run=run, intermixed=True)
@@ -92,11 +96,13 @@ def _call(options: Namespace) -> int:
         raise CommandError("--raw prints the result as it is, and --json as JSON; say one of them")
     tool, origin = installed_tool(options.name)
     arguments = _arguments(options, tool)
-    if options.strict:
+    if options.strict or options.timeout is not None:
         from copy import copy  # only here
 
         tool = copy(tool)
-        tool.strict = True
+        tool.strict = tool.strict or options.strict
+        # Not a deadline of the context: the time to decide about the call does not count.
+        tool.timeout = min((limit for limit in (tool.timeout, options.timeout) if limit is not None), default=None)
     if options.dry_run:
         from tools_core._command._dry_run import dry_run  # only here
 
@@ -110,25 +116,57 @@ def _call(options: Namespace) -> int:
 
 
 def _run(tool: Tool, arguments: dict[str, Any] | str, options: Namespace) -> int:
-    """Ask, run and report."""
+    """Call the tool, by the one package that decides about calls where there is one, and report."""
     folder = _workspace(options)
-    if tool.requires_approval and not options.yes:
-        refused = _refused(tool, arguments)
-        if refused is not None:  # nobody need approve what cannot be called
-            return _report(refused, options)
-        _ask(tool, arguments)
-    from tools_core._context import Context  # loaded already, with the tool
+    from tools_core._call import ToolCall  # these are loaded already, with the tool
+    from tools_core._context import Context
+    from tools_core._result import Result
 
+    make_call = _decider() or _make_call
+    approve: Any = "all" if options.yes else None
     try:
         with _progress(tool, options) as progress, prints_aside():
-            context = Context(workspace=folder, timeout=options.timeout, on_progress=progress)
+            context = Context(workspace=folder, on_progress=progress)
             with _interruptible(tool, context):
-                result = tool.call(arguments, context)
+                result = make_call(tool, ToolCall(None, tool.name, arguments), context, approve)
     except SystemExit as ending:  # a tool may end a program of its own, not this command
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
+    if result.error_type == "approval_required":
+        text = f"{tool.name} requires approval and was not called: add --yes to approve it"
+        result = Result.error(text, type="approval_required", metadata=result.metadata)
     status = _report(result, options)
     return INTERRUPTED if context.cancelled else status
+
+
+def _decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
+    """Load the function of another package that decides about calls, and makes them; None without one."""
+    from tools_core._entry_points import scan  # loaded already, to find the tool
+
+    found = scan(GROUP)
+    if not found:
+        return None
+    if len(found) > 1:
+        hints = [f"pip uninstall {entry.distribution}" for entry in found]
+        raise CommandError(f"{len(found)} packages decide about calls; keep one of them", *hints, status=1)
+    try:
+        with prints_aside():
+            decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
+    except (Exception, SystemExit) as broken:  # another package's code; without it, nothing is called
+        message = f"{found[0]}, which decides about calls, does not load: {type(broken).__name__}: {broken}"
+        raise CommandError(message, f"fix: pip install --upgrade {found[0].distribution}", status=1) from broken
+    return decider
+
+
+def _make_call(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
+    """Make a call; where no option says so, a person at the terminal approves it."""
+    from tools_core._registry import Registry  # loaded already, to find the tool
+
+    registry = Registry()
+    registry.register(tool)
+    if approve is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
+        approve = _ask
+    return registry.call(call, context, approve=approve)
 
 
 def _progress(tool: Tool, options: Namespace) -> AbstractContextManager[Report | None]:
@@ -140,14 +178,6 @@ def _progress(tool: Tool, options: Namespace) -> AbstractContextManager[Report |
     from tools_core._command._progress import shown_progress  # for tools that take a while
 
     return shown_progress(options.progress)
-
-
-def _refused(tool: Tool, arguments: dict[str, Any] | str) -> Result | None:
-    from tools_core._result import Result  # these are loaded already, with the tool
-    from tools_core._run import begin
-
-    begun = begin(tool, arguments, None, {})
-    return begun if isinstance(begun, Result) else None
 
 
 def _interruptible(tool: Tool, context: Context) -> AbstractContextManager[None]:
@@ -196,17 +226,18 @@ def _workspace(options: Namespace) -> str | None:
     return folder
 
 
-def _ask(tool: Tool, arguments: dict[str, Any] | str) -> None:
-    """Have a person approve this call; CommandError unless one does."""
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        hint = "nobody can be asked here: add --yes to run it"
-        raise CommandError(f"{tool.name} requires approval", hint, status=1, type="denied")
-    shown = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)
-    note(f"{tool.name} requires approval: {one_line(shown)}")
-    sys.stderr.write("run it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError(f"{tool.name} was not approved", status=1, type="denied")
+def _ask(request: ApprovalRequest) -> bool:
+    """Have a person at the terminal approve a call."""
+    import signal  # loaded already, where a call can be interrupted
+
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        note(f"{request.tool.name} requires approval: {one_line(json_text(request.arguments, pretty=False))}")
+        sys.stderr.write("run it? [y/N] ")
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _report(result: Result, options: Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core._admission import Admission
 from tools_core._command._diagnosis import packages
 from tools_core._command._installed import discovered, prints_aside
-from tools_core._command._subcommands import BUILT_IN, GROUP, external, make_parser
+from tools_core._command._subcommands import BUILT_IN, GROUP
 from tools_core._command._terminal import CommandError, counted, json_text, one_line, write, write_json
 from tools_core._entry_points import scan
 from tools_core._lock import read
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tools_core._entry_points import EntryPoint
     from tools_core._registry import Registry
 
+HOOKS_GROUP = "ask_tools.doctor"  # its entry reports the hooks around calls
 _Facts = dict[str, Any]
 
 _EPILOG = """\
@@ -41,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
     parser.epilog = _EPILOG
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--hooks", action="store_true", help="show what happens around calls: order, origin, load time")
+    parser.add_argument("--hooks", action="store_true", help="show the hooks around calls, the outermost first")
     parser.set_defaults(run=run)
 
 
@@ -73,11 +74,21 @@ def run(options: Namespace) -> int:
 
 
 def _hooks(options: Namespace) -> int:
-    if not any(entry.name == "hooks" for entry in external()):
-        raise CommandError("hooks are a matter of tools-runtime", "pip install tools-runtime", status=1)
-    there = make_parser("hooks").parse_args(["--json"] if options.json else [])
-    status: int = there.run(there)
-    return status
+    """Print the hooks that run around calls, as tools-runtime reports them."""
+    found = scan(HOOKS_GROUP)
+    if not found:
+        raise CommandError("hooks are part of tools-runtime", "pip install tools-runtime", status=1)
+    report: dict[str, Any] = found[0].load()()
+    if options.json:
+        write_json(report)
+    else:
+        for each in report["hooks"]:
+            write(f"{each['hook']:18} {each['plugin']}")
+        for each in report["problems"]:
+            write(f"! {each['plugin']}: {each['error']}")
+        if not report["hooks"]:
+            write("no plugin with hooks is installed")
+    return 1 if report["problems"] else 0
 
 
 def _tool_problems(registry: Registry) -> Iterator[_Facts]:

@@ -54,7 +54,7 @@ def _annotations(tool: Tool, arguments: Any) -> dict[str, bool]:
     """The hints for these very arguments."""
     given = receive(tool._spec, arguments, {})[0]
     try:
-        return dict(tool.annotations_for(given))
+        return dict(tool.effects(given).annotations)
     except Exception as broken:  # another package's code: its failure is reported as its own
         message = f"{tool.name} cannot say what it would do: {type(broken).__name__}: {broken}"
         raise CommandError(message, status=1, type="execution_error") from broken

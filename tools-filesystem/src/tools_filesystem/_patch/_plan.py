@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
 from tools_filesystem._explain import explained
-from tools_filesystem._journal import recover
 from tools_filesystem._names import meant_place
 from tools_filesystem._patch._apply import Applied, apply_hunks
 from tools_filesystem._patch._spot import Spot, locate, read_spot
@@ -120,7 +119,6 @@ class PatchPlan:
     def _place(self, path: str) -> Place:
         place = meant_place(self.access, path, write=True)
         if self.root is None:
-            recover(place.root)
             self.root = place.root
         if place.root is not self.root:
             message = f"{path!r} is in another root than the files before it; a patch is all or nothing in one root"

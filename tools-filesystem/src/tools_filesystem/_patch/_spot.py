@@ -8,8 +8,9 @@ import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
+from tools_core.protected import is_protected
 from tools_filesystem._access import Place
-from tools_filesystem._protected import OWN, _below, check_writable, is_protected
+from tools_filesystem._protected import OWN, _below, check_writable
 from tools_filesystem._resolve import open_folder
 from tools_filesystem._step import open_in
 from tools_filesystem._target import no_file_name
@@ -83,7 +84,7 @@ def _spot(root: PinnedRoot, folder: int, missing: tuple[str, ...], name: str) ->
     first, *further = (*missing, name)
     check_writable(root, folder, first)
     for component in further:
-        if component.casefold().startswith(OWN) or is_protected([component], root.protected):
+        if component.casefold().startswith(OWN) or is_protected(component, root.protected):
             raise ToolError(f"{'/'.join((*missing, name))!r} is a protected place; write elsewhere", "denied")
     try:
         found = os.stat(first, dir_fd=folder, follow_symlinks=False)

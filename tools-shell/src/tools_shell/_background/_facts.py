@@ -24,7 +24,7 @@ def status_of(job: Job) -> dict[str, Any]:
             "survivors": None if job.is_gone else SURVIVORS,
             "problem": job.problem,
         }
-        facts = {"status": "ended", **ending(job.exit, job.about.isolation["isolation"])}
+        facts = {"status": "ended", **ending(job.exit, job.about.isolation.rung)}
         return facts | {name: value for name, value in found.items() if value}
 
 
@@ -39,6 +39,6 @@ def output_of(part: Part) -> dict[str, Any]:
 
 
 def time_to_wait(seconds: float, context: Context) -> float:
-    """Seconds to wait, few enough that the result still reaches a caller with a deadline."""
+    """Return the seconds to wait: those asked for, or what the caller has left."""
     remaining = context.remaining
-    return seconds if remaining is None else min(seconds, max(remaining - 0.5, remaining / 2))
+    return seconds if remaining is None else min(seconds, remaining)

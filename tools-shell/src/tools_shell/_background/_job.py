@@ -6,18 +6,19 @@ import os
 import threading
 import time
 from collections import deque
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE
 
 if TYPE_CHECKING:
     import select
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
     from tools_shell._background._merged import Merged
     from tools_shell._process._command import Process
+    from tools_shell._sandbox._isolation import Isolation
 
 _NEVER = float("inf")
 
@@ -31,17 +32,21 @@ class About(NamedTuple):
     has_stdin: bool
     terminal: bool
     limit: float | None  # seconds that it may run
-    isolation: Mapping[str, Any]
+    isolation: Isolation
 
 
 class Job:
-    """Followed by the thread of `_follow`; `changed` guards what is written, and is notified of all that happens."""
+    """Followed by the thread of `_follow`; `changed` guards what is written, and is notified of all that happens.
+
+    That thread alone calls `begin`, `descriptors`, `handle`, `advance` and `fail`; the others any thread may call.
+    """
 
     def __init__(self, about: About, process: Process, output: Merged, wake: Callable[[], None]) -> None:
         self.about = about
         self.output = output
         self.changed = threading.Condition()
         self.input = threading.Lock()  # held by who writes, so that the texts of two do not mix
+        self.begun = 0  # bytes of a line that stand on its terminal without their end; for who holds that lock
         self.started = time.monotonic()
         self.ended: float | None = None  # when it was over; what follows is final then
         self.exit: int | None = None
@@ -67,8 +72,8 @@ class Job:
         self._wake()
 
     def kill(self) -> None:
-        """See Followed."""
-        if not self._has_killed:
+        """Let the next `advance` end it by force."""
+        if not self._has_killed and self.ended is None:
             self.stop(0)
 
     def wait(self, until: float, cancelled: Callable[[], bool], is_enough: Callable[[], bool]) -> bool:
@@ -112,21 +117,27 @@ class Job:
         return self._pump is not None
 
     def begin(self, poll: select.poll) -> None:
-        """See Followed."""
+        """Register the descriptors to follow."""
         self._poll = poll
-        self._pump = Pump(self._process, _Sink(self, "stdout"), _Sink(self, "stderr"), stdin=None, poll=poll)
+        stdout, stderr = partial(self._take, "stdout"), partial(self._take, "stderr")
+        self._pump = Pump(self._process, stdout, stderr, stdin=None, poll=poll)
+
+    def _take(self, stream: str, chunk: bytes) -> None:
+        with self.changed:
+            self.output.add(stream, chunk)
+            self.changed.notify_all()
 
     def descriptors(self) -> Collection[int]:
-        """See Followed."""
+        """What is being polled at present."""
         return () if self._pump is None or self.ended is not None else self._pump.descriptors
 
     def handle(self, descriptor: int, events: int) -> None:
-        """See Followed."""
+        """Do what there is to do at a descriptor, without waiting."""
         if self._pump is not None:
             self._pump.handle(descriptor, events)
 
     def advance(self) -> float | None:
-        """See Followed."""
+        """Do what is due; returns when something will be due again, infinity for never, None when all is over."""
         if self.ended is not None:
             return None
         now = time.monotonic()
@@ -171,7 +182,7 @@ class Job:
         self._finish_at = now + KILL
 
     def fail(self, error: OSError) -> None:
-        """See Followed."""
+        """End it at once: it cannot be followed any more."""
         self.problem = error.strerror or str(error)
         self._finish()
 
@@ -187,23 +198,3 @@ class Job:
             self.output.finish()
             self.ended = time.monotonic()
             self.changed.notify_all()
-
-    def abandon(self) -> None:
-        """See Followed."""
-        for descriptor in {self._process.stdin, self._process.stdout, self._process.stderr}:
-            if descriptor is not None:
-                with suppress(OSError):  # it was about to be closed
-                    os.close(descriptor)
-
-
-class _Sink:
-    """Takes what one stream of a job brings."""
-
-    def __init__(self, job: Job, name: str) -> None:
-        self._job = job
-        self._name = name
-
-    def add(self, chunk: bytes) -> None:
-        with self._job.changed:
-            self._job.output.add(self._name, chunk)
-            self._job.changed.notify_all()

@@ -1,141 +1,109 @@
-"""The background jobs of one owner: found by their ids, ended with the owner, and never too many."""
+"""The background jobs of this process: found by their owner and their random ids, and never too many."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import time
-import weakref
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_core import Context
     from tools_shell._background._job import Job
+    from tools_shell._owner import Owner
 
-_PATIENCE = 10.0  # seconds that `close` waits for what it has killed
+_MOST = 1000  # of all owners together
+_PATIENCE = 10.0  # seconds that `end_run` waits for what it has killed
+
+
+class _Entry(NamedTuple):
+    owner: Owner
+    job: Job | None  # None while it starts
 
 
 class Jobs:
-    """The jobs of one owner, such as a conversation: `Context(state={"shell_jobs": Jobs()})`.
+    """Jobs by id. At the end of the process the thread that follows them ends them."""
 
-    Without it all calls of a process share one table. `close` ends all of them, and so does the end of the process.
-    There are at most `most`; when there would be more, the one that ended first is forgotten with its output.
-    """
-
-    def __init__(self, *, most: int = 32) -> None:
-        if most < 1:
-            raise ValueError(f"most must be at least 1, got {most!r}")
-        self._most = most
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: dict[str, Job | None] = {}  # None: it is about to start
-        self._last = 0
-        self._is_closed = False
-        # At the end of the process they are ended by the thread that follows them.
-        weakref.finalize(self, _kill_all, self._entries).atexit = False
-        _tables.add(self)
+        self._entries: dict[str, _Entry] = {}
 
-    def start(self, make: Callable[[str], Job]) -> Job:
-        """Make a job with a new id, if there is room for it; ToolError if there is not."""
+    def start(self, owner: Owner, make: Callable[[str], Job], most: int) -> Job:
+        """Make a job with a new id; ToolError when `most` jobs of the owner are running.
+
+        When the owner would have more than `most`, the job that ended first is forgotten with its output.
+        """
+        id = f"job-{secrets.token_hex(8)}"
         with self._lock:
-            self._check_open()
-            self._make_room()
-            self._last += 1
-            id = f"job-{self._last}"
-            self._entries[id] = None
+            self._make_room(most, owner)
+            self._make_room(_MOST)
+            self._entries[id] = _Entry(owner, None)
         try:
             job = make(id)
-        except BaseException:
+        except BaseException:  # its place is free again
             with self._lock:
-                del self._entries[id]
+                self._entries.pop(id, None)
             raise
         with self._lock:
-            self._entries[id] = job
-        if self._is_closed:
+            is_wanted = id in self._entries
+            if is_wanted:
+                self._entries[id] = _Entry(owner, job)
+        if not is_wanted:
             job.kill()
-            self._check_open()
+            raise ToolError("the run has ended, and with it its jobs", "unavailable")
         return job
 
-    def find(self, id: str) -> Job:
-        """The job of that id; ToolError when there is none."""
-        jobs = {job.about.id: job for job in self.all()}
+    def find(self, owner: Owner, id: str) -> Job:
+        """Return the owner's job with that id; ToolError when there is none."""
+        jobs = {job.about.id: job for job in self.all(owner)}
         if id not in jobs:
-            known = ", ".join(jobs) or "none, since jobs end with the process or conversation that started them"
+            known = ", ".join(jobs) or "none, since jobs end with the process or run that started them"
             raise ToolError(f"no job {id!r}; there is {known}", "not_found")
         return jobs[id]
 
-    def all(self) -> list[Job]:
-        """All of them, the eldest first."""
+    def all(self, owner: Owner) -> list[Job]:
+        """Return the owner's jobs, the oldest first."""
         with self._lock:
-            return [job for job in self._entries.values() if job is not None]
+            return [entry.job for entry in self._entries.values() if entry.owner == owner and entry.job is not None]
 
     def remove(self, job: Job) -> None:
-        """Forget one that has ended."""
+        """Forget a job that has ended."""
         with self._lock:
             self._entries.pop(job.about.id, None)
 
-    def close(self) -> None:
-        """End all jobs, wait for that, and start no more."""
+    def end_run(self, run_id: str) -> None:
+        """End the jobs of a run in all workspaces, forget them, and wait until they are gone."""
         with self._lock:
-            self._is_closed = True
-        jobs = self.all()
+            ids = [id for id, entry in self._entries.items() if entry.owner.run_id == run_id]
+            jobs = [job for id in ids if (job := self._entries.pop(id).job) is not None]
         for job in jobs:
             job.kill()
         until = time.monotonic() + _PATIENCE
         for job in jobs:
             job.wait(until, lambda: False, lambda: False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ToolError("the jobs of this owner are closed, and no more can be started", "unavailable")
-
-    def _make_room(self) -> None:
-        """Forget those that ended first, until there is room for one more."""
-        jobs = [job for job in self._entries.values() if job is not None and job.ended is not None]
-        jobs.sort(key=lambda job: job.ended or 0, reverse=True)
-        while len(self._entries) >= self._most:
-            if not jobs:
-                message = f"{self._most} jobs are running, and there cannot be more: stop one with job_stop first"
-                raise ToolError(message, "limit_exceeded")
-            del self._entries[jobs.pop().about.id]
-
-    def forget_after_fork(self) -> None:
-        """What a fork of the process that owns the jobs has of them is not its own."""
+    def begin_anew(self) -> None:
+        """Forget the jobs in a fork of this process, which owns none of them."""
         self._lock = threading.Lock()  # another thread may have held it
         self._entries.clear()
 
-
-def _kill_all(entries: dict[str, Job | None]) -> None:
-    """Called when nobody holds the table any more, at any moment and in any thread: it must not wait."""
-    for job in list(entries.values()):
-        if job is not None:
-            job.kill()
-
-
-_tables: weakref.WeakSet[Jobs] = weakref.WeakSet()
-
-
-def _forget_after_fork() -> None:
-    for table in list(_tables):
-        table.forget_after_fork()
+    def _make_room(self, most: int, owner: Owner | None = None) -> None:
+        """Forget the jobs that ended first until there is room for one more, among those of an owner or of all."""
+        entries = {id: entry.job for id, entry in self._entries.items() if owner in (None, entry.owner)}
+        ended = [(job.ended, id) for id, job in entries.items() if job is not None and job.ended is not None]
+        surplus = len(entries) + 1 - most
+        if surplus > len(ended):
+            message = f"{most} jobs are running, and there cannot be more: stop one with job_stop first"
+            raise ToolError(message, "limit_exceeded")
+        for _, id in sorted(ended)[: max(surplus, 0)]:
+            del self._entries[id]
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_after_fork)
+jobs = Jobs()
 
-_default = Jobs()
-
-
-def jobs_of(context: Context) -> Jobs:
-    """Whose jobs a call is about: those that its state names, else those of this process."""
-    found = context.state.get("shell_jobs")
-    return found if isinstance(found, Jobs) else _default
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=jobs.begin_anew)

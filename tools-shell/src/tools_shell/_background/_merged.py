@@ -54,6 +54,12 @@ class Merged:
         """The end of what has come of a stream."""
         return self._last[stream]
 
+    def back(self, count: int, stream: Stream) -> int:
+        """Where the last `count` bytes of a stream begin, or those of them that can still be read."""
+        end = self._last[stream]
+        begin = end - count if stream == "both" else self._order.back(stream, end, count)
+        return max(begin, self.start(stream))
+
     def take(self, position: int, limit: int, stream: Stream) -> tuple[bytes, int]:
         """So many bytes of a stream at most, and the position after them; `position` is one that can be read."""
         if stream == "both":

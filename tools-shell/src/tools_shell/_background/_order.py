@@ -35,6 +35,19 @@ class Order:
             self._first += count
             self.known_from = self._changes[0]
 
+    def back(self, name: str, end: int, count: int) -> int:
+        """Where the last `count` bytes begin that `name` wrote before `end`; all that are known, if they are fewer."""
+        wanted, index = self._names.index(name), bisect_right(self._changes, end) - 1
+        while index >= 0:
+            begin = self._changes[index]
+            if (self._first + index) % 2 == wanted:
+                if end - begin >= count:
+                    return end - count
+                count -= end - begin
+            end = begin
+            index -= 1
+        return end
+
     def select(self, name: str, start: int, data: bytes, limit: int) -> tuple[bytes, int]:
         """What `name` wrote of `data`, which begins at `start`: so many bytes at most, and where they end."""
         wanted, end = self._names.index(name), start + len(data)

@@ -26,8 +26,7 @@ def start_of(job: Job, cursor: int, stream: Stream) -> int:
     """The position that a cursor means: a negative one counts from the end, and none is after that."""
     with job.changed:
         output = job.output
-        end = output.end("both")
-        return min(cursor, end) if cursor >= 0 else max(end + cursor, output.start(stream))
+        return min(cursor, output.end("both")) if cursor >= 0 else output.back(-cursor, stream)
 
 
 def read(job: Job, cursor: int, limit: int, stream: Stream) -> Part:
@@ -43,9 +42,11 @@ def read(job: Job, cursor: int, limit: int, stream: Stream) -> Part:
         if output.end(stream) > stop:
             data, stop = output.take(start, len(data) - split_at_end(data), stream)
         after = output.take(stop, output.redactor.longest, stream)[0]
-        held = 0 if ended else max(output.redactor.begun(data + after) - len(after), 0)
+        held = 0 if ended else max(output.redactor.begun(before + data + after) - len(after), 0)
         if held:
-            data, stop = output.take(start, len(data) - held, stream)
+            whole = data + after
+            data, stop = output.take(start, max(len(data) - held, 0), stream)
+            after = whole[len(data) :]
         has_more = not held and output.end(stream) > stop
     text, is_utf8 = decoded(output.redactor.clean(data, before, after, begins=begins, ends=ended))
     return Part(text, start, stop, max(start - cursor, 0), is_utf8, has_more)

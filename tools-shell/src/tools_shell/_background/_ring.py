@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import threading
 import weakref
+from contextlib import suppress
 
 KEEP = 1 << 20  # bytes in memory
 KEEP_ON_DISK = 1 << 28
 
 
 class Ring:
-    """One writes, others read, each from its own cursor; at most `size` bytes are kept in memory.
+    """At most `size` bytes are kept in memory; who uses it holds a lock, as that of the job.
 
     With `spill` a nameless file keeps more, at most `spill_size` bytes of it. Where that fails, as on a full disk, it
     goes on without: then `start` says so.
@@ -19,14 +20,14 @@ class Ring:
 
     def __init__(self, size: int = KEEP, *, spill: bool = False, spill_size: int = KEEP_ON_DISK) -> None:
         self.end = 0  # how much was written in all
-        self._lock = threading.Lock()
         self._size = size
         self._memory = bytearray()  # grows up to `size`; the byte at position p is at p modulo size
         self._spill: int | None = None
         self._spill_size = spill_size
         if spill:
-            self._spill = _file_on_disk()
-            weakref.finalize(self, os.close, self._spill)
+            with suppress(OSError):  # no folder takes a file
+                self._spill = _file_on_disk()
+                self._close_spill = weakref.finalize(self, os.close, self._spill)
 
     @property
     def start(self) -> int:
@@ -35,27 +36,25 @@ class Ring:
 
     def add(self, data: bytes) -> None:
         """Take what comes next; the oldest makes room for it."""
-        with self._lock:
-            self._keep_on_disk(data)
-            rest = memoryview(data)
-            room = self._size - len(self._memory)
-            self._memory += rest[:room]
-            rest = rest[room:][-self._size :]
-            self.end += len(data)
-            at = (self.end - len(rest)) % self._size
-            first, second = rest[: self._size - at], rest[self._size - at :]
-            self._memory[at : at + len(first)] = first
-            self._memory[: len(second)] = second
+        self._keep_on_disk(data)
+        rest = memoryview(data)
+        room = self._size - len(self._memory)
+        self._memory += rest[:room]
+        rest = rest[room:][-self._size :]
+        self.end += len(data)
+        at = (self.end - len(rest)) % self._size
+        first, second = rest[: self._size - at], rest[self._size - at :]
+        self._memory[at : at + len(first)] = first
+        self._memory[: len(second)] = second
 
     def read(self, position: int, limit: int) -> bytes:
         """At most so many bytes from a position on; empty where there is nothing yet, or nothing any more."""
-        with self._lock:
-            end = min(position + limit, self.end)
-            if position < self.start or end <= position:
-                return b""
-            if position >= self.end - self._size:
-                return self._from_memory(position, end)
-            return self._from_disk(position, end)
+        end = min(position + limit, self.end)
+        if position < self.start or end <= position:
+            return b""
+        if position >= self.end - self._size:
+            return self._from_memory(position, end)
+        return self._from_disk(position, end)
 
     def _keep_on_disk(self, data: bytes) -> None:
         if self._spill is None:
@@ -66,8 +65,13 @@ class Ring:
                 at = position % self._spill_size
                 written = os.pwrite(self._spill, rest[: self._spill_size - at], at)
                 rest, position = rest[written:], position + written
-        except OSError:  # the disk is full: what is in memory is not lost, and `start` tells the rest
-            self._spill = None
+        except OSError:  # the disk is full
+            self._go_without()
+
+    def _go_without(self) -> None:
+        """Leave the disk to others: what is in memory is not lost, and `start` tells the rest."""
+        self._spill = None
+        self._close_spill()
 
     def _from_memory(self, position: int, end: int) -> bytes:
         at, length = position % self._size, end - position
@@ -79,6 +83,9 @@ class Ring:
         while position < end and self._spill is not None:
             at = position % self._spill_size
             part = os.pread(self._spill, min(end - position, self._spill_size - at), at)
+            if not part:
+                self._go_without()
+                raise OSError(errno.EIO, "somebody has cut off the file with the output: read again what is left")
             parts.append(part)
             position += len(part)
         return b"".join(parts)

@@ -54,6 +54,8 @@ class Search:
             part = read(self._job, self._cursor, _BLOCK, self._stream)
             if part.next_cursor == self._cursor:
                 return False
+            if part.skipped:
+                self._rest = b""
             self._cursor = part.next_cursor
             self._feed(part.text.encode())
         return True

@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_shell._code._program import program, with_channel
-from tools_shell._code._reply import NONCE, find_reply, request
+from tools_shell._code._reply import find_reply, request
 from tools_shell._facts import ending
+from tools_shell._kernel._frames import NONCE
 from tools_shell._nameless import nameless_file
 from tools_shell._output import Kept
 from tools_shell._process._launch import start
@@ -44,14 +45,14 @@ class Kernel:
         self._is_silent = False  # nothing that it says is a reply any more
         self._number = 0
         self._interrupts = 0  # that were sent to the last piece of code
-        self._outputs = (Kept(), Kept())
+        self._outputs = stdout, stderr = Kept(), Kept()
         self._heard = bytearray()
         self._searched = 0  # so much of that has been looked through
         self._channel, theirs = socket.socketpair()
         try:
             with theirs:
                 self.process = start(with_channel(command, theirs.fileno()))
-        except BaseException:
+        except BaseException:  # nobody will close it
             self._channel.close()
             raise
         self._channel.setblocking(False)
@@ -59,7 +60,7 @@ class Kernel:
         self._channel_number = self._channel.fileno()
         self._poll = select.poll()
         self._poll.register(self._channel, select.POLLIN)
-        self._pump = Pump(self.process, *self._outputs, poll=self._poll)
+        self._pump = Pump(self.process, stdout.add, stderr.add, poll=self._poll)
 
     def is_alive(self) -> bool:
         """Whether it can be given code; asks the system, since anybody may have killed it meanwhile."""
@@ -211,7 +212,7 @@ class Kernel:
 
 def _bound(file: int, size: int) -> None:
     """Let nobody make the file larger than `size`: it is memory of ours."""
-    if hasattr(os, "memfd_create"):
+    if hasattr(os, "memfd_create"):  # or else it is not memory
         import fcntl  # POSIX only
 
         os.ftruncate(file, size)

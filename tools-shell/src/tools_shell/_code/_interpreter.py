@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 import sys
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ASK = "import sys; print(*{sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path}, sep='\\n')"
-_PATIENCE = 30.0
+_told: dict[str, tuple[str, ...]] = {}  # by each interpreter that was asked
 
 
 def executable(path: str | os.PathLike[str]) -> str:
@@ -29,8 +28,10 @@ def executable(path: str | os.PathLike[str]) -> str:
     return found
 
 
-def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
-    """Where an interpreter has its libraries: it must be able to read them in a sandbox.
+def folders_of(python: str, limit: float, writable: tuple[str, ...]) -> tuple[str, ...]:
+    """An interpreter, and where it has its libraries: what it must be able to read in a sandbox.
+
+    It has `limit` seconds to tell; ToolError when it does not.
 
     It is asked outside of that. So of an environment that commands can write to, whose start would run what they have
     put there, it is the interpreter behind it that is asked, and nobody where they can change that one, too.
@@ -39,21 +40,26 @@ def folders_of(python: str, writable: tuple[str, ...]) -> tuple[str, ...]:
         python = os.path.realpath(python)
         if is_inside(python, writable):
             return ()
-    return _told_by(python)
+    if python not in _told:
+        _told[python] = _asked(python, limit)
+    return (python, *_told[python])
 
 
-@functools.cache
-def _told_by(python: str) -> tuple[str, ...]:
-    done = subprocess.run(
-        [python, "-s", "-c", _ASK],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=clean_environment(),
-        cwd="/",
-        timeout=_PATIENCE,
-        check=False,
-    )
+def _asked(python: str, limit: float) -> tuple[str, ...]:
+    try:
+        done = subprocess.run(
+            [python, "-s", "-c", _ASK],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=clean_environment(),
+            cwd="/",
+            timeout=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        message = f"{python} did not tell in {limit:.1f} s where its libraries are; nothing was run"
+        raise ToolError(message, "timeout_error") from None
     found = {line for line in os.fsdecode(done.stdout).splitlines() if os.path.isabs(line)}
     return tuple(sorted(path for path in found if path != "/" and os.path.exists(path)))
 

@@ -14,6 +14,8 @@ _MODULES = ("_frames", "_values", "_pictures", "_surroundings", "_main")  # each
 _BOOT = f"""
 import _signal, marshal, os, sys, time
 channel = int(sys.argv[1])
+if sys.version_info < (3, 8):
+    sys.exit("code needs Python 3.8 or later, and this is " + sys.version)
 from _frozen_importlib_external import MAGIC_NUMBER
 def read():
     size, data = int.from_bytes(os.read(channel, 4), "big"), b""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Image
-from tools_shell._kernel import _frames
+from tools_shell._kernel._frames import NONCE, pack, unpack
 from tools_shell._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NONCE = _frames.NONCE
 _ERROR = {b"t": "type", b"m": "message", b"b": "traceback"}
 _SIGNATURES = {b"p": b"\x89PNG\r\n\x1a\n", b"j": b"\xff\xd8\xff"}
 
@@ -36,7 +35,7 @@ def request(nonce: bytes, code: str, name: str, *, once: bool = False, interrupt
         fields.append((b"o", b""))
     if interrupts:
         fields.append((b"s", b"%d" % interrupts))
-    return nonce + _frames.pack(fields)
+    return nonce + pack(fields)
 
 
 def find_reply(data: bytes | bytearray, nonce: bytes, start: int = 0) -> Reply | None:
@@ -45,11 +44,11 @@ def find_reply(data: bytes | bytearray, nonce: bytes, start: int = 0) -> Reply |
     Nothing before `start` is looked at.
     """
     at = data.find(nonce, start)
-    content = at + _frames.NONCE + 4
+    content = at + NONCE + 4
     if at < 0 or len(data) < content:
         return None
     end = content + int.from_bytes(data[content - 4 : content], "big")
-    return None if len(data) < end else _reply(_frames.unpack(bytes(data[content:end])))
+    return None if len(data) < end else _reply(unpack(bytes(data[content:end])))
 
 
 def _reply(fields: Sequence[tuple[bytes, bytes]]) -> Reply:

@@ -9,7 +9,7 @@ from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 
 from tools_shell._kernel._frames import NONCE, encoded, pack, unpack
 from tools_shell._kernel._pictures import pictures
-from tools_shell._kernel._surroundings import Cells, Stream
+from tools_shell._kernel._surroundings import Cells, Stream, identity
 from tools_shell._kernel._values import clip, message_of, name_of, shown
 
 TYPE_CHECKING = False  # importing typing for it would cost more than all of this module
@@ -17,21 +17,24 @@ if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
     from types import CodeType, FrameType, TracebackType
-    from typing import Any
+    from typing import Any, TypeGuard
 else:
     import _signal  # what `signal` is made of, without the 5 ms of its enumerations
 
 _MESSAGE = 4_000  # characters of the message of an exception
 _TRACEBACK = 8_000
+_FRAMES = 1_000  # the last ones, as Python does where nothing is caught: it takes a millisecond to look at one
 _SHORT = 200  # characters of what may be a single expression, which takes less time
 _LATE = 0.5  # seconds for an interrupt to arrive that is known to be on its way
 _FILE_TOO_LARGE = 27  # errno.EFBIG
+_HUGE = 1 << 63  # an exit code from here on is -1 to Python
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 # Their handlers are the code's own, and what these raise is the code's, too: they wait until code runs again.
 _LATER = {_signal.SIGALRM, _signal.SIGVTALRM, _signal.SIGPROF, _signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGCHLD}
 
 # What becomes of these where we do not handle them.
 _USUAL: dict[int, Any] = {_signal.SIGINT: _signal.default_int_handler, _signal.SIGTERM: _signal.SIG_DFL}
+_HEARD = _LATER.union(_USUAL)  # when code runs: code before it may have blocked them
 
 
 class Kernel:
@@ -40,6 +43,7 @@ class Kernel:
     def __init__(self, channel: int) -> None:
         os.set_inheritable(channel, False)
         self._channel = channel
+        self._file = identity(channel)
         self._pid = os.getpid()
         self._main = type(sys)("__main__")
         self._main.__dict__["__builtins__"] = self._builtins = sys.modules["builtins"]
@@ -77,13 +81,15 @@ class Kernel:
         sys.modules["__main__"] = self._main
         reply, error = self._guarded(self._run, code, name)
         if os.getpid() != self._pid:
-            self._end_fork(error)
+            self._end_apart(error)
+        if identity(self._channel) != self._file:
+            self._end_apart(error, "the code has closed the descriptor by which its value is told\n")
         fields: list[tuple[bytes, bytes]] = reply or []
         status = 0
         if error is not None:
             status = 1
             fields = self._guarded(pictures, None)[0] or []
-            if isinstance(error, SystemExit):
+            if _is_exit(error):
                 status = self._status(error)
                 fields.append((b"x", b"%d" % status))
             else:
@@ -137,7 +143,7 @@ class Kernel:
         try:
             try:
                 self._is_armed = True
-                _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _LATER)
+                _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _HEARD)
                 return call(*arguments), None
             finally:
                 self._disarm()
@@ -188,14 +194,15 @@ class Kernel:
                 _signal.signal(number, usual)
         self._release()
 
-    def _end_fork(self, error: BaseException | None) -> None:
-        """The end of the code is the end of a process that the code has forked."""
+    def _end_apart(self, error: BaseException | None, note: str = "") -> None:
+        """The end of the code is the end of a process that nobody hears: a fork of the code's own, say."""
         status = 1
         try:
-            if error is None or isinstance(error, SystemExit):
+            if error is None or _is_exit(error):
                 status = 0 if error is None else self._status(error)
             else:
                 sys.stderr.write(f"{self._traceback(error)}\n")
+            sys.stderr.write(note)
             self._flush()
         finally:
             os._exit(status)
@@ -208,7 +215,8 @@ class Kernel:
         def said() -> int:
             code = error.code
             if code is None or isinstance(code, int):
-                return int(code or 0) & 0xFF
+                number = int(code or 0)
+                return number & 0xFF if -_HUGE <= number < _HUGE else 0xFF
             sys.stderr.write(f"{code}\n")
             return 1
 
@@ -275,7 +283,7 @@ class Kernel:
     def _traceback(self, error: BaseException) -> str:
         traceback = self._load("traceback")
         self._cells.publish()  # again: the code may have cleared the cache
-        made = traceback.TracebackException(type(error), error, self._cut(error.__traceback__))
+        made = traceback.TracebackException(type(error), error, self._cut(error.__traceback__), limit=-_FRAMES)
         link = made
         while link is not None:
             link.stack[:] = [frame for frame in link.stack if frame.filename != _HERE]  # where an interrupt came from
@@ -323,6 +331,10 @@ class Kernel:
         start = os.lseek(self._channel, 0, os.SEEK_CUR)
         with self._load("mmap").mmap(self._channel, 0) as memory:
             memory[start : start + len(data)] = data
+
+
+def _is_exit(error: BaseException) -> TypeGuard[SystemExit]:
+    return issubclass(type(error), SystemExit)  # `isinstance` would ask the exception, too, which may be the code's own
 
 
 def main(channel: int) -> int:

@@ -24,10 +24,10 @@ def pictures(value: Any) -> list[tuple[bytes, bytes]]:
     if type(value) in _PLAIN and "matplotlib.pyplot" not in sys.modules:
         return []
     figures, fields = _tried(_figures, value)
-    for maker, picture in [*((_drawn, figure) for figure in figures), (_represented, value)]:
+    for maker, picture in [*((_drawn, figure) for figure in figures[:_MOST]), (_represented, value)]:
         made, failure = _tried(maker, picture)
         fields += made + failure
-    return _bounded(fields)
+    return _bounded(fields, len(figures[_MOST:]))
 
 
 def _tried(maker: Callable[[Any], list[Any]], value: Any) -> tuple[list[Any], list[tuple[bytes, bytes]]]:
@@ -62,15 +62,15 @@ def _represented(value: Any) -> list[tuple[bytes, bytes]]:
     if image is not None and isinstance(value, image):
         return _saved(value)
     fields = []
-    for name, letter in ((b"p", "_repr_png_"), (b"j", "_repr_jpeg_"), (b"r", "_repr_markdown_")):
-        method = getattr(type(value), letter, None)
+    for letter, name in ((b"p", "_repr_png_"), (b"j", "_repr_jpeg_"), (b"r", "_repr_markdown_")):
+        method = getattr(type(value), name, None)
         made = method(value) if callable(method) else None
         if isinstance(made, tuple):  # with metadata
             made = made[0]
         if isinstance(made, str):
             made = encoded(clip(made, VALUE))
         if isinstance(made, bytes):
-            fields.append((name, made))
+            fields.append((letter, made))
     return fields
 
 
@@ -87,8 +87,8 @@ def _saved(image: Any) -> list[tuple[bytes, bytes]]:
     return [(b"p", buffer.getvalue()), *notes]
 
 
-def _bounded(fields: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    kept, count, left_out = [], 0, 0
+def _bounded(fields: list[tuple[bytes, bytes]], left_out: int) -> list[tuple[bytes, bytes]]:
+    kept, count = [], 0
     for letter, data in fields:
         if letter in (b"p", b"j"):
             if count == _MOST or len(data) > _BYTES:

@@ -18,7 +18,11 @@ class Cells:
     def __init__(self) -> None:
         self._sources: dict[str, str] = {}
         self._loader: Any = None
-        sys.meta_path.insert(0, self)
+        linecache = sys.modules.get("linecache")
+        if linecache is None:
+            sys.meta_path.insert(0, self)
+        else:  # Python 3.13 has put our program there, by the name of whatever `exec` will run
+            linecache.cache.pop("<string>", None)
 
     def __contains__(self, name: str) -> bool:
         return name in self._sources
@@ -65,7 +69,7 @@ class Stream:
         self._number = number
         self._stream: Any = getattr(sys, name)
         self._stream.reconfigure(line_buffering=True)  # what was printed is not lost, however the process ends
-        self._file = os.fstat(number)
+        self._file = identity(number)
         self.spare = os.dup(number)
 
     def flush(self) -> None:
@@ -79,14 +83,12 @@ class Stream:
 
     def restore(self) -> list[str]:
         """Undo what the code did to it, which was flushed; returns what there is to say about that."""
-        if self._is_as_before():
-            return []
         changes = []
         if getattr(sys, self._name, None) is not self._stream or self._is_closed():
             # First of all: when the code's own stream goes, it may close what ours writes to.
             setattr(sys, self._name, self._stream)
             changes.append(f"sys.{self._name} was replaced or closed")
-        if not self._is_connected():
+        if identity(self._number) != self._file:
             os.dup2(self.spare, self._number)
             changes.append(f"descriptor {self._number} was closed or redirected")
         if self._is_closed():
@@ -98,19 +100,16 @@ class Stream:
             setattr(sys, f"__{self._name}__", self._stream)
         return [f"{change} by the code; it is as it was before" for change in changes]
 
-    def _is_as_before(self) -> bool:
-        stream: Any = getattr(sys, self._name, None)
-        return stream is self._stream and not self._is_closed() and self._is_connected()
-
     def _is_closed(self) -> bool:
         try:
             return bool(self._stream.closed)
         except ValueError:  # its buffer was detached, for a stream of the code's own
             return True
 
-    def _is_connected(self) -> bool:
-        try:
-            found = os.fstat(self._number)
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == (self._file.st_dev, self._file.st_ino)
+
+def identity(descriptor: int) -> tuple[float, ...]:
+    """What tells its file from all others, which is nothing once it is closed."""
+    try:
+        return os.fstat(descriptor)[1:3]
+    except OSError:
+        return ()

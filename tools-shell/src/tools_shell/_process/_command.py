@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools_shell._sandbox._guard import Guard
     from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Resources
 
@@ -15,7 +16,7 @@ class Command(NamedTuple):
     """What is to be started, and how.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are more descriptors to pass on
-    under their own numbers, besides those of the standard streams.
+    under their own numbers, besides those of the standard streams. `guard` keeps protected places from being changed.
     """
 
     arguments: Sequence[str]
@@ -27,6 +28,7 @@ class Command(NamedTuple):
     has_stdin: bool = False
     terminal: bool = False
     extra: Sequence[int] = ()
+    guard: Guard | None = None
 
 
 class Process(Protocol):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_shell._process._streams import Streams, starting
-from tools_shell._process._survivors import end_marked, marked, signal_marked
+from tools_shell._process._survivors import end_marked, is_any_left, marked, signal_marked
 
 if TYPE_CHECKING:
     from tools_shell._process._command import Command
@@ -42,16 +42,19 @@ class Direct(Streams):
         self._is_lost = False  # it has ended, and somebody else has been told how
         self._was_told = False  # to end, and is to be looked for
         self._mark, environment = marked(command.environment)
+        arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
+        # Bytes are no variables for Windows, where nothing comes here, and so not for every type checker.
+        variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
         try:
             with starting:
                 self._process = subprocess.Popen(
-                    [*(_ON_TERMINAL if command.terminal else ()), *command.isolation.wrap(command).arguments],
+                    list(map(_as_utf8, arguments)),
                     stdin=self.theirs[0],
                     stdout=self.theirs[1],
                     stderr=self.theirs[2],
                     cwd=command.workdir,
-                    env=environment,
+                    env=variables,
                     start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
                     pass_fds=command.extra,
                 )
@@ -79,6 +82,8 @@ class Direct(Streams):
                 self._is_lost = True
                 self._process.wait()  # and the number of the group may be another's
             self.is_gone = self._is_lost or not self._was_told
+            if not self.is_gone and not is_any_left(self._mark):  # nobody has a use for the rest of the grace
+                self.kill()
 
     def _status(self) -> int:
         if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
@@ -121,11 +126,15 @@ class Direct(Streams):
             self.kill()
         self._signal(signal.SIGKILL)
         if self._process.poll() is None:
-            # Not even SIGKILL ends a process that hangs inside the kernel: it must not hang us too.
-            with suppress(subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):  # it hangs inside the kernel, and must not hang us too
                 self._process.wait(_PATIENCE)
         self._end.close()
         super().close()
+
+
+def _as_utf8(text: str) -> bytes:
+    """An argument or a variable, as supervisors hand it on: the locale here may know only a part of the characters."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 class _Descriptor:
@@ -151,7 +160,7 @@ def _end_of(pid: int) -> _End:
 
 
 def _news_of(pid: int) -> _End:
-    if hasattr(os, "pidfd_open"):
+    if hasattr(os, "pidfd_open"):  # Linux
         return _Descriptor(os.pidfd_open(pid))
     system: Any = select  # which has these on macOS
     queue = system.kqueue()

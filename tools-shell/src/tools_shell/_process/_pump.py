@@ -5,20 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import select
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tools_shell._process._command import Process
 
+    Sink: TypeAlias = Callable[[bytes], None]
+
 _CHUNK = 1 << 16
-
-
-class Sink(Protocol):
-    """Takes what a stream brings."""
-
-    def add(self, chunk: bytes, /) -> None:
-        """Take the next bytes."""
-        ...
+_LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal as it is when it is new; Ctrl-C throws the line away
 
 
 class Pump:
@@ -39,7 +36,7 @@ class Pump:
         is_terminal = process.stdin == process.stdout
         self._source = None if stdin is None else process.stdin
         stdin = stdin or b""
-        self._feed = memoryview(stdin + end_of_file(stdin) if is_terminal else stdin)
+        self._feed = memoryview(stdin + end_of_file(begun(stdin)) if is_terminal else stdin)
         for descriptor in (*self._sinks, process.news):
             self._poll.register(descriptor, select.POLLIN)
         if self._source is not None:
@@ -83,7 +80,7 @@ class Pump:
                 raise
             chunk = b""
         if chunk:
-            self._sinks[descriptor].add(chunk)
+            self._sinks[descriptor](chunk)
         else:
             self._poll.unregister(descriptor)
             del self._sinks[descriptor]
@@ -105,6 +102,12 @@ class Pump:
             self._process.close_stdin()
 
 
-def end_of_file(text: bytes) -> bytes:
+def begun(text: bytes, before: int = 0) -> int:
+    """How many bytes of a line stand on a terminal without its end, when `text` is typed after so many `before`."""
+    end = max(map(text.rfind, _LINE_ENDS))
+    return len(text) - 1 - end if end >= 0 else before + len(text)
+
+
+def end_of_file(begun: int) -> bytes:
     """What says so on a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
-    return b"\x04" if text.endswith(b"\n") or not text else b"\x04\x04"
+    return b"\x04\x04" if begun else b"\x04"

@@ -41,7 +41,7 @@ def run(command: Command, *, stdin: bytes = b"", limit: float, cancelled: Callab
     stdout, stderr = Kept(), Kept()
     process = start(command)
     try:
-        pump = Pump(process, stdout, stderr, stdin)
+        pump = Pump(process, stdout.add, stderr.add, stdin)
         reason = _wait(process, pump, started + limit, min(GRACE, limit / 2), cancelled)
         duration = time.monotonic() - started
         was_gone, was_dry = process.is_gone, pump.is_dry
@@ -60,10 +60,8 @@ def run(command: Command, *, stdin: bytes = b"", limit: float, cancelled: Callab
 
 
 def limit_of(timeout: float, remaining: float | None) -> float:
-    """Seconds that a command may run so that its output still reaches a caller who waits for `remaining` ones."""
-    if remaining is None:
-        return timeout
-    return min(timeout, max(remaining - 1.5 * GRACE, remaining / 2))
+    """Return the seconds that a command may run: those asked for, or what its caller has left."""
+    return timeout if remaining is None else min(timeout, remaining)
 
 
 def _wait(process: Process, pump: Pump, until: float, grace: float, cancelled: Callable[[], bool]) -> str | None:

@@ -32,6 +32,11 @@ def _import_folder() -> str:
     return os.path.dirname(os.path.dirname(os.path.abspath(tools_shell.__file__)))
 
 
+def _rights() -> tuple[object, ...]:
+    """The user and the groups of this process: what it gives up, its commands must not have either."""
+    return os.getresuid(), os.getresgid(), os.getgroups()
+
+
 class Server:
     """The process that forks the supervisors, started when it is first wanted, and again if it was killed."""
 
@@ -41,6 +46,7 @@ class Server:
         self._inode = 0  # of that: a host that closes all its descriptors, as daemons do, closes it, too
         self._pid = 0
         self._owner = 0  # the process that started it: a fork of that uses it, too, but is not its parent
+        self._rights: tuple[object, ...] = ()  # those that it was started with, and hands on to every job
 
     def send(self, descriptors: Sequence[int], temporary: str) -> None:
         """Hand over the descriptors of a job, and its folder; OSError when there is no server to be had."""
@@ -56,17 +62,23 @@ class Server:
 
     def _is_sent(self, requests: socket.socket, message: bytes, descriptors: Sequence[int]) -> bool:
         """Hand them over; False when nobody is there to take them."""
+        if self._is_lost(requests) or self._rights != _rights():
+            self._pid = 0  # it ends with its last job, which is not waited for
+            return False
         try:
-            if os.fstat(requests.fileno()).st_ino != self._inode:
-                requests.detach()  # that number is somebody else's now
-                raise OSError(errno.EBADF, "closed by somebody")  # noqa: TRY301  (as any other is)
             socket.send_fds(requests, [message], descriptors)
         except OSError as error:
-            if error.errno == errno.EBADF:
-                self._pid = 0  # it ends with its last job, which is not waited for
-            elif error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
+            if error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
                 raise
             return False
+        return True
+
+    def _is_lost(self, requests: socket.socket) -> bool:
+        """Whether somebody has closed it; then its number, which may be another's now, is let go of."""
+        with suppress(OSError):  # that number is nobody's
+            if os.fstat(requests.fileno()).st_ino == self._inode:
+                return False
+        requests.detach()
         return True
 
     def wake(self) -> None:
@@ -92,18 +104,17 @@ class Server:
                 setsigmask=(),  # what we ignore or block would be so in all commands
                 setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
             )
-        self._owner = os.getpid()
+        self._owner, self._rights = os.getpid(), _rights()
         return ours
 
     def close(self) -> None:
         """Let it end as soon as its last job has."""
-        if self._requests is not None:
+        if self._requests is not None and not self._is_lost(self._requests):
             self._requests.close()
 
     def _forget(self) -> None:
         if self._requests is not None:
-            with suppress(OSError):  # somebody has closed it
-                self._requests.close()
+            self._requests.close()
             self._requests = None
         if self._pid and self._owner == os.getpid():
             self.wake()
@@ -118,5 +129,4 @@ class Server:
 
 server = Server()
 atexit.register(server.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=server.renew_lock)
+os.register_at_fork(after_in_child=server.renew_lock)

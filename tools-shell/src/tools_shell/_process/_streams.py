@@ -96,5 +96,4 @@ def _abandon_after_fork() -> None:
     starting.release()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=starting.acquire, after_in_parent=starting.release, after_in_child=_abandon_after_fork)
+os.register_at_fork(before=starting.acquire, after_in_parent=starting.release, after_in_child=_abandon_after_fork)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 from tools_shell._process._server import server
 from tools_shell._process._streams import Streams
 from tools_shell._process._survivors import end_marked, marked
-from tools_shell._supervisor._descendants import descendants, is_zombie, kill, send_if
+from tools_shell._supervisor._descendants import descendants, is_zombie, kill, send_if, stat
 
 if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
+_SLICE = 0.1  # seconds of that between two looks at why there is none yet
 _ROUNDS, _ROUND = 100, 0.005  # of killing, and the seconds for what was killed to disappear
 
 
@@ -43,20 +44,22 @@ class Supervised(Streams):
         self._rest = b""  # of the news: the beginning of a line
         self._supervisor = 0
         self._is_ordered = False  # to kill all
-        self._temporary: str | None = None
+        self._temporary = ""  # a folder for the job, where it needs one
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
         try:
             if command.isolation.needs_temporary:
                 self._temporary = tempfile.mkdtemp(prefix="ask-tools-")
             request = self._request(command)
-            descriptors = [*self.theirs, *command.extra, command.directory]
+            descriptors = [*self.theirs, *command.extra, *_guarding(command), command.directory]
             try:
                 self._ask(request, descriptors)
             except _NotTaken:  # the server was killed before anything has begun: the next one is new
                 self._ask(request, descriptors)
-        except BaseException:
+        except BaseException:  # nobody will close it
             self._close_rest()
             raise
+        if command.guard is not None:
+            command.guard.is_taken = True
         self.release()
         self._control.setblocking(False)
         self.news = self._control.fileno()
@@ -67,14 +70,27 @@ class Supervised(Streams):
         self._rest = b""
         try:
             with theirs:
-                server.send([theirs.fileno(), *descriptors], self._temporary or "")
+                server.send([theirs.fileno(), *descriptors], self._temporary)
             with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
                 self._control.sendall(request)
-            while not self._is_started:
-                self._hear()
-        except BaseException:
+            self._await_start()
+        except BaseException:  # the lifeline: without it the job is ended
             self._control.close()
             raise
+
+    def _await_start(self) -> None:
+        """Hear that the command runs, or what became of it; OSError when it cannot be started."""
+        until = time.monotonic() + _FIRST_WORD
+        self._control.settimeout(_SLICE)
+        while not (self._is_started or self.is_gone):
+            try:
+                self._hear()
+            except TimeoutError:
+                # None but the command stops its supervisor, and maybe before that has told that the command runs.
+                self._is_started = stat(self._supervisor)[:1] == [b"T"]
+                if not self._is_started and time.monotonic() > until:
+                    raise
+                server.wake()  # the command of another job may have stopped that
 
     def _request(self, command: Command) -> bytes:
         wrapped = command.isolation.wrap(command, self._temporary)
@@ -83,7 +99,8 @@ class Supervised(Streams):
             "host": os.getpid(),
             "arguments": wrapped.arguments,
             "environment": environment,
-            "numbers": [0, 1, 2, *command.extra],
+            "numbers": [0, 1, 2, *command.extra, *wrapped.numbers],
+            "placeholders": [each.name for each in command.guard.placeholders] if command.guard is not None else [],
             "terminal": command.terminal and wrapped.takes_terminal,
             "resources": asdict(command.resources),
             "confine": wrapped.policy,
@@ -105,12 +122,9 @@ class Supervised(Streams):
             chunk = b""
         if not chunk and not self._is_taken:
             raise _NotTaken(errno.EPIPE, "the server of supervisors has ended")
-        if not chunk and not self._is_started:
-            raise OSError(
-                errno.EIO, "the supervisor was ended before it told that the command runs, which may have had effects"
-            )
         if not chunk and not self.is_gone:
-            # Somebody killed the supervisor; the server ends what it left behind, unless it was killed, too.
+            # Somebody killed the supervisor, perhaps even before it could tell that the command runs; the server ends
+            # what it left behind, unless it was killed, too.
             server.wake()
             end_marked(self._mark)
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
@@ -119,7 +133,7 @@ class Supervised(Streams):
         for line in lines:
             news: dict[str, Any] = json.loads(line)
             if "failed" in news:
-                number, text = json.loads(news["failed"])
+                number, text = news["failed"]
                 raise OSError(number or errno.EIO, text)
             self._supervisor = news.get("taken", self._supervisor)
             self._is_taken |= "taken" in news
@@ -193,6 +207,15 @@ class Supervised(Streams):
 
     def _close_rest(self) -> None:
         super().close()
-        if self._temporary is not None and not self._is_taken:
+        if self._temporary and not self._is_taken:
             with suppress(OSError):  # it was taken after all, which was not heard any more
                 os.rmdir(self._temporary)
+
+
+def _guarding(command: Command) -> list[int]:
+    """The descriptors of the guard: for each mount one, and two for each placeholder that the supervisor removes."""
+    if command.guard is None:
+        return []
+    placeholders = command.guard.placeholders
+    mounts = [mount.descriptor for mount in command.guard.mounts]
+    return [*mounts, *(number for each in placeholders for number in (each.folder, each.descriptor))]

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAME = "ASK_TOOLS_JOB"
-_ROUNDS = 20  # one that forks while it is looked for is found in a later round
-_ROUND = 0.002  # seconds for a program that is just beginning to have its environment
+_ROUNDS = 60  # one that forks while it is looked for is found in a later round
+_BEGINNING = 20  # rounds, and seconds between them, for a program that is just beginning to have its environment
+_ROUND = 0.002
 _FLAGS = 6  # where they stand in what `stat` tells
 _KERNEL_THREAD = 0x00200000  # among the flags of a process (PF_KTHREAD)
 
@@ -31,43 +32,61 @@ def end_marked(mark: str, *, spare: int = 0) -> None:
     It finds a child that made a session of its own or was adopted by init; one that emptied its environment gets away,
     and so does everything where there is no /proc.
     """
-    entry = os.fsencode(mark)
-    for _ in range(_ROUNDS):
-        found, may_be_more = _look(entry, spare)
-        if not _signal(found, entry, signal.SIGKILL):
-            if not may_be_more:
+    ended: set[int] = set()
+    for number in range(_ROUNDS):
+        known = len(ended)
+        sent, is_beginning = _signal(mark, signal.SIGKILL, spare, ended)
+        if not sent and len(ended) == known:
+            if not is_beginning or number >= _BEGINNING:
                 return
             time.sleep(_ROUND)
 
 
 def signal_marked(mark: str, number: int, *, spare: int = 0) -> None:
     """Send a signal to every process but `spare` that has the mark."""
+    _signal(mark, number, spare, set())
+
+
+def is_any_left(mark: str) -> bool:
+    """Whether a process may have the mark, as one may where there is no /proc."""
+    entry, found = os.fsencode(mark), _processes()
+    return not found or any(_has(pid, entry) for pid in found)
+
+
+def _signal(mark: str, number: int, spare: int, ended: set[int]) -> tuple[int, bool]:
+    """Send a signal to those that have the mark, each as soon as it is found.
+
+    Returns how many there were, and whether there may be more: who begins a program has no environment for a moment.
+    Those are added to `ended` that were looked at too late, and may have forked after they were listed.
+    """
     entry = os.fsencode(mark)
-    _signal(_look(entry, spare)[0], entry, number)
-
-
-def _look(entry: bytes, spare: int) -> tuple[list[int], bool]:
-    """The processes that have the mark, and whether more may: who begins a program has no environment for a moment."""
-    found: list[int] = []
-    may_be_more = False
+    sent, is_beginning = 0, False
     for pid in _processes():
         environment = _environment(pid)
-        if environment and pid != spare and entry in environment.split(b"\0"):
-            found.append(pid)
-        may_be_more |= environment == b"" and _is_program(pid)
-    return found, may_be_more
-
-
-def _signal(pids: list[int], entry: bytes, number: int) -> int:
-    """Send a signal to those that still have the mark; returns how many there were."""
-    return sum(send_if(lambda pid: entry in (_environment(pid) or b"").split(b"\0"), pid, number) for pid in pids)
+        if environment:
+            if pid == spare or entry not in environment.split(b"\0"):
+                continue
+            if send_if(lambda pid: _has(pid, entry), pid, number):
+                sent += 1
+                continue
+        fields = stat(pid)
+        if environment or not fields or fields[0] in b"ZX":
+            ended.add(pid)
+        elif environment is not None and len(fields) > _FLAGS and not int(fields[_FLAGS]) & _KERNEL_THREAD:
+            is_beginning = True
+    return sent, is_beginning
 
 
 def _processes() -> list[int]:
+    """All of them, the newest first: it is they who go on to fork."""
     try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True)
     except OSError:
         return []
+
+
+def _has(pid: int, entry: bytes) -> bool:
+    return entry in (_environment(pid) or b"").split(b"\0")
 
 
 def _environment(pid: int) -> bytes | None:
@@ -84,9 +103,3 @@ def _read(process: str) -> bytes | None:
             return file.read()
     except OSError:
         return None
-
-
-def _is_program(pid: int) -> bool:
-    """Whether it is neither a part of the kernel nor a process that has ended."""
-    fields = stat(pid)
-    return len(fields) > _FLAGS and fields[0] not in b"ZX" and not int(fields[_FLAGS]) & _KERNEL_THREAD

@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from tools_shell._sandbox._visible import is_inside, leads_through
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tools_shell._sandbox._guard import Mount
     from tools_shell._sandbox._visible import Visible
 
 # "new" is of the command's own processes; inside containers it may be refused, and the one that is there has to do.
 Proc: TypeAlias = Literal["new", "shared"]
 WRAPPERS = 2  # processes between us and the command: one outside its namespace, and the first one inside
 
-_SIZE = 1 << 30  # bytes of memory that files in /tmp may take, and as many in each of the other temporary folders
+_SIZE = 1 << 30  # bytes of memory at most that files in /tmp take, and as many in each of the other temporary folders
 _HAS_SIZE, _HAS_DISABLE = (0, 7), (0, 8)  # the versions that brought --size and --disable-userns
 _SMALL = 64 * 1024  # bytes of a file that is rather copied than mounted
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+_TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (those of the sandbox)
+_IGNORE = "/etc/gitignore"  # the user's settings for git in the sandbox lead there
 _OF_THE_KERNEL = ("/dev", "/proc")  # who has no home may be said to live there
 
 
@@ -31,30 +34,34 @@ class Bubblewrap(NamedTuple):
     version: tuple[int, ...]
     proc: Proc = "new"
     disables_userns: bool = True
+    binds_descriptors: bool = True  # a fix of 2024 that distributions also have in older versions
 
 
 def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
     """The bwrap that is installed; None when there is none. It runs outside: one that commands made is none."""
     import shutil  # once
 
-    folders = [folder for folder in os.get_exec_path() if os.path.isabs(folder)]
-    if "/" not in writable:
-        folders = [folder for folder in folders if not leads_through(folder, writable)]
-    program = shutil.which("bwrap", path=os.pathsep.join(folders))
+    found = (shutil.which("bwrap", path=folder) for folder in os.get_exec_path() if os.path.isabs(folder))
+    program = next((one for one in found if one and ("/" in writable or not leads_through(one, writable))), None)
     return _examine(os.path.abspath(program)) if program else None
 
 
 @functools.cache
 def _examine(program: str) -> Bubblewrap | None:
-    import re
+    import re  # once
     import subprocess
 
     try:
-        told = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+        version, usage = (
+            subprocess.run([program, option], capture_output=True, text=True, timeout=10, check=False).stdout
+            for option in ("--version", "--help")
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    numbers = re.findall(r"\d+", told)
-    return Bubblewrap(program, tuple(int(number) for number in numbers)) if numbers else None
+    numbers = re.findall(r"\d+", version)
+    if not numbers:
+        return None
+    return Bubblewrap(program, tuple(map(int, numbers)), binds_descriptors="--ro-bind-fd" in usage)
 
 
 class Told(NamedTuple):
@@ -64,7 +71,7 @@ class Told(NamedTuple):
     copies: dict[int, str]
 
 
-def options(
+def options(  # noqa: PLR0913  (each is a fact of the command)
     bubblewrap: Bubblewrap,
     seen: Visible,
     environment: Mapping[str, str],
@@ -72,29 +79,54 @@ def options(
     *,
     network: bool,
     terminal: bool,
+    memory: float | None = None,
     numbers: range = range(0),
+    guarded: Sequence[tuple[int, Mount]] = (),
+    ignore: int | None = None,
 ) -> Told:
     """What bwrap is to be told before the command; the environment is in it, since that is not for bwrap itself.
 
-    `numbers` are those of the descriptors that it may be given to copy files from.
+    No temporary folder takes more than `memory` bytes. `numbers` are those of the descriptors that it may be given to
+    copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
+    of a descriptor with names for git to ignore.
     """
     shared = (*seen.readable, *seen.writable)
-    temporary = [path for path in ("/tmp", "/dev/shm") if not is_inside(path, shared)]  # noqa: S108  (they are new ones)
+    # New ones; so is /dev, even where everything is shown.
+    wanted = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
+    temporary = [path for path, named in wanted if not is_inside(path, named)]
     variables = {
         name: value for name, value in environment.items() if name not in _TEMPORARY or is_inside(value, seen.writable)
     }
+    room = _TMP if is_inside(_TMP, (*temporary, *seen.writable)) else _SHM
+    if room != _TMP:
+        variables.setdefault("TMPDIR", room)
     home = variables.get("HOME", "")
     if not is_inside(home, seen.writable):
         folder = os.path.normpath(home)
         if os.path.isabs(home) and folder != "/" and not is_inside(folder, (*shared, *_OF_THE_KERNEL)):
             temporary.append(folder)
         elif home:
-            variables["HOME"] = "/tmp"  # noqa: S108  (its own)
-    mounts = _mounts(bubblewrap, seen, tuple(temporary), numbers)
+            variables["HOME"] = room
+    size = _SIZE if memory is None else min(_SIZE, int(memory) or 1)
+    mounts = _mounts(bubblewrap, seen, tuple(temporary), size, numbers)
+    at = {
+        mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
+        for number, mount in guarded
+    }
+    ordered = sorted({**mounts.at, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
+    home = variables.get("HOME", "")
+    # The file itself lies where no limit on memory counts it.
+    is_ignored = "XDG_CONFIG_HOME" not in variables and is_inside(home, temporary) and not is_inside(home, shared)
+    if ignore is not None and is_ignored and not is_inside("/etc", shared):
+        ignored = ["--file", str(ignore), _IGNORE, "--symlink", _IGNORE, f"{home}/.config/git/ignore"]
+    else:
+        ignored = []
     told = [
         *_namespaces(bubblewrap, network=network),
         *([] if terminal else ["--new-session"]),
-        *mounts.options,
+        *(word for _, words in ordered for word in words),  # a folder comes before what is in it
+        *ignored,
+        *mounts.last,
         *("--chdir", workdir),
         *(word for name, value in variables.items() for word in ("--setenv", name, value)),
     ]
@@ -114,10 +146,18 @@ def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
     ]
 
 
+class _Mounts(NamedTuple):
+    """Options by path, those that come after all of them, and the files to copy."""
+
+    at: dict[str, list[str]]
+    last: list[str]
+    copies: dict[int, str]
+
+
 @functools.lru_cache(64)
-def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], numbers: range) -> Told:
-    size = ["--size", str(_SIZE)] if bubblewrap.version >= _HAS_SIZE else []
-    at: dict[str, list[str]] = {path: [*size, "--tmpfs", path] for path in temporary}
+def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int, numbers: range) -> _Mounts:
+    sized = ["--size", str(size)] if bubblewrap.version >= _HAS_SIZE else []
+    at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
     at["/proc"] = ["--proc", "/proc"] if bubblewrap.proc == "new" else ["--ro-bind", "/proc", "/proc"]
     is_everything = "/" in seen.writable
@@ -131,18 +171,16 @@ def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], n
         at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
     for path in seen.writable:
         at[path] = ["--bind-try", path, path]
-    for path in filter(seen.can_be_guarded, seen.guarded):
+    for path in filter(seen.can_be_guarded, (*seen.guarded, *seen.settings)):
         at[path] = ["--ro-bind-try", path, path]
         # What holds it must not be moved away, which what is mounted cannot be.
         way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
         at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
     for number, path in copies.items():
         at[path] = ["--file", str(number), path]
-    ordered = sorted(at.items(), key=lambda item: item[0].rstrip("/").split("/"))  # a folder comes before what is in it
     # What holds the mount points is memory of ours, without a limit; and root owns some switches in /proc.
     closed = ["/dev", *(["/proc"] if bubblewrap.proc == "new" else []), *([] if is_everything else ["/"])]
-    at_last = [("--remount-ro", path) for path in closed]
-    return Told([word for words in (*(words for _, words in ordered), *at_last) for word in words], copies)
+    return _Mounts(at, [word for path in closed for word in ("--remount-ro", path)], copies)
 
 
 def _is_small(path: str) -> bool:

@@ -56,8 +56,7 @@ def _renew_lock() -> None:
     _lock = threading.Lock()  # a fork may have copied it locked, and the thread that would unlock it is not there
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 def first_that_works(

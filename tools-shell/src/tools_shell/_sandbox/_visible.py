@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_core import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tools_shell._settings import Sandbox
 
@@ -26,17 +26,23 @@ ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem pki/tls/openssl.cnf 
 fonts mime.types magic terminfo inputrc bash.bashrc bashrc profile shells gitconfig login.defs perl python3* texmf
 """
 _KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
+# File systems that are no files but the machine itself, which user 0 may change without any capability.
+_SETTINGS = frozenset((
+    b"binfmt_misc", b"bpf", b"cgroup", b"cgroup2", b"configfs", b"debugfs", b"devtmpfs", b"efivarfs", b"proc",
+    b"securityfs", b"sysfs", b"tracefs",
+))  # fmt: skip
 
 
 class Visible(NamedTuple):
     """Paths that can be read and executed, and those that can be written, too; none of either is inside another.
 
-    `guarded` are folders inside of the latter that should not be written to.
+    `guarded` are folders inside of the latter that should not be written to, and `settings` those of the kernel there.
     """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     guarded: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
     def can_be_guarded(self, path: str) -> bool:
         """Whether a mount keeps it as it is: what is a link, or has to be writable itself, none can."""
@@ -45,17 +51,18 @@ class Visible(NamedTuple):
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
     """What is visible with these settings; ToolError for a path in them that is not there."""
-    named = _named(sandbox.writable, "writable")
-    writable = _outermost([os.path.realpath(root), *named])
+    place, given = os.path.realpath(root), _existing(sandbox.writable, "writable")
+    named = list(_settled(given, (place, *map(os.path.realpath, given))))
+    writable = _outermost([place, *named])
     etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network else [])]
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
     readable = [
         *(path for path in system if os.path.exists(path)),
         *_programs(writable),
-        *_named(sandbox.readable, "readable"),
+        *_settled(_existing(sandbox.readable, "readable"), writable),
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
-    return Visible(outside, writable, _guarded(writable, named))
+    return Visible(outside, writable, _guarded(writable, [*given, *named]), _settings(writable))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -69,17 +76,29 @@ def leads_through(path: str, folders: Iterable[str]) -> bool:
     return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
+def leads_out(path: str, target: str, sandbox: Sandbox) -> bool:
+    """Whether a path goes through a folder that was opened to commands, who can lead it elsewhere, to one outside."""
+    given = _existing(sandbox.writable, "writable")
+    named = list(_settled(given, list(map(os.path.realpath, given))))
+    return leads_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
+
+
 def top_entries() -> tuple[str, ...]:
     """What to make writable instead of `/`, whose devices and kernel settings are no files to work on."""
     return tuple(f"/{name}" for name in os.listdir("/") if name not in _KERNEL)
 
 
-def _named(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
+def _existing(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
     given = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in paths]
     for path in given:
         if not os.path.exists(path):
             raise ToolError(f"{what} {path!r} does not exist; name folders and files that do", "not_found")
-    return list(_with_targets(given))
+    return given
+
+
+def _settled(paths: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
+    """Paths that were named, and where they lead to; not those in the writable folders, which commands could change."""
+    return _with_targets(path for path in paths if not leads_through(os.path.dirname(path), writable))
 
 
 def _programs(writable: tuple[str, ...]) -> Iterator[str]:
@@ -97,9 +116,24 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """The environment that this program runs from: what a command puts there would run with the next start of it."""
-    found = {os.path.normpath(sys.prefix), os.path.normpath(sys.exec_prefix)}
+    found = map(os.path.normpath, {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix})
     mine = [path for path in found if leads_through(path, writable)]
     return () if "/" in writable else _outermost([path for path in mine if not _overlap(path, named)])
+
+
+def _settings(writable: tuple[str, ...]) -> tuple[str, ...]:
+    """Where file systems of the kernel are mounted in the writable folders, but at the root of all."""
+    with open("/proc/self/mountinfo", "rb") as file:  # proc_pid_mountinfo(5)
+        rows = [line.split() for line in file]
+    found = [_unescaped(os.fsdecode(row[4])) for row in rows if row[row.index(b"-") + 1] in _SETTINGS]
+    known = [f"/{name}" for name in _KERNEL] if "/" in writable else []
+    return _outermost([path for path in found if is_inside(path, writable) and not is_inside(path, known)])
+
+
+def _unescaped(path: str) -> str:
+    for character in " \t\n\\":  # the last is what the others are written with
+        path = path.replace(f"\\{ord(character):03o}", character)
+    return path
 
 
 def _overlap(path: str, named: list[str]) -> bool:

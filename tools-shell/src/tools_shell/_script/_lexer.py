@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from tools_shell._script._tokens import Level, Token, Unreadable
+from tools_shell._script._tokens import Token, Unreadable
 from tools_shell._script._words import BLANKS, WordReader
 
 LONGEST = 8 * 1024  # characters: where it is nonsense, a parser's time grows with the square
@@ -22,10 +22,10 @@ _DELIMITER = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 
 
 class Lexed:
-    """All that was found: levels of tokens, and where there is what a second reading must find, too."""
+    """All that was found: the tokens, and where there is what a second reading must find, too."""
 
     def __init__(self) -> None:
-        self.levels: list[Level] = []
+        self.levels: list[list[Token]] = []  # those of the script, and of each substitution in it
         self.substitutions: set[tuple[int, int]] = set()
         self.comments: set[tuple[int, int]] = set()
         self.here_documents: set[tuple[int, int]] = set()  # the lines that end them
@@ -70,7 +70,7 @@ class _Reader:
     def level(self, closing: bytes, position: int = 0) -> int:
         """Read up to `closing`, and return where that is."""
         self._position = position
-        self._lexed.levels.append(Level(position, self._tokens))
+        self._lexed.levels.append(self._tokens)
         while self._skip_blanks():
             if closing == b")" and not self._open and self._byte() == closing:
                 break

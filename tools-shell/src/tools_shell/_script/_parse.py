@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Place
     from tools_shell._script._tree import Outline
 
-_WITHOUT_PARSER = 'no parser is installed: pip install "tools-shell[parser]"'
+WITHOUT_PARSER = 'no parser is installed: pip install "tools-shell[parser]"'
 _DEEPEST = 8  # wrappers in wrappers
 _MOST = 4000  # commands
 
@@ -52,7 +52,7 @@ class _Found:
             self.unknown.append(str(reason))
             return
         except ImportError:
-            self.unknown.append(_WITHOUT_PARSER)
+            self.unknown.append(WITHOUT_PARSER)
             return
         self.unknown += reasons
         self.redirections += closing
@@ -67,8 +67,6 @@ class _Found:
         self.redirections += command.redirections
         self.unknown += suspicions(command)
         runs = inner(command)
-        if runs is None:
-            return
         if runs.unknown:
             self.unknown.append(runs.unknown)
         for each in runs.commands:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tools_shell._environment import is_variable_name
 from tools_shell._script._parts import Assignment, Expanded, Redirection, SimpleCommand
 from tools_shell._script._tokens import Token, Unreadable
 
 if TYPE_CHECKING:
     from tools_shell._script._parts import Word
-    from tools_shell._script._tokens import Level
 
 _OPENING = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while", "{"))
 _CLOSING = frozenset(("done", "esac", "fi", "}"))
@@ -20,14 +20,14 @@ _REDIRECTIONS = frozenset(("<", ">", "<<", "<<-", "<<<", "<&", "<>", ">>", ">&",
 class Runs:
     """The simple commands of one level, each as its tokens, and what stands between them."""
 
-    def __init__(self, level: Level) -> None:
+    def __init__(self, tokens: list[Token]) -> None:
         self.commands: list[list[Token]] = []
         self.closing: list[list[Token]] = []  # the redirections of loops and groups
         self.headers: dict[int, str] = {}
         self.variables: dict[int, Assignment] = {}  # of loops
         self.functions: set[int] = set()
         self.reasons: list[str] = []
-        self._tokens = level.tokens
+        self._tokens = tokens
         self._at = 0
         self._is_closed = False  # a loop or a group has just ended: nothing but redirections may follow
         while self._at < len(self._tokens):
@@ -182,7 +182,7 @@ def _assigned(token: Token) -> Assignment | None:
     name = name.removesuffix("+")
     if not equals or token.kind != "word":
         return None
-    if not (name.isascii() and name.isidentifier()):
+    if not is_variable_name(name):
         if name.isascii() and name.partition("[")[0].isidentifier() and name.endswith("]"):
             raise Unreadable("an element of an array is set")
         return None

@@ -78,9 +78,9 @@ def _declare(arguments: Sequence[Word]) -> str | None:
 
 def _read(arguments: Sequence[Word], *, flags: str = "rs", valued: str = "dnNptu") -> str | None:
     rest = list(arguments)
-    while rest and isinstance(rest[0], str) and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if not isinstance(option, str) or len(option) < 2 or set(option[1:-1]) - set(flags):
+    while rest and isinstance(option := rest[0], str) and option.startswith("-"):
+        rest.pop(0)
+        if len(option) < 2 or set(option[1:-1]) - set(flags):
             return "has options that are not followed"
         if option[-1] in valued and rest and is_one(rest[0]):
             rest.pop(0)

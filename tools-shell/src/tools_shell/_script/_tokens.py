@@ -26,10 +26,3 @@ class Token(NamedTuple):
     prefix: str = ""
     is_single: bool = True
     is_plain: bool = False  # nothing in it is quoted, so that it may be a reserved word
-
-
-class Level(NamedTuple):
-    """The tokens of a script, or of one substitution in it."""
-
-    start: int
-    tokens: list[Token]

@@ -65,17 +65,14 @@ _SHELL = _options("-e -u -x -f --norc --noprofile --posix +e +u +x")
 _PIPEFAIL = (["-o"], ["-eo"], ["-uo"], ["-euo"], ["-euxo"])
 
 
-def inner(command: SimpleCommand) -> Inner | None:
-    """What `command` runs besides itself; None for one that is no wrapper."""
-    if command.name is None:
-        return None
-    name = command.name.rpartition("/")[2]
+def inner(command: SimpleCommand) -> Inner:
+    """What `command` runs besides itself; nothing for one that is no wrapper."""
+    name = (command.name or "").rpartition("/")[2]
     if name in _SHELLS:
         return _shell(command, name)
     if name in _PREFIXES:
         return _prefix(command, name)
-    judge = _OTHERS.get(name)
-    return judge(command) if judge else None
+    return _OTHERS[name](command) if name in _OTHERS else Inner()
 
 
 def _operands(command: SimpleCommand, options: _Options) -> list[Word] | None:

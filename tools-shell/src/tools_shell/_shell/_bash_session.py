@@ -52,7 +52,7 @@ class BashSession:
         ours, answers = os.pipe()
         try:
             self.process = self._start(command, (self._stdin.fileno(), answers, terminal))
-        except BaseException:
+        except BaseException:  # nobody will close it
             os.close(ours)
             self._release()
             raise

@@ -6,60 +6,48 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tools_core import Effects
 from tools_shell._shell._program import default_shell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-    from tools_core import Context
-    from tools_shell._script._parts import Redirection, SimpleCommand, Word
+    from tools_shell._script._parts import Redirection, Script, SimpleCommand, Word
 
 
-class JudgedByParts:
-    """A tool whose argument `command` is a script for the program `_shell`."""
+def script_effects(arguments: Mapping[str, Any], shell: str | None, usual: Effects) -> Effects:
+    """Return the effects that the parts of the script `command` prove; `usual` are those of any call of the tool.
 
-    _shell: str | None
-    annotations: Mapping[str, bool]
+    The hints are proved ones, or the tool's own. The commands are all of the script. Variables precede the command that
+    they are set for, as in the script, or stand alone. A file that is read or written is a command `<` or `>` of its
+    own. Nothing is proved in a session, where earlier scripts may have changed what words mean, for another shell than
+    bash, or without `tools-shell[parser]`.
+    """
+    if not _is_readable(shell, arguments):
+        return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings)
+    from tools_shell._script._effects import effects_of  # only for policies, which few callers have
+    from tools_shell._script._parse import WITHOUT_PARSER, parse_script
 
-    def annotations_for(self, arguments: Mapping[str, Any]) -> Mapping[str, bool]:
-        """See Tool: the hints that the parts of the script prove, else the tool's own.
-
-        Nothing is proved in a session, where earlier scripts may have changed what words mean, and for another shell
-        than bash; nor without `tools-shell[parser]`. The arguments need not be valid.
-        """
-        if not _is_readable(self._shell, arguments):
-            return self.annotations
-        from tools_shell._script._effects import effects_of  # only for who asks
-        from tools_shell._script._parse import parse_script
-
-        command, env = arguments["command"], arguments.get("env") or {}
-        proved = asdict(effects_of(parse_script(command), environment=env))
-        return {**self.annotations, **{name: value for name, value in proved.items() if value is not None}}
-
-    def resources_for(
-        self,
-        arguments: Mapping[str, Any],
-        context: Context | None = None,  # noqa: ARG002  (commands are the same in any workspace)
-    ) -> Mapping[str, Sequence[Any]] | None:
-        """See Tool: all commands of the script, each as its words; None where it is not understood for certain.
-
-        Variables stand in front of the command that they are set for, as in the script, or alone. What is read from or
-        written to a file is a command `<` or `>` of its own. Words that are known only when it runs are None.
-        """
-        if not _is_readable(self._shell, arguments):
-            return None
-        from tools_shell._script._parse import parse_script  # only for who asks
-
-        script = parse_script(arguments["command"])
-        if not script.is_known or any(command.name in _SIGNS for command in script.commands):
-            return None
-        variables = [[f"{name}={value}"] for name, value in (arguments.get("env") or {}).items()]
-        commands = [words for command in script.commands if (words := _words(command))]
-        files = [words for each in script.redirections for words in _files(each)]
-        return {"commands": [*variables, *commands, *files]}
+    script, env = parse_script(arguments["command"]), arguments.get("env") or {}
+    proved = asdict(effects_of(script, environment=env))
+    is_known = script.is_known and not any(command.name in _SIGNS for command in script.commands)
+    return Effects(
+        {**usual.annotations, **{name: value for name, value in proved.items() if value is not None}},
+        paths=() if is_known else None,
+        commands=_commands(script, env) if is_known else None,
+        settings=usual.settings,
+        missing=["tools-shell[parser]"] if WITHOUT_PARSER in script.unknown else (),
+    )
 
 
 _SIGNS = (None, "<", ">")  # a program of such a name would be taken for a file
+
+
+def _commands(script: Script, env: Mapping[str, str]) -> list[list[str | None]]:
+    variables: list[list[str | None]] = [[f"{name}={value}"] for name, value in env.items()]
+    commands = [words for command in script.commands if (words := _words(command))]
+    files = [words for each in script.redirections for words in _files(each)]
+    return [*variables, *commands, *files]
 
 
 def _words(command: SimpleCommand) -> list[str | None]:
@@ -74,7 +62,7 @@ def _word(word: Word) -> str | None:
 
 
 def _files(redirection: Redirection) -> Iterator[list[str | None]]:
-    from tools_shell._script._names import is_descriptor  # only for who asks
+    from tools_shell._script._names import is_descriptor  # only for policies, see above
 
     operator, target = redirection.operator, _word(redirection.target)
     if operator in ("<<", "<<-", "<<<"):  # text of the script itself

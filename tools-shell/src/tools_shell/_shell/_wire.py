@@ -27,10 +27,10 @@ class Wire:
         self._answers = answers
         self._unsent = memoryview(b"")
         self._is_deaf = False  # nobody reads what is sent any more
-        self._outputs = (Kept(), Kept())
+        self._outputs = stdout, stderr = Kept(), Kept()
         self._poll = select.poll()
         self._poll.register(answers, select.POLLIN)
-        self.pump = Pump(process, *self._outputs, stdin=None, poll=self._poll)
+        self.pump = Pump(process, stdout.add, stderr.add, stdin=None, poll=self._poll)
 
     def send(self, lines: bytes) -> None:
         """Send what can be sent at once, and the rest in the steps to come."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import os
 import struct
 
-from tools_shell._supervisor._system import gain_nothing, prctl
+from tools_shell._supervisor._system import capset, gain_nothing, prctl
 
 _PR_CAPBSET_DROP, _PR_SET_SECUREBITS = 24, 28
 _PR_CAP_AMBIENT, _CLEAR_ALL = 47, 4
@@ -23,7 +21,7 @@ def drop_all() -> None:
     if _drop_bounding():
         prctl(_PR_SET_SECUREBITS, _ROOT_IS_NOBODY)
     prctl(_PR_CAP_AMBIENT, _CLEAR_ALL)
-    _set_nothing()
+    capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable, in two halves
 
 
 def _drop_bounding() -> bool:
@@ -38,11 +36,3 @@ def _drop_bounding() -> bool:
                 return False
             raise
     return True
-
-
-def _set_nothing() -> None:
-    header = ctypes.create_string_buffer(struct.pack("<Ii", _VERSION_3, 0), 8)
-    nothing = ctypes.create_string_buffer(bytes(24), 24)  # effective, permitted and inheritable, in two halves
-    if ctypes.CDLL(None, use_errno=True).capset(header, nothing) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"capset: {os.strerror(number)}")

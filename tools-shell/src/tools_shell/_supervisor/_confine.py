@@ -47,6 +47,8 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     """Lay out what bwrap reads: its arguments, which are nobody's business on a command line, and the filter."""
     _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
     _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
+    for number, text in policy["texts"].items():
+        _provide(int(number), text.encode())
     for number, path in policy["copies"]:
         # One that was there when the sandbox was found is empty when it is no more.
         _place(os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY), number)

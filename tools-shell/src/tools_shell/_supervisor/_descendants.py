@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 
 _THREADS = 17  # where their number stands in what `stat` tells
@@ -45,10 +45,10 @@ def groups_of(pids: Iterable[int]) -> set[int]:
     return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
 
 
-def send(number: int, pids: Iterable[int], parents: Container[int | None]) -> None:
+def send(number: int, pids: Iterable[int], parents: Collection[int]) -> None:
     """Send a signal to each that is still there and has one of these parents: its number may have passed on."""
     for pid in pids:
-        send_if(lambda pid: _parent(pid) in parents, pid, number)
+        send_if(lambda pid: _is_child(pid, parents), pid, number)
 
 
 def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
@@ -126,6 +126,12 @@ def _table() -> Callable[[int], list[int]]:
         if name.isdigit():
             table.setdefault(_parent(int(name)), []).append(int(name))
     return lambda pid: table.get(pid, [])
+
+
+def _is_child(pid: int, parents: Collection[int]) -> bool:
+    """Whether it has one of these parents, who are asked where it may not be looked at (proc(5), hidepid)."""
+    parent = _parent(pid)
+    return parent in parents if parent is not None else any(pid in _children(one) for one in parents)
 
 
 def _parent(pid: int) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 from tools_shell._supervisor._descendants import descendants, is_zombie, kill, line_of, send
 from tools_shell._supervisor._leader import start_leader
 from tools_shell._supervisor._limits import Watch, hit_of, limit_time
+from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
 from tools_shell._supervisor._remove import remove
 from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
 
@@ -25,17 +26,20 @@ def supervise(control: int, descriptors: list[int]) -> None:
     `descriptors` are those of the command, in the order of the request, and last that of the folder to start in.
     Whatever is raised, the server will clean up.
     """
-    os.write(control, b'{"taken": %d}\n' % os.getpid())
+    _say(control, taken=os.getpid())
     os.setsid()  # which is also a share of the processor of its own, however many the job's processes are (sched(7))
     come_first()
     adopt_orphans()
-    wakeup = wakeup_pipe()
     request = _read_request(control)
-    job = _Job(control, wakeup, request)
+    try:
+        job = _Job(control, wakeup_pipe(), request)
+    except OSError as error:  # too many descriptors are open on this machine; silence would mean that we were killed
+        _say(control, failed=(error.errno, str(error)))
+        raise
     if job.start(descriptors):
         job.run()
     come_last()  # the rest has time
-    if request["temporary"] is not None:
+    if request["temporary"]:
         remove(request["temporary"])
 
 
@@ -50,31 +54,51 @@ def _read_request(control: int) -> dict[str, Any]:
     return request
 
 
+def _say(control: int, **news: object) -> None:
+    with suppress(OSError):  # nobody listens any more: the end of file will say what that means
+        os.write(control, json.dumps(news).encode() + b"\n")
+
+
 class _Job:
     def __init__(self, control: int, wakeup: int, request: dict[str, Any]) -> None:
         self._control = control
         self._wakeup = wakeup
         self._request = request
+        self._placeholders: list[Placeholder] = []
         self._host = os.pidfd_open(request["host"])
         self._leader = 0
         # How many of the leader's line are no part of the command but wrap it, as bwrap does.
         self._wrappers: int = request["wrappers"]
         self._spared: int | None = None  # all are being killed but so many of that line; None while none is
+        self._doomed: set[int] = set()  # at the last round of killing
+        self._round = _ROUND
         self._watch = Watch(request["resources"], request["wrappers"])
         self._rest = b""  # of what the host says: the beginning of a line
 
     def start(self, descriptors: list[int]) -> bool:
         """Start the leader; False when that is not possible, which the host is told."""
+        descriptors = self._without_placeholders(descriptors)
         self._leader, problem = start_leader(self._request, descriptors)
         # A terminal that nobody has open says that its output has ended; the job may come back to it (/dev/tty).
         kept = descriptors[0] if self._request["terminal"] else None
         for descriptor in descriptors:
             if descriptor != kept:
                 os.close(descriptor)
-        if problem is None:
-            limit_time(self._leader, self._request["resources"])
-        self._say(**({"started": self._leader} if problem is None else {"failed": problem}))
-        return problem is None
+        if problem is not None:
+            remove_placeholders(self._placeholders)
+            _say(self._control, failed=problem)
+            return False
+        limit_time(self._leader, self._request["resources"])
+        _say(self._control, started=True)
+        return True
+
+    def _without_placeholders(self, descriptors: list[int]) -> list[int]:
+        """Take the descriptors of placeholders, which come last but for the folder to start in, from the others."""
+        names: list[str] = self._request["placeholders"]
+        first = len(descriptors) - 1 - 2 * len(names)
+        pairs = zip(names, descriptors[first:-1:2], descriptors[first + 1 : -1 : 2], strict=True)
+        self._placeholders = [Placeholder(folder, name, descriptor) for name, folder, descriptor in pairs]
+        return [*descriptors[:first], descriptors[-1]]
 
     def run(self) -> None:
         """Until no process of the job is left."""
@@ -92,9 +116,10 @@ class _Job:
             news = self._reap()
             left = descendants(os.getpid())
             if not left:  # said with the end of the leader: after a while it would look as if something had been left
+                remove_placeholders(self._placeholders)
                 news["gone"] = True
             if news:
-                self._say(**news)
+                _say(self._control, **news)
             if not left:
                 return
             wait = self._step(left)
@@ -103,17 +128,21 @@ class _Job:
         """Go on with what is under way; returns the milliseconds until the next look."""
         hit = self._watch.look(left) if self._spared != 0 else None
         if hit is not None:
-            self._say(hit=hit)
+            _say(self._control, hit=hit)
             self._spared = 0
         if self._spared is None:
             return self._watch.interval
         doomed = left.keys() - line_of(self._leader, self._spared, left)
         if not doomed:
             self._spared = None
-            self._say(killed=True)
+            _say(self._control, killed=True)
             return self._watch.interval
         kill(doomed, left, os.getpid())
-        return _STUCK if all(is_zombie(pid) for pid in doomed) else _ROUND
+        if all(is_zombie(pid) for pid in doomed):
+            return _STUCK
+        self._round = min(2 * self._round, _STUCK) if doomed == self._doomed else _ROUND
+        self._doomed = doomed
+        return self._round
 
     def _obey(self) -> bool:
         """Take what the host says; False when it will say nothing any more."""
@@ -134,7 +163,7 @@ class _Job:
             meant = [pid for pid in left if pid not in not_meant]
             send(order["signal"], meant, {os.getpid(), *left})
             send(signal.SIGCONT, meant, {os.getpid(), *left})  # who is stopped cannot hear
-            self._say(told=True)
+            _say(self._control, told=True)
         return bool(chunk)
 
     def _reap(self) -> dict[str, object]:
@@ -147,7 +176,3 @@ class _Job:
                     if hit := hit_of(code, self._request["resources"]):
                         news["hit"] = hit
         return news
-
-    def _say(self, **news: object) -> None:
-        with suppress(OSError):  # nobody listens any more: the end of file will say what that means
-            os.write(self._control, json.dumps(news).encode() + b"\n")

@@ -45,8 +45,8 @@ def abi() -> int:
 def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Iterable[str], network: bool) -> None:
     """Leave the files in and below these paths and no others; OSError when the kernel does not do it.
 
-    What is readable may be executed. Paths that are not there grant nothing. Signals and abstract sockets reach nobody
-    outside from ABI 6 on, and without `network` there is no TCP from ABI 4 on.
+    What is readable may be executed. Paths that are not there grant nothing, nor do writable ones that are links.
+    Signals and abstract sockets reach nobody outside from ABI 6 on, and without `network` there is no TCP from ABI 4.
     """
     version = abi()
     handled = (1 << _RIGHTS.get(version, 16)) - 1
@@ -56,7 +56,8 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Itera
         for path in readable:
             _allow(ruleset, path, handled & _READ)
         for path in writable:
-            _allow(ruleset, path, handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV))
+            # A link may have come in its place since it was looked at: another command may write to the same folder.
+            _allow(ruleset, path, handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV), os.O_NOFOLLOW)
         for path in devices:
             _allow(ruleset, path, handled & _DEVICE)
         system_call(_RESTRICT_SELF, ruleset, 0)
@@ -81,9 +82,9 @@ def _create(version: int, files: int, tcp: int) -> int:
     return system_call(_CREATE_RULESET, ctypes.addressof(given), size, 0)
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _allow(ruleset: int, path: str, rights: int, how: int = 0) -> None:
     try:
-        target = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        target = os.open(path, os.O_PATH | os.O_CLOEXEC | how)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return  # what cannot be reached needs no right
     try:

@@ -6,30 +6,33 @@ import fcntl
 import json
 import os
 import signal
-from typing import Any
+from typing import Any, TypeAlias
 
 from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import as_before, limit, limit_open_files
-from tools_shell._supervisor._system import be_visible
+from tools_shell._supervisor._system import be_visible, gain_nothing
 
 # What Python handles or ignores, which a program would go on ignoring.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
+Problem: TypeAlias = tuple[int | None, str]  # errno, and the words for it
 _ROOM = 300  # numbers above those of the command, for descriptors that a sandbox adds
 
 
-def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, str | None]:
-    """Start it; returns the process and None, or what went wrong: `[errno, text]` as JSON.
+def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem | None]:
+    """Start it; returns the process and None, or what went wrong.
 
-    The folder to start in and the limits become the supervisor's own, which does it no harm.
+    The folder to start in, the limits and that no rights are gained become the supervisor's own, which does it no harm.
     """
     try:
         os.fchdir(descriptors[-1])
         limit(request["resources"], request["wrappers"])
+        if request["confine"] is None:  # sandboxes see to it themselves: bwrap may need what is gained here
+            gain_nothing()  # what has become another user's, no signal of ours would end
         if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
             return _spawn(request, descriptors), None
         return _fork(request, descriptors)
     except OSError as error:
-        return 0, json.dumps([error.errno, str(error)])
+        return 0, (error.errno, str(error))
 
 
 def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
@@ -52,7 +55,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
             os.close(descriptor)
 
 
-def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, str | None]:
+def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem | None]:
     problem, report = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -68,7 +71,7 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, str | N
     os.close(report)
     with open(problem, "rb", buffering=0) as told:
         words = told.readall()  # ends when the program runs: the other end is closed by that
-    return pid, words.decode() or None
+    return pid, json.loads(words) if words else None
 
 
 def _become(request: dict[str, Any], descriptors: list[int], report: int) -> None:

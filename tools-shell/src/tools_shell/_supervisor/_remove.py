@@ -11,7 +11,7 @@ def remove(path: str) -> None:
 
     Folders are taken out of each other first, so that no depth is too deep for the stack, or for open descriptors.
     """
-    with suppress(OSError):
+    with suppress(OSError):  # see above
         top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             _empty(top)
@@ -24,7 +24,7 @@ def _empty(top: int) -> None:
     waiting = _clear(top, top)
     while waiting:
         name = waiting.pop()
-        with suppress(OSError):
+        with suppress(OSError):  # what cannot be opened or removed is left
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
             try:
                 found = _clear(inner, top)
@@ -42,7 +42,7 @@ def _clear(folder: int, top: int) -> list[str]:
             os.unlink(name, dir_fd=folder)
         except OSError:  # a folder, it seems
             new = f".ask-tools-{os.urandom(8).hex()}"  # or its owner could have one of that name
-            with suppress(OSError):
+            with suppress(OSError):  # as above
                 os.chmod(name, 0o700, dir_fd=folder)  # or its owner could neither empty nor move it
                 os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
                 moved.append(new)

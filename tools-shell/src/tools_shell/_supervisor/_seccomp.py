@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tools_shell._supervisor import _syscalls
 from tools_shell._supervisor._syscalls import AARCH64, HIGHEST, NUMBERS, WORD, X86_64, Rule, Test
+from tools_shell._supervisor._system import prctl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,7 +108,5 @@ class _Program(ctypes.Structure):
 
 def install(filter_program: bytes) -> None:
     """Bind this process and all that it starts to the filter; it must not be able to gain rights (no_new_privs)."""
-    from tools_shell._supervisor._system import prctl  # not everywhere
-
     given = _Program(len(filter_program) // 8, filter_program)
     prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(given))

@@ -19,14 +19,15 @@ from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST_DESCRIPTORS = 32  # that come with one job
+_MOST_DESCRIPTORS = 253  # that come with one job; the kernel passes on no more
 _LONGEST = 1 << 13  # bytes that come with it: a path, which has at most half as many
 
 
 def main() -> None:
     """Serve the socket at descriptor 0 until nobody holds its other end, and then until the last job has ended."""
     open_many()
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the host's libraries may have left some open
+    # The host's libraries may have left some open, also beyond a limit that was lowered since.
+    os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.chdir("/")  # no file system is kept busy
     expendable = Expendable()
     hide()
@@ -95,13 +96,12 @@ class _Server:
                 if temporary and ended[1] != 0:
                     self._litter.add(temporary)
         family = descendants(os.getpid())
-        orphans = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors.keys()
-        below = {os.getpid()}
+        doomed = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors.keys()
         for pid, parent in family.items():  # parents come first
-            if pid in orphans or (parent in below and parent != os.getpid()):
-                below.add(pid)
-        send(signal.SIGKILL, below - {os.getpid()}, below)
-        if self._litter and not orphans:
+            if parent in doomed:
+                doomed.add(pid)
+        send(signal.SIGKILL, doomed, {os.getpid(), *doomed})
+        if self._litter and not doomed:
             with suppress(OSError):  # the next one that ends gives another chance
                 self._fork(self._clean, "")
                 self._litter = set()

@@ -17,17 +17,24 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def prctl(option: int, value: int = 0, third: int = 0) -> None:
     """Change what the kernel keeps for this process; OSError when it refuses."""
     words = (ctypes.c_ulong(value), ctypes.c_ulong(third), ctypes.c_ulong(0), ctypes.c_ulong(0))
-    if _libc.prctl(option, *words) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+    _checked(f"prctl {option}", _libc.prctl(option, *words))
 
 
 def system_call(number: int, *words: int) -> int:
     """Call the kernel by number; OSError when it refuses."""
-    result: int = _libc.syscall(ctypes.c_long(number), *(ctypes.c_ulong(word) for word in words))
+    result = _libc.syscall(ctypes.c_long(number), *(ctypes.c_ulong(word) for word in words))
+    return _checked(f"system call {number}", result)
+
+
+def capset(header: bytes, sets: bytes) -> None:
+    """Set the capabilities of this process; OSError when the kernel refuses."""
+    _checked("capset", _libc.capset(ctypes.create_string_buffer(header), sets))
+
+
+def _checked(what: str, result: int) -> int:
     if result < 0:
-        error = ctypes.get_errno()
-        raise OSError(error, f"system call {number}: {os.strerror(error)}")
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
 
 
@@ -56,16 +63,14 @@ def come_first() -> None:
 
     The kernel keeps no limit on the number of root's processes. Children do not inherit it.
     """
-    if hasattr(os, "SCHED_RR"):
-        with suppress(PermissionError):
-            os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    with suppress(OSError):  # it is not allowed, or not there (musl)
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def come_last() -> None:
     """Let others run again, after `come_first`."""
-    if hasattr(os, "SCHED_OTHER"):
-        with suppress(PermissionError):
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with suppress(OSError):  # as above
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def wakeup_pipe() -> int:

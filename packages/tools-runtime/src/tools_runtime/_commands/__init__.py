@@ -1,1 +1,1 @@
-"""What tools-runtime adds to the `ask-tools` command."""
+"""The parts of the `ask-tools` command that tools-runtime adds."""

@@ -1,258 +1,202 @@
-"""`ask-tools policy`: what a policy decides about a call and why, what is wrong with it, and what was approved."""
+"""`ask-tools policy`: explain decisions, check rules, and manage trust and approvals."""
 
 from __future__ import annotations
 
 import json
 import sys
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from tools_core.text import visible
-from tools_runtime._commands._arguments import read_arguments
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from tools_core import Tool, ToolCall
-    from tools_runtime._policy import Decision, Policy
+    from tools_core import Registry, Tool
+    from tools_runtime._policy import Policy
+    from tools_runtime._policy._rule import Rule
+
+    Found = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
 
 _EPILOG = """\
-Policies are ~/.config/ask-tools/policy.toml, which is the user's own, and ask-tools.toml in the folder of the project:
+Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools.toml in the project's folder:
 
   [[rule]]
   decision = "allow"                  # or "ask", or "deny"; the first rule that holds decides
   tool = ["write_file", "edit_file"]  # names, with * and ?
-  paths = ["src/**", "~/notes/*.md"]  # below the workspace, or absolute; links and .. are resolved before
-  reason = "sources are under version control"
+  paths = ["src/**", "~/notes/*.md"]  # below the workspace, or absolute; compared with links and .. resolved
 
   [[rule]]
   decision = "allow"
-  tool = "bash"
-  commands = ["git status", "git diff *", "ls *"]  # each command of a script must be one of these
+  commands = ["git status", "git diff *"]  # each command of a script must be one of these
+  read_only = true                    # and the script only reads: also destructive, idempotent, open_world
 
   [[rule]]
   decision = "deny"
-  destructive = true                  # also read_only, idempotent, open_world: what the tool says of this very call
   arguments = { branch = "main", limit = { max = 100 }, url = { glob = "https://*" } }
+  reason = "read by the model"
 
-All conditions of a rule must hold. To allow, it must cover every path and command of a call; to deny or ask, any one.
-An argument that is left out is its default; where the tool does not tell that one, it may be any value.
-In commands, * stands for any words, but for options by which a program that reads comes to write: spell these out.
-What a file is redirected from or to is a command of its own, as in "> build/*"; variables stand in front: "CI=1 make".
-Without a rule, calls that only read are allowed, and all others asked about. A rule of the project may be stricter
-than the user's, never laxer, and what it allows holds once its user has said `ask-tools policy trust`.
+All conditions of a rule must hold. To allow, a rule must cover every path and command of a call; to deny or ask, any
+one. In commands, * stands for any words, options included; no rule covers a word that is known only at run time.
+A redirection is a command of its own: "> build/*".
+Without a rule, calls that only read are allowed unless they reach an open world, and all others are asked about. Rules
+of the project may be stricter than the user's, never laxer; those that allow count after `ask-tools policy trust`.
+
+actions:
+  explain TOOL key=value   show which rule decides about a call, and why; runs nothing
+  check                    find names that no tool has, and extras to install so that a rule can be judged
+  trust                    let the rules of the project's ask-tools.toml allow calls, as long as it stays the same
+  approvals                list the stored answers; --forget KEY removes those whose keys begin so, or all
+  approve KEY, deny KEY    answer the pending call of this key
 Exit codes: 0 done, or allowed; 1 asked about, denied, or a policy that is not understood; 2 wrong usage.
 
 examples:
   ask-tools policy explain bash command='git diff; rm -rf build'
-  ask-tools policy explain write_file '{"path": "src/app.py", "content": ""}' --json
-  ask-tools policy check
-  ask-tools policy trust
-  ask-tools policy approvals --forget all
+  ask-tools policy approve KEY --scope run
 """
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `policy`."""
-    parser.description = "Say what the policy decides about a call and why, and what is wrong with it."
+    parser.description = "Explain and check the policy, and manage approvals."
     parser.epilog = _EPILOG
-    actions = "explain says which rule decides about a call, and runs nothing; check what is wrong or loosens much"
-    more = "trust lets the project's ask-tools.toml allow calls; approvals lists what was approved for the project"
-    parser.add_argument("action", choices=sorted(_ACTIONS), metavar="ACTION", help=f"{actions}; {more}")
-    parser.add_argument("name", metavar="TOOL", nargs="?", help="explain: the tool, or DISTRIBUTION:NAME")
-    text = "explain: its arguments, key:=JSON for any value, or one JSON object"
-    parser.add_argument("words", metavar="key=value", nargs="*", help=text)
+    parser.add_argument("action", choices=sorted(_ACTIONS), metavar="ACTION", help="see below")
+    parser.add_argument("name", metavar="TOOL|KEY", nargs="?", help="explain: the tool; approve, deny: the key")
+    parser.add_argument("words", metavar="key=value", nargs="*", help="explain: arguments, key:=JSON, or a JSON object")
     parser.add_argument("--workspace", metavar="DIR", help="explain: the folder that relative paths are below")
-    parser.add_argument("--forget", metavar="HASH", help="approvals: forget one, by the beginning of its hash, or all")
-    parser.add_argument("--project", metavar="DIR", help="the folder of the project; by default found from here up")
+    parser.add_argument("--scope", choices=("once", "run", "project"), default="once", help="approve: for how long")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="deny: text for the model")
+    parser.add_argument("--forget", metavar="KEY", help="approvals: remove those whose keys begin so, or all")
+    parser.add_argument("--project", metavar="DIR", help="the project's folder; by default found from here up")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, intermixed=True)
 
 
 def run(options: Namespace) -> int:
-    """Do what the action says."""
-    if options.action == "explain" and options.name is None:
-        return _fail("explain takes a tool and its arguments: ask-tools policy explain TOOL key=value", 2)
-    if options.action != "explain" and options.name is not None:
-        return _fail(f"{options.action} takes no {options.name!r}", 2)
-    return _ACTIONS[options.action](options)
+    """Run the action, and print its facts as JSON, or each on a line."""
+    from tools_core import ToolError, UnknownToolError  # not needed for --help
+    from tools_runtime import Policy, PolicyError
 
-
-def _explain(options: Namespace) -> int:
-    from tools_core import Context, DefinitionError, InvalidArguments, Registry, ToolCall, ToolError, UnknownToolError
-
-    policy = _policy(options)
-    if policy is None:
-        return 1
-    registry = Registry()
+    if (options.name is not None) != (options.action in ("approve", "deny", "explain")):
+        return _fail(f"{options.action} {'takes no' if options.name else 'needs a'} TOOL or KEY: --help has all", 2)
     try:
-        registry.discover()
-        tool = registry[options.name]
-    except (DefinitionError, ToolError, UnknownToolError, ValueError) as error:
+        status, found = _ACTIONS[options.action](options, Policy(project=options.project))
+    except PolicyError as error:
+        return _fail(str(error), 1)
+    except (ToolError, UnknownToolError, ValueError) as error:
         return _fail(str(error), 2)
-    try:
-        call = ToolCall(None, tool.name, read_arguments(options.words, tool))
-        decision = policy.decide(call, tool, Context(workspace=options.workspace))
-        is_approved = decision.outcome == "ask" and policy.is_approved(_key(tool, decision))
-    except InvalidArguments as error:
-        return _fail(error.message, 2)
-    except ValueError as error:
-        return _fail(str(error), 2)
-    if options.json:
-        _print_json(_as_json(decision, call, is_approved=is_approved))
-    else:
-        _print_decision(decision, tool, is_approved=is_approved)
-    return 0 if decision.outcome == "allow" or is_approved else 1
+    facts = [(name, each) for name, value in found.items() for each in (value if type(value) is list else [value])]
+    lines = [f"{name}: {_text(value)}" for name, value in facts if value not in ({}, "")]
+    sys.stdout.write("".join(f"{line}\n" for line in ([json.dumps(found)] if options.json else lines)))
+    return status
 
 
-def _key(tool: Tool, decision: Decision) -> str:
-    from tools_runtime._policy._approvals import key_of  # loaded already, with the policy
+def _explain(options: Namespace, policy: Policy) -> Found:
+    from tools_core import Context, ToolCall  # these are loaded already
+    from tools_core._command._arguments import read_arguments
 
-    return key_of(tool, decision.facts)
-
-
-def _as_json(decision: Decision, call: ToolCall, *, is_approved: bool) -> dict[str, Any]:
-    facts, rule = decision.facts, decision.rule
-    said = (
-        None if rule is None else {"file": rule.source, "number": rule.number, "text": rule.text, "reason": rule.reason}
-    )
-    return {
-        "decision": decision.outcome,
-        "approved": is_approved,
-        "rule": said,
-        "reasons": list(decision.reasons),
-        "tool": call.name,
+    tool, words = _installed()[options.name], options.words
+    is_object = len(words) == 1 and words[0].lstrip().startswith("{")
+    call = ToolCall(None, tool.name, words[0] if is_object else read_arguments(words, tool.input_schema))
+    outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
+    answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None
+    return 0 if outcome == "allow" or answer is not None else 1, {
+        "decision": outcome,
+        "approved_by": answer.by if answer else "",
+        "by": str(rule or "the default"),
+        "rule": rule.text if rule else "",
+        "reasons": list(reasons),
+        "tool": tool.name,
         "arguments": facts.arguments,
-        "annotations": facts.annotations,
-        "requires_approval": facts.requires_approval,
-        "paths": facts.paths,
-        "commands": facts.commands,
         "workspace": facts.workspace,
+        **facts.effects.to_dict(),
     }
 
 
-def _print_decision(decision: Decision, tool: Tool, *, is_approved: bool) -> None:
-    from tools_runtime._policy._ask import shown  # loaded already, with the policy
-
-    facts, rule = decision.facts, decision.rule
-    lines = [f"{decision.outcome}: {tool.name}, by {decision.by}"]
-    if is_approved:
-        lines[0] += "; this very call was approved before"
-    if rule is not None:
-        lines.append(f"rule: {rule.text}")
-    lines += [f"because {reason}" for reason in decision.reasons if rule is None or reason != rule.text]
-    lines.append(f"arguments: {shown(facts.arguments)}")
-    hints = [*facts.hints, *(["requires approval"] if facts.requires_approval else [])]
-    lines.append(f"annotations: {', '.join(hints) or 'none'}")
-    for name, told in (("paths", facts.paths), ("commands", facts.commands)):
-        if told is None:
-            lines.append(f"{name}: cannot be known")
-        elif told:
-            lines += [f"{name}: {shown(each)}" for each in told]
-    _print(lines)
+def _check(_: Namespace, policy: Policy) -> Found:
+    rules, tools = [*policy.rules, *policy.project_rules], _installed()
+    problems = [f"{rule}: {text}" for rule in rules for text in _problems(rule, tools)]
+    if any(rule.decision == "allow" for rule in policy.project_rules) and not policy.is_trusted:
+        problems.append("the project's rules that allow calls do not count before: ask-tools policy trust")
+    return 0, {"rules": len(rules), "project": policy.project, "problems": problems}
 
 
-def _check(options: Namespace) -> int:
-    policy = _policy(options)
-    if policy is None:
-        return 1
-    from tools_core import Registry, ToolError
-    from tools_runtime._policy._warnings import strangers_of  # loaded already, with the policy
+def _installed() -> Registry:
+    from tools_core import Registry  # loaded already
 
-    rules = [*policy.rules, *policy.project_rules]
     registry = Registry()
-    try:
-        registry.discover()
-    except (ToolError, ValueError) as error:
-        return _fail(str(error), 2)
-    warnings = [*policy.warnings, *strangers_of(rules, registry)]
-    if options.json:
-        told = {"rules": len(rules), "project": policy.project, "trusted": policy.is_trusted, "warnings": warnings}
-        _print_json(told)
-    else:
-        _print([f"{len(rules)} rules, project {policy.project}", *(f"warning: {each}" for each in warnings)])
-    return 0
+    registry.discover()
+    return registry
 
 
-def _trust(options: Namespace) -> int:
-    from tools_runtime._policy import PolicyError
-    from tools_runtime._policy._approvals import Approvals
-    from tools_runtime._policy._files import find_project, project_rules
+def _problems(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
+    """Yield the names in a rule that no tool has, and what its tools need for it to be judged."""
+    from tools_runtime._policy._read import near  # loaded already, with the policy
 
-    try:
-        project = find_project(options.project)
-        file = project_rules(project)
-        if not file.data:
-            return _fail(f"{file.path}: there is no such file", 1)
-        Approvals(project).trust(file.data)
-    except PolicyError as error:
-        return _fail(str(error), 1)
-    texts = [f"{rule.number}. {rule.text}" for rule in file.rules]
-    if options.json:
-        _print_json({"trusted": file.path, "rules": texts})
-    else:
-        _print([f"trusted, as long as it stays as it is: {file.path}", *(f"  {text}" for text in texts)])
-    return 0
-
-
-def _approvals(options: Namespace) -> int:
-    from tools_runtime._policy import PolicyError
-    from tools_runtime._policy._approvals import Approvals
-    from tools_runtime._policy._files import find_project
-
-    try:
-        approvals = Approvals(find_project(options.project))
-        if options.forget is not None:
-            if not options.forget:
-                return _fail("--forget takes the beginning of a hash, or all", 2)
-            count = approvals.forget("" if options.forget == "all" else options.forget)
-            _print_json({"forgotten": count}) if options.json else _print([f"{count} forgotten"])
-            return 0 if count or options.forget == "all" else 1
-        found = approvals.all()
-    except PolicyError as error:
-        return _fail(str(error), 1)
-    if options.json:
-        _print_json(found)
-    elif not found:
-        _print(["nothing was approved"])
-    else:
-        _print(
-            [f"{key[:16]}  {each.get('at')}  {each.get('tool')} {each.get('arguments')}" for key, each in found.items()]
-        )
-    return 0
+    names = {key: key.rpartition(":")[2] for key in tools}
+    for pattern in rule.tools:
+        if not any(fnmatchcase(name, pattern) for name in names.values()):
+            yield f"no installed tool is called {pattern!r}{near(pattern, names.values())}"
+    parameters: set[str] = set()
+    missing: set[str] = set()
+    for key in (key for key, name in names.items() if rule.concerns_tool(name)):
+        try:
+            parameters.update(tools[key].input_schema.get("properties", {}))
+            missing.update(tools[key].effects(_sample(tools[key].input_schema)).missing)
+        except Exception:  # noqa: BLE001  (a tool that cannot be loaded may have any parameter; `doctor` reports it)
+            parameters.update(rule.arguments)
+    for argument in rule.arguments.keys() - parameters if parameters else ():
+        yield f"no tool that it is for has an argument {argument!r}{near(argument, parameters)}"
+    for extra in sorted(missing) if rule.paths or rule.commands else ():
+        yield f"it cannot be judged without {extra}; install it"
 
 
-def _policy(options: Namespace) -> Policy | None:
-    """The policy that an executor would load here; None after saying what is wrong with it."""
-    import logging
-
-    from tools_runtime._policy import Policy, PolicyError
-
-    logging.getLogger("tools_runtime").addHandler(logging.NullHandler())  # `check` prints them itself
-    try:
-        return Policy(project=options.project)
-    except PolicyError as error:
-        _fail(str(error), 1)
-        return None
+def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of the right types."""
+    values = {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
+    properties = schema.get("properties", {})
+    return {name: values.get(properties[name].get("type"), "x") for name in schema.get("required", ())}
 
 
-def _print(lines: Sequence[str]) -> None:
-    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines))
+def _trust(_: Namespace, policy: Policy) -> Found:
+    policy.trust()
+    return 0, {"trusted": policy.project_file, "rules": [rule.text for rule in policy.project_rules]}
 
 
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")
+def _approvals(options: Namespace, policy: Policy) -> Found:
+    if options.forget is None:
+        return 0, {key: answer._asdict() for key, answer in policy.approvals.all().items()}
+    count = policy.approvals.forget("" if options.forget == "all" else options.forget or "none")
+    return 0 if count or options.forget == "all" else 1, {"forgotten": count}
+
+
+def _approve(options: Namespace, policy: Policy) -> Found:
+    policy.approve(options.name, options.scope)
+    return 0, {"approved": options.name, "scope": options.scope}
+
+
+def _deny(options: Namespace, policy: Policy) -> Found:
+    policy.deny(options.name, options.reason)
+    return 0, {"denied": options.name}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not known"
+    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _fail(message: str, status: int) -> int:
-    sys.stdout.flush()
     sys.stderr.write(f"error: {visible(message)}\n")
     return status
 
 
-_ACTIONS: dict[str, Callable[[Namespace], int]] = {
+_ACTIONS: dict[str, Callable[[Namespace, Policy], Found]] = {
     "approvals": _approvals,
+    "approve": _approve,
     "check": _check,
+    "deny": _deny,
     "explain": _explain,
     "trust": _trust,
 }

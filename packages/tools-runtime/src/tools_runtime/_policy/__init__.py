@@ -1,8 +1,7 @@
-"""Which calls are made: allowed, denied or asked about, by rules."""
+"""Decide about calls by rules: allow, ask or deny; and remember what was approved."""
 
-from tools_runtime._policy._ask import Request
-from tools_runtime._policy._errors import PolicyError
+from tools_runtime._policy._decision import Approval, Decision, PolicyError
 from tools_runtime._policy._policy import Policy
-from tools_runtime._policy._rule import Decision
+from tools_runtime._policy._terminal import ask_on_terminal
 
-__all__ = ["Decision", "Policy", "PolicyError", "Request"]
+__all__ = ["Approval", "Decision", "Policy", "PolicyError", "ask_on_terminal"]

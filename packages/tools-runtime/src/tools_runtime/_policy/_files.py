@@ -1,12 +1,15 @@
-"""Where policies are: the user's file, and the project's."""
+"""The files of a policy: the user's rules, the project's rules, and the folders that they are in."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+import stat
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tools_runtime._policy._errors import PolicyError
-from tools_runtime._policy._read import read_file
+from tools_runtime._policy._decision import PolicyError
+from tools_runtime._policy._read import near, read_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,23 +19,10 @@ if TYPE_CHECKING:
 PROJECT_FILE = "ask-tools.toml"
 
 
-class ProjectFile(NamedTuple):
-    """The policy that came with a project; without rules where there is none."""
-
-    path: str
-    data: bytes
-    rules: Sequence[Rule]
-
-
-def user_file() -> str:
-    """The user's policy: below $XDG_CONFIG_HOME, or ~/.config."""
-    return user_path("XDG_CONFIG_HOME", "~/.config", "policy.toml")
-
-
 def user_path(variable: str, usual: str, name: str) -> str:
-    """A file of the user's, in the folder that the environment says, or the usual one.
+    """Return the path of a file in the folder that the environment names, or in the usual one.
 
-    Never below the current folder, where a repository may have put it: who has no home has the one of `/`.
+    It is absolute, because a repository may have put a file below the current folder; a user without a home has `/`.
     """
     given = os.environ.get(variable, "")
     folders = (given, os.path.expanduser(usual), usual.replace("~", "", 1))
@@ -40,42 +30,60 @@ def user_path(variable: str, usual: str, name: str) -> str:
 
 
 def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
-    """The rules of these files, or of the user's own; a file that was named must be there."""
+    """Read the rules of these files, or of the user's own; a file that is named explicitly must exist."""
     if files is None:
-        try:
-            return read_file(user_file())[1]
-        except FileNotFoundError:
-            return []
+        return read_policy(user_path("XDG_CONFIG_HOME", "~/.config", "policy.toml"))[1]
     found: list[Rule] = []
-    for file in [files] if isinstance(files, str | os.PathLike) else files:
-        try:
-            found += read_file(file)[1]
-        except FileNotFoundError as missing:
-            raise PolicyError(f"{os.fspath(file)}: there is no such file") from missing
+    for file in files:
+        if not os.path.lexists(file):
+            raise PolicyError(f"{os.fspath(file)}: there is no such file")
+        found += read_policy(os.fspath(file))[1]
     return found
 
 
-def project_rules(project: str) -> ProjectFile:
-    """The policy that came with a project."""
-    path = os.path.join(project, PROJECT_FILE)
-    try:
-        return ProjectFile(path, *read_file(path))
-    except FileNotFoundError:
-        return ProjectFile(path, b"", ())
-
-
 def find_project(given: str | os.PathLike[str] | None) -> str:
-    """The real path of the project's folder."""
+    """Return the real path of the project's folder: the nearest one with an `ask-tools.toml` or a repository."""
     if given is not None:
         if not os.path.isdir(given):
-            raise PolicyError(f"project {os.fspath(given)!r} is no folder")
+            raise PolicyError(f"project {os.fspath(given)!r} is not a folder")
         return os.path.realpath(given)
-    here = os.path.realpath(os.getcwd())
-    folder = here
-    while True:
-        if any(os.path.lexists(os.path.join(folder, name)) for name in (PROJECT_FILE, ".git")):
-            return folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return here
-        folder = above
+    here = Path.cwd().resolve()
+    names = (PROJECT_FILE, ".git")
+    found = (each for each in (here, *here.parents) if any(os.path.lexists(each / name) for name in names))
+    return str(next(found, here))
+
+
+def read_policy(path: str) -> tuple[bytes, list[Rule]]:
+    """Return the bytes of a policy file and its rules; empty where there is none."""
+    data = read_guarded(path)
+    try:
+        document = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PolicyError(f"{path}: not valid TOML: {error}") from error
+    for key in document:
+        if key != "rule":
+            raise PolicyError(f"{path}: unknown key {key!r}{near(key, ['rule'])}; a policy consists of [[rule]] tables")
+    return data, read_rules(document.get("rule", []), path)
+
+
+def read_guarded(path: str) -> bytes:
+    """Read a file that no other user can have written; empty where there is none, PolicyError for any other one."""
+    if not os.path.lexists(path):
+        return b""
+    try:
+        # A pipe is refused without waiting for it.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            check_owner(os.fstat(file.fileno()), path)
+            return file.read()
+    except OSError as error:
+        raise PolicyError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def check_owner(found: os.stat_result, path: str) -> None:
+    """Refuse what another user may have written, and what is neither a file nor a folder."""
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise PolicyError(f"{path}: not a regular file")
+    if found.st_uid not in (0, os.geteuid()):
+        raise PolicyError(f"{path}: belongs to another user (uid {found.st_uid})")
+    if found.st_mode & stat.S_IWOTH:
+        raise PolicyError(f"{path}: other users can write to it; fix: chmod o-w {path}")

@@ -1,51 +1,55 @@
-"""What was called, by JSON Lines."""
+"""`AuditLog`: which calls were made, as lines of JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-from time import perf_counter, time
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
-from tools_runtime._effects import Blocking
-from tools_runtime._log import log
+from tools_runtime._errors import describe_error, log
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._facts import arguments_of
+from tools_runtime.plugins._calls import arguments_of
+from tools_runtime.plugins._contents import content_size
 from tools_runtime.plugins._log_file import LogFile
 from tools_runtime.plugins._redact import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from os import PathLike
 
-    from tools_core import Context, Result, ToolCall
+    from tools_core import Context, Result
+    from tools_runtime._event import Event
 
-_LINE = 65_536  # bytes of a line; of a longer one those parts are left out that can be large
-_LARGE = ("arguments", "metadata")
+_LONGEST_LINE = 65_536  # bytes; a longer line has no arguments
+_LONGEST_NAME = 200  # characters
+_LONGEST_ERROR = 200
 
 
 class AuditLog:
-    """Writes a line when a call starts and a line when it ends, as JSON, into a file that several processes may share.
+    """Writes a line of JSON when a call starts, when it is made again and when it ends.
 
-    A line has `time` (UTC), `event`, `run` (the same in both lines of a call), `pid`, `id` (the provider's), `tool` and
-    `runtime` (its name); the first one `arguments`, the second one `seconds`, `result` (ok, halt, error, or none where
-    the caller gave up), `metadata`, where an approval stands, and for errors `error_type` and `error`. What a tool
-    returned is not written.
+    Each line has `time` (UTC), `event` (start, retry, end), `run` (its id), `id` (of the call), `attempt`, `tool`,
+    `runtime`, `pid` and what `identify` returns. A start has `arguments`; a retry `delay` and `error_type`; an end
+    `seconds`, `result` (ok, error, halted), `bytes` (the size of the content), `approval` (by, scope, key) where a user
+    approved the call, and for an error `error_type` and the first line of the message as `error`. An end with attempt 0
+    is of a call that was not made: it was denied, or answered from a cache.
 
-    Values are hidden whose names look secret (password, token, api_key, authorization ...), also inside of scripts,
-    settings and addresses, and these same values in other texts of the call; so are the values `redact`, anywhere.
-    Long strings end with their length and SHA-256.
+    Neither output nor metadata of tools is written. Secrets are hidden in arguments and errors: values of names that
+    look secret, passwords in URLs and options, well-known tokens and private keys, and the values `redact`.
+
+    Several threads and processes may share the file, forked ones included.
 
     Args:
         path: The file, made for its owner alone (0600). No symbolic link is followed.
         redact: Values to hide.
-        max_bytes: The size from which on the file becomes `path.1`, and that one `path.2`.
-        backups: How many of these are kept, 1 or more.
-        required: Whether a call is refused when its first line cannot be written, as on a full disk. Otherwise, and
-            for the second line always, this is logged and the call goes on.
-        fsync: Whether each line is on the disk before the call goes on; that takes a moment, and a thread for each
-            call that waits in an event loop.
+        identify: Returns more members for the lines of a call, such as `{"user": context.state["user"]}`.
+        max_bytes: The size at which the file becomes `path.1`, and that one `path.2`.
+        backups: How many such files remain.
+        required: Refuse a call whose first line cannot be written, such as on a full disk. Otherwise the failure is
+            logged and the call goes on.
     """
 
     def __init__(
@@ -53,84 +57,87 @@ class AuditLog:
         path: str | PathLike[str],
         *,
         redact: Iterable[str] = (),
+        identify: Callable[[Context], Mapping[str, Any]] | None = None,
         max_bytes: int = 50_000_000,
         backups: int = 5,
         required: bool = False,
-        fsync: bool = False,
     ) -> None:
-        if max_bytes < 1 or backups < 1:
-            raise ValueError("max_bytes and backups are 1 or more")
         self._file = LogFile(path, max_bytes, backups)
         self._redactor = Redactor(redact)
+        self._identify = identify
         self.required = required
-        self.fsync = fsync
+        self._calls: dict[int, _Call] = {}  # by the id of the context, which lives until the end event
 
     @hookimpl
-    def around_tool_call(self, call: ToolCall, context: Context) -> Generator[Any, Any, None]:
-        """Write the two lines."""
-        arguments = arguments_of(call)
-        redactor = self._redactor.knowing(arguments)
-        told = {"id": call.id or context.call_id, "tool": call.name, "runtime": context.runtime}
-        head = {"run": os.urandom(8).hex(), "pid": os.getpid(), **redactor.copy(told)}
-        began = perf_counter()
-        result: Result | None = None
+    def on_event(self, event: Event) -> None:
+        """Write the line."""
+        if event.kind == "start":
+            arguments = arguments_of(event.call)
+            made = _Call(event, self._redactor.for_call())
+            self._calls[id(event.context)] = made
+            shown = "<not a JSON object>" if arguments is None else made.redactor.copy(arguments)
+            made.failure = self._write(event, made, {"arguments": shown})
+        elif event.kind == "retry":
+            self._write(event, self._calls[id(event.context)], dict(event.detail))
+        elif event.kind == "end" and event.result is not None:
+            made = self._calls.pop(id(event.context))
+            seconds = {"seconds": round(event.at - made.began, 6)}
+            self._write(event, made, seconds | _facts_of(event.result, made.redactor))
+
+    @hookimpl(tryfirst=True)
+    def around_tool_call(self, context: Context) -> Generator[Any, Any, None]:
+        """Refuse a call without a first line."""
+        failure = self._calls[id(context)].failure
+        if self.required and failure is not None:
+            raise ToolError(f"the call was not made: the audit log cannot be written: {failure}", "unavailable")
+        yield
+
+    def _write(self, event: Event, call: _Call, facts: dict[str, Any]) -> str | None:
+        """Write a line; return why that failed."""
+        redactor, context = call.redactor, event.context
+        head = {
+            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "event": event.kind,
+            "run": event.run_id[:_LONGEST_NAME],
+            "id": str(event.call.id or context.call_id or "")[:_LONGEST_NAME] or None,
+            "attempt": event.attempt,
+            "tool": event.call.name[:_LONGEST_NAME],
+            "runtime": call.runtime,
+            "pid": os.getpid(),
+        }
         try:
-            self._write("start", head, {"arguments": _said(arguments, call)}, redactor)
-            if self.fsync:
-                yield Blocking(self._file.sync)
-        except OSError as error:
-            self._failed(error)
-            if self.required:
-                text = f"the call was not made, because the audit log cannot be written: {error.strerror or error}"
-                raise ToolError(text, "unavailable") from error
-        try:
-            result = yield
-        finally:  # also when the caller gives up, and this generator is closed
-            try:
-                self._write("end", head, _ended(result, perf_counter() - began, redactor), redactor)
-            except OSError as error:
-                self._failed(error)
-        if self.fsync:
-            try:
-                yield Blocking(self._file.sync)
-            except OSError as error:
-                self._failed(error)
-
-    def close(self) -> None:
-        """Close the file; the next call opens it again."""
-        self._file.close()
-
-    def _write(self, event: str, head: dict[str, Any], more: dict[str, Any], redactor: Redactor) -> None:
-        said = {"time": _now(), "event": event, **head}
-        line = _encode(said | {name: redactor.copy(value) for name, value in more.items()})
-        if len(line) > _LINE:
-            kept = {name: redactor.copy(value) for name, value in more.items() if name not in _LARGE}
-            line = _encode(said | kept | {"cut": len(line)})
-        self._file.write(line.encode("ascii") + b"\n")
-
-    def _failed(self, error: OSError) -> None:
-        log().error("the audit log %s cannot be written: %s", self._file.path, error)
+            identity = {} if self._identify is None else redactor.copy(self._identify(context))
+            line = _encode({**identity, **head, **facts})
+            if len(line) > _LONGEST_LINE:
+                line = _encode({**identity, **head, "arguments": f"<{len(line)} bytes>"})
+            self._file.write(line.encode("ascii") + b"\n")
+        except Exception as error:  # noqa: BLE001  (OSError, or whatever identify raises)
+            log.error("the audit log %s cannot be written: %s", self._file.path, describe_error(error))
+            return describe_error(error)
+        return None
 
 
-def _said(arguments: dict[str, Any] | None, call: ToolCall) -> Any:
-    """The arguments; of text that cannot be parsed, and so not redacted, no more than that there was some."""
-    return arguments if arguments is not None else f"<no JSON object: {len(call.raw or '')} characters>"
+class _Call:
+    """What is known of a call from its start to its end."""
+
+    def __init__(self, start: Event, redactor: Redactor) -> None:
+        self.began = start.at
+        self.runtime = start.detail.get("runtime")
+        self.redactor = redactor
+        self.failure: str | None = None
 
 
-def _ended(result: Result | None, seconds: float, redactor: Redactor) -> dict[str, Any]:
-    facts: dict[str, Any] = {"seconds": round(seconds, 6)}
-    if result is None:
-        return {**facts, "result": "none"}
+def _facts_of(result: Result, redactor: Redactor) -> dict[str, Any]:
+    facts: dict[str, Any] = {"result": "halted" if result.is_halted else "ok" if result.is_ok else "error"}
+    facts["bytes"] = content_size(result)
     if result.is_error:
-        facts |= {"error_type": result.error_type, "error": redactor.error(result)}
-    kind = "halt" if result.is_halted else "ok" if result.is_ok else "error"
-    return {**facts, "result": kind, "metadata": result.metadata}
-
-
-def _now() -> str:
-    from datetime import UTC, datetime  # loaded by who formats dates, and by nobody else here
-
-    return datetime.fromtimestamp(time(), UTC).isoformat(timespec="microseconds")
+        facts["error_type"] = redactor.text(result.error_type or "", _LONGEST_NAME)
+        if result.error_type != "validation_error":  # which shows parts of arguments
+            facts["error"] = redactor.text((result.error_message or "").strip().partition("\n")[0], _LONGEST_ERROR)
+    approval = result.metadata.get("approval")
+    if isinstance(approval, Mapping):
+        facts["approval"] = redactor.copy({name: approval.get(name) for name in ("by", "scope", "key")})
+    return facts
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode

@@ -1,45 +1,41 @@
-"""Calls as spans and metrics of OpenTelemetry."""
+"""`OpenTelemetry`: calls as spans and metrics."""
 
 from __future__ import annotations
 
 import json
 from collections import ChainMap
-from contextlib import contextmanager
-from contextvars import ContextVar
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._facts import arguments_of
+from tools_runtime.plugins._calls import arguments_of
 from tools_runtime.plugins._redact import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from opentelemetry.metrics import MeterProvider
-    from opentelemetry.trace import Span, TracerProvider
+    from opentelemetry.trace import TracerProvider
 
     from tools_core import Context, Result, Tool, ToolCall
 
-_OPERATION = "gen_ai.operation.name"
-_NAME = "gen_ai.tool.name"
 _BUCKETS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-_LONG = 256  # characters of a name that a model made up
+_LONGEST_NAME = 256  # characters
 
 
 class OpenTelemetry:
-    """Makes each call a span `execute_tool {name}`, as the semantic conventions for generative AI have it.
+    """Makes each call a span `execute_tool {name}`, following the semantic conventions for generative AI.
 
-    The span is the current one while the call runs, so that what the tool does is inside it, in worker threads too.
-    Where it is recorded, `context.state` of the call has `traceparent` besides what is in the caller's own mapping, for
-    tools and runtimes that go to other processes. The metric is `gen_ai.execute_tool.duration`, in seconds. These
-    conventions are still in development and may change.
+    The span is the current one while the call runs, in worker threads too, so that the spans of the tool are inside it.
+    For tools and runtimes that call other processes, `context.state` has `traceparent` in addition to what is in the
+    caller's own mapping. The metric is `gen_ai.execute_tool.duration`, in seconds. The conventions are still in
+    development and may change.
 
     Args:
-        content: Whether arguments, results and messages of errors are recorded; secrets are hidden as in `AuditLog`.
+        content: Whether to record arguments, results and error messages; secrets are hidden as in `AuditLog`.
         tracer_provider: By default the global one, as for `meter_provider`.
         meter_provider: See `tracer_provider`.
-        redact: Values to hide, as for `AuditLog`.
+        redact: Values to hide, as in `AuditLog`.
 
     Raises: ImportError without opentelemetry-api: `pip install tools-runtime[otel]`.
     """
@@ -53,7 +49,7 @@ class OpenTelemetry:
         redact: Iterable[str] = (),
     ) -> None:
         try:
-            from opentelemetry import context, metrics, trace  # an extra, and 50 ms
+            from opentelemetry import context, metrics, trace  # optional
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
             raise ImportError("this plugin needs opentelemetry-api: pip install 'tools-runtime[otel]'") from error
@@ -73,69 +69,46 @@ class OpenTelemetry:
     def around_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, None]:
         """Make the call inside a span."""
         began = perf_counter()
-        name = _sendable(call.name[:_LONG])
-        span = self._tracer.start_span(f"execute_tool {name}", attributes=_attributes(call, tool, name))
-        failed, said = "cancelled", None  # unless a result comes
-        try:
-            if self._redactor is not None and span.is_recording():
-                arguments = arguments_of(call)
-                redactor = self._redactor.knowing(arguments)
-                span.set_attribute("gen_ai.tool.call.arguments", json.dumps(redactor.copy(arguments)))
-            with self._current(span, context):
-                result: Result = yield
-            failed = "" if result.is_ok else _sendable(result.error_type or "execution_error")
-            if self._redactor is not None and span.is_recording():
-                redactor = self._redactor.knowing(arguments_of(call))
-                if result.is_ok:
-                    span.set_attribute("gen_ai.tool.call.result", _sendable(redactor.text(str(result))))
-                else:
-                    said = _sendable(redactor.error(result))
-        finally:  # also when the caller gives up, and this generator is closed
-            # A name that no tool has was made up: in a metric, each would be a series of its own.
-            measured = {_OPERATION: "execute_tool", _NAME: name if tool is not None else "_OTHER"}
-            if failed:
-                measured["error.type"] = failed
-                span.set_attribute("error.type", failed)
-                span.set_status(self._trace.StatusCode.ERROR, said)
-            self._duration.record(perf_counter() - began, measured, self._trace.set_span_in_context(span))
-            span.end()
-
-    @contextmanager
-    def _current(self, span: Span, context: Context) -> Generator[None]:
-        """The span as the current one of whoever runs the call."""
-        inside = self._trace.set_span_in_context(span)
+        name = _encodable(call.name[:_LONGEST_NAME])
+        attributes = _attributes(call, tool, name)  # all that a sampler sees
+        span = self._tracer.start_span(f"execute_tool {name}", attributes=attributes)
+        redactor = self._redactor.for_call() if self._redactor is not None and span.is_recording() else None
+        if redactor is not None:
+            shown = redactor.copy(arguments_of(call))
+            span.set_attribute("gen_ai.tool.call.arguments", json.dumps(shown))
+        outside, inside = self._context.get_current(), self._trace.set_span_in_context(span)
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, inside)
-        if carrier:
-            # The caller's mapping comes first: it is what tools write into, and is not written into here.
-            context.state = ChainMap(context.state, carrier)  # type: ignore[arg-type]  # nobody writes to the second
-        attached = self._context.attach(inside)
-        here = _here.set(None)
+        if carrier:  # tools write into the first mapping, which is the caller's
+            context.state = ChainMap(context.state, carrier)  # type: ignore[arg-type]
+        self._context.attach(inside)
         try:
-            yield
+            result: Result = yield
         finally:
-            # A call that was left behind at its limit goes on in another thread or task: there is nothing to undo.
-            try:
-                _here.reset(here)
-            except ValueError:
-                pass
-            else:
-                self._context.detach(attached)
-
-
-_here: ContextVar[None] = ContextVar("tools_runtime_span")
+            # Not detached by its token: after a limit the hook may continue in another thread.
+            self._context.attach(outside)
+        # A name that no tool has was made up by a model: as a metric each would be another series.
+        measured = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name if tool is not None else "_OTHER"}
+        if result.is_error:
+            measured["error.type"] = _encodable(result.error_type or "execution_error")
+            span.set_attribute("error.type", measured["error.type"])
+            message = None if redactor is None else _encodable(redactor.text(result.error_message or ""))
+            span.set_status(self._trace.StatusCode.ERROR, message)
+        elif redactor is not None:
+            span.set_attribute("gen_ai.tool.call.result", _encodable(redactor.text(str(result))))
+        self._duration.record(perf_counter() - began, measured, inside)
+        span.end()
 
 
 def _attributes(call: ToolCall, tool: Tool | None, name: str) -> dict[str, str]:
-    """What is known when the span is made, which is all that a sampler sees."""
-    made = {_OPERATION: "execute_tool", _NAME: name, "gen_ai.tool.type": "function"}
+    made = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
     if call.id is not None:
-        made["gen_ai.tool.call.id"] = _sendable(str(call.id)[:_LONG])
+        made["gen_ai.tool.call.id"] = _encodable(str(call.id)[:_LONGEST_NAME])
     if tool is not None and tool.description:
         made["gen_ai.tool.description"] = tool.description
     return made
 
 
-def _sendable(text: str) -> str:
-    """Text without lone surrogates: exporters cannot encode them, and would lose the spans of others with it."""
+def _encodable(text: str) -> str:
+    """Escape lone surrogates: an exporter cannot encode them, and would lose other spans as well."""
     return text.encode(errors="backslashreplace").decode()

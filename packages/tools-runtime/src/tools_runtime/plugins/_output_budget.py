@@ -1,168 +1,108 @@
-"""Results too long for a model: their head and tail, and a tool that reads the rest."""
+"""`OutputBudget`: shortens results that are too long for a model, and a tool that reads the rest."""
 
 from __future__ import annotations
 
+import os
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Tool, ToolError, tool
+from tools_core import Context, Tool, ToolError, tool
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._content import with_content
-from tools_runtime.plugins._output_store import Store
-from tools_runtime.plugins._utf8 import boundary, decoded, encoded
+from tools_runtime.plugins._contents import with_content
+from tools_runtime.plugins._per_key import Bounded, PerKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Generator
 
     from tools_core import Result
-
-_LEAST = 8  # bytes that read_output gives at least: a pair of surrogates, and so one step on
-_PARTS = 10  # texts of one result that are cut each by itself; where there are more, those in a row are one
+    from tools_runtime.plugins._per_key import Key
 
 
 class OutputBudget:
-    """Cuts what the model reads of a result to its head and its tail, and keeps the whole for the tool `read_output`.
+    """Cuts the content of a result to its head and tail, and stores the whole text for the tool `read_output`.
 
-    A line between them, which is not counted, says how much was left out and how to read it. `budget.tool` is that
-    tool: `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs; images and files
-    are left alone; the message of an error is cut, too. `metadata["cut"]` has the numbers. Who knows a handle can read
-    the output, and nobody can guess one.
+    A line between them, which is not counted, says how much was cut and how to read it. `budget.tool` is that tool:
+    `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs; images and files stay
+    as they are; the message of an error is cut, too. `metadata["cut"]` has the numbers. The tool reads the outputs of
+    its own run only.
 
     Args:
-        max_bytes: How many bytes of UTF-8 a model is given of one result; 50,000 by default.
-        tokens: The same in tokens, in place of `max_bytes`.
-        count: Counts the tokens of a text; by default 4 bytes are taken for one.
-        outputs: How many outputs are kept; the oldest go first.
-        max_kept: How many bytes they may take together. Long ones are kept in temporary files without a name.
+        max_characters: How many characters of one result a model receives.
+        outputs: How many outputs are stored for a run; those that were unused for the longest time go first.
+        max_stored: How many characters they may have together.
+        key: Returns what shares outputs, in place of the run.
+        max_keys: How many runs, or keys, have outputs at once.
     """
 
     def __init__(
         self,
-        max_bytes: int | None = None,
+        max_characters: int = 30_000,
         *,
-        tokens: int | None = None,
-        count: Callable[[str], int] | None = None,
         outputs: int = 100,
-        max_kept: int = 100_000_000,
+        max_stored: int = 10_000_000,
+        key: Key | None = None,
+        max_keys: int = 200,
     ) -> None:
-        if max_bytes is not None and tokens is not None:
-            raise ValueError("the budget is in max_bytes or in tokens, not in both")
-        if count is not None and tokens is None:
-            raise ValueError("count counts tokens: say how many there may be, tokens=...")
-        if min(1 if tokens is None else tokens, 1 if max_bytes is None else max_bytes, outputs, max_kept) < 1:
-            raise ValueError("max_bytes, tokens, outputs and max_kept are 1 or more")
-        self.max_bytes = (50_000 if max_bytes is None else max_bytes) if tokens is None else tokens * 4
-        self.tokens = tokens
-        self._count = count
-        self._store = Store(outputs, max_kept)
-        # A part that the tool reads: with tokens counted it may hold more than 4 bytes for each.
-        self._part = max(self.max_bytes * (1 if count is None else 4), _LEAST)
-        self.tool = _reader(self._store, self._part, self._start_of)
+        if max_characters < 1:
+            raise ValueError(f"max_characters must be at least 1, got {max_characters!r}")
+        Bounded(outputs, max_stored)  # checks them
+        self.max_characters = max_characters
+        self._stores = PerKey(lambda: Bounded[str, str](outputs, max_stored), key, max_keys)
+        self.tool = self._make_tool()
 
     @hookimpl
-    def around_tool_call(self, tool: Tool | None) -> Generator[Any, Any, Result | None]:
-        """Cut what is too long."""
-        if tool is self.tool:  # keeps to the budget by itself
+    def around_tool_call(self, tool: Tool | None, context: Context) -> Generator[Any, Any, Result | None]:
+        """Cut content that is too long."""
+        if tool is self.tool:  # observes the budget by itself
             return None
         result: Result = yield
         content = result.content
         if isinstance(content, str):
-            if self._fits(content):
+            if len(content) <= self.max_characters:
                 return None
-            text, cut = self._cut(content, 1)
+            text, cut = self._cut(content, self.max_characters, context)
             return with_content(result, text, {"cut": cut})
-        texts = [part for part in content if isinstance(part, str)]
-        if not texts or self._fits("\n".join(texts)):
+        if sum(len(part) for part in content if isinstance(part, str)) <= self.max_characters:
             return None
-        blocks: Sequence[Any] = content
-        if len(texts) > _PARTS:
-            blocks = _joined(content)
-            texts = [part for part in blocks if isinstance(part, str)]
-        parts: list[Any] = []
-        cuts: list[dict[str, Any]] = []
-        for part in blocks:
-            if isinstance(part, str) and not self._fits(part, len(texts)):
-                text, cut = self._cut(part, len(texts))
-                parts.append(text)
+        blocks: list[Any] = []
+        for is_text, group in groupby(content, lambda part: isinstance(part, str)):
+            parts = list(group)
+            blocks += ["\n".join(map(str, parts))] if is_text else parts
+        room = self.max_characters // sum(isinstance(block, str) for block in blocks)
+        cuts = []
+        for place, block in enumerate(blocks):
+            if isinstance(block, str) and len(block) > room:
+                blocks[place], cut = self._cut(block, room, context)
                 cuts.append(cut)
-            else:
-                parts.append(part)
-        return with_content(result, parts, {"cut": cuts[0] if len(cuts) == 1 else cuts})
+        return with_content(result, blocks, {"cut": cuts[0] if len(cuts) == 1 else cuts})
 
-    def close(self) -> None:
-        """Forget the outputs that are kept; their handles are unknown from then on."""
-        self._store.clear()
+    def _cut(self, text: str, room: int, context: Context) -> tuple[str, dict[str, Any]]:
+        start, end = room - room // 2, len(text) - room // 2
+        handle = os.urandom(6).hex()
+        is_stored = self._stores.of(context).add(handle, text, len(text))
+        how = f'read_output(handle="{handle}", offset={start}) continues' if is_stored else "it was not stored"
+        lines = text.count("\n", start, end)
+        notice = f"[{end - start} of {len(text)} characters, with {lines} line breaks, are cut here; {how}]"
+        cut: dict[str, Any] = {"characters": end - start, "lines": lines, "of": len(text), "offset": start}
+        cut["handle"] = handle if is_stored else None
+        return f"{text[:start]}\n{notice}\n{text[end:]}", cut
 
-    def _fits(self, text: str, parts: int = 1) -> bool:
-        """Whether a text is within its part of the budget."""
-        if self._count is not None and self.tokens is not None:
-            return self._count(text) <= self.tokens // parts
-        most = self.max_bytes // parts
-        return len(text) <= most and (len(text) * 4 <= most or text.isascii() or len(encoded(text)) <= most)
+    def _make_tool(self) -> Tool:
+        def read_output(
+            context: Context,
+            handle: Annotated[str, "The handle from the notice in the output"],
+            offset: Annotated[int, "Number of characters to skip"] = 0,
+            limit: Annotated[int | None, "Number of characters to read; by default as many as possible"] = None,
+        ) -> str:
+            """Continue reading an output that was too long to be shown whole."""
+            if offset < 0 or (limit is not None and limit < 1):
+                raise ToolError("offset must be at least 0, and limit at least 1", "validation_error")
+            text = self._stores.of(context).find(handle)
+            if text is None:
+                raise ToolError("no output is stored under this handle; call the tool again that made it", "not_found")
+            start = min(offset, len(text))
+            end = min(start + min(limit or self.max_characters, self.max_characters), len(text))
+            more = f"continue with offset={end}" if end < len(text) else "this is the end"
+            return f"{text[start:end]}\n[characters {start} to {end} of {len(text)}; {more}]"
 
-    def _room(self, data: bytes, parts: int) -> int:
-        """How many bytes of a text are about within its part of the budget."""
-        if self._count is None or self.tokens is None:
-            return self.max_bytes // parts
-        return len(data) * (self.tokens // parts) // max(1, self._count(decoded(data)))
-
-    def _cut(self, text: str, parts: int) -> tuple[str, dict[str, Any]]:
-        data = encoded(text)
-        room = min(self._room(data, parts), len(data))
-        while True:
-            start = boundary(data, room - room // 2)
-            end = max(start, boundary(data, len(data) - room // 2, 1))
-            head, tail = decoded(data[:start]), decoded(data[end:])
-            if self._count is None or room == 0 or self._fits(head + tail, parts):
-                break
-            room = room * 9 // 10  # tokens are not spread evenly
-        handle = self._store.keep(data)
-        how = "could not be kept" if handle is None else f'read_output(handle="{handle}", offset={start}) reads on'
-        lines = data.count(b"\n", start, end)
-        notice = f"[{end - start} of {len(data)} bytes, with {lines} line breaks, are left out here; {how}]"
-        return f"{head}\n{notice}\n{tail}", {
-            "bytes": end - start, "lines": lines, "of": len(data), "offset": start, "handle": handle,
-        }  # fmt: skip
-
-    def _start_of(self, data: bytes, limit: int | None) -> int:
-        """How many bytes of a part of an output may be shown."""
-        most = self._part if limit is None else min(self._part, max(limit, _LEAST))
-        at = boundary(data, min(most, len(data)))
-        while self._count is not None and at > _LEAST and not self._fits(decoded(data[:at])):
-            at = boundary(data, max(_LEAST, min(self._room(data[:at], 1), at * 9 // 10)))
-        return at
-
-
-def _joined(content: Sequence[Any]) -> list[Any]:
-    """Texts in a row as one: the notice about each would take more than what it is about."""
-    made: list[Any] = []
-    for is_text, group in groupby(content, lambda part: isinstance(part, str)):
-        parts = list(group)
-        made += ["\n".join(parts)] if is_text else parts
-    return made
-
-
-def _reader(store: Store, part: int, start_of: Callable[[bytes, int | None], int]) -> Tool:
-    def read_output(
-        handle: Annotated[str, "The handle that the notice in the output gives"],
-        offset: Annotated[int, "How many bytes to skip"] = 0,
-        limit: Annotated[int | None, "How many bytes to read; by default as many as may be shown at once"] = None,
-    ) -> str:
-        """Read on in an output that was too long to be shown as a whole."""
-        if offset < 0 or (limit is not None and limit < 1):
-            raise ToolError("offset is 0 or more, and limit 1 or more", "validation_error")
-        found = store.read(handle, offset, part + _LEAST)  # some more, to see where a character ends
-        if found is None:
-            raise ToolError("no output is kept under this handle; call the tool again that made it", "not_found")
-        data, size = found
-        skipped = 0
-        while skipped < len(data) and skipped < 4 and data[skipped] & 0xC0 == 0x80:
-            skipped += 1  # an offset in the middle of a character
-        data = data[skipped:]
-        start = min(offset + skipped, size)
-        end = start + start_of(data, limit)
-        more = f"go on with offset={end}" if end < size else "this is the end"
-        return f"{decoded(data[: end - start])}\n[bytes {start} to {end} of {size}; {more}]"
-
-    # The outputs are in this process, so that is where they are read.
-    return tool(read_output, read_only=True, idempotent=True, open_world=False, runtime="inline")
+        return tool(read_output, read_only=True, idempotent=True, open_world=False, stateful=True)

@@ -1,6 +1,5 @@
-"""Whether who could call the old tool can call the new one."""
+"""Compare two definitions of one tool."""
 
-from tools_testing._compare._change import Change
-from tools_testing._compare._definitions import compare_definitions
+from tools_testing._compare._definitions import Change, compare_definitions, listed
 
-__all__ = ["Change", "compare_definitions"]
+__all__ = ["Change", "compare_definitions", "listed"]

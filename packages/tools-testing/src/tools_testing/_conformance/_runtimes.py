@@ -1,142 +1,243 @@
-"""What everything that runs calls must do, wherever it runs them."""
+"""The behaviour that every runtime shares, wherever it makes calls."""
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from tools_core import Context, Result
-from tools_testing._conformance._tools import (
-    add,
-    cancel,
-    cancel_later,
-    crash,
-    give_up,
-    later,
-    limited_wait,
-    refuse,
-    stop,
-    surroundings,
-    wait,
-)
+import pluggy
+import pytest
+
+from tools_core import Context, Result, Tool, ToolCall
+from tools_testing._conformance import _tools as tools
 from tools_testing._observe import within
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
-    from tools_core import Tool
+    _Pairs = list[tuple[ToolCall, Result]]
 
-_DEADLOCK = 30.0  # seconds; what takes so long hangs
+_HANGING = 60.0  # seconds
 _SOON = 5.0
 _LIMIT = 0.2
+_TOOLS = [each for each in vars(tools).values() if isinstance(each, Tool)]
+_hookimpl = pluggy.HookimplMarker("ask_tools")  # that of tools_runtime, which this package does not need
+
+
+class _Executor(Protocol):
+    """The part of `tools_runtime.Executor` that the kit uses."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def execute(self, calls: Sequence[ToolCall], context: Context | None = None) -> _Pairs: ...
+    async def aexecute(self, calls: Sequence[ToolCall], context: Context | None = None) -> _Pairs: ...
 
 
 class RuntimeConformance(ABC):
-    """Tests of a runtime: of `dispatch`, which runs one call and always gives a Result, and of `dispatch_all`.
+    """Tests of a runtime, through an Executor, from synchronous code and from coroutines.
 
     ```python
-    class TestInline(RuntimeConformance):
-        def dispatch(self, tool, arguments, context):
-            return tool.call(arguments, context)
+    class TestHttpRuntime(RuntimeConformance):
+        def executor(self, tools, hooks):
+            return Executor(tools, runtime=HttpRuntime(), hooks=hooks, plugins=False)
     ```
 
-    A runtime whose calls leave this process sets `shares_memory = False`: what needs a tool and its caller to see the
-    same objects is left out then.
+    A runtime whose tools run in another process sets `is_local = False`. One that cannot end calls of synchronous tools
+    at their limit, because they run in the calling thread, sets `stops_functions = False`, and one that cannot end
+    coroutines sets `stops_coroutines = False`. Tests that cannot pass are skipped then.
     """
 
-    shares_memory = True
+    is_local = True
+    stops_functions = True
+    stops_coroutines = True
+    _is_async = False
 
     @abstractmethod
-    def dispatch(self, tool: Tool, arguments: Any, context: Context | None) -> Result:
-        """Run one call."""
+    def executor(self, tools: Sequence[Tool], hooks: Sequence[object]) -> _Executor:
+        """Return an executor with these tools and hooks, and with the runtime under test."""
 
-    def dispatch_all(self, calls: Sequence[tuple[Tool, Any]], context: Context | None) -> list[Result]:
-        """Run several calls; a runtime with a way of its own overrides this."""
-        return [self.dispatch(tool, arguments, context) for tool, arguments in calls]
+    @pytest.fixture(autouse=True, params=["execute", "aexecute"])
+    def _driver(self, request: pytest.FixtureRequest) -> None:
+        self._is_async = request.param == "aexecute"
 
-    def test_a_call_gives_the_result_of_the_tool(self) -> None:
-        assert self.dispatch(add, {"a": 2, "b": 3}, None) == Result.ok(5)
+    def run(
+        self, calls: Sequence[tuple[str, Any]], context: Context | None = None, hooks: Sequence[object] = ()
+    ) -> list[Result]:
+        """Make calls, each given as the name of a tool of the kit and its arguments."""
+        ids = [f"call_{number}" for number in range(len(calls))]
+        batch = [ToolCall(id, name, arguments) for id, (name, arguments) in zip(ids, calls, strict=True)]
 
-    def test_json_text_is_taken_as_a_model_sends_it(self) -> None:
-        assert self.dispatch(add, '{"a": 2}', None).output == 3
+        def execute() -> _Pairs:
+            with self.executor(_TOOLS, hooks) as executor:
+                if self._is_async:
+                    return asyncio.run(executor.aexecute(batch, context))
+                return executor.execute(batch, context)
 
-    def test_arguments_that_do_not_fit_are_a_validation_error(self) -> None:
+        pairs = within(_HANGING, execute)
+        assert [call.id for call, _ in pairs] == ids
+        return [result for _, result in pairs]
+
+    def run_one(
+        self, name: str, arguments: Any, context: Context | None = None, hooks: Sequence[object] = ()
+    ) -> Result:
+        """Make one call."""
+        return self.run([(name, arguments)], context, hooks)[0]
+
+    # Results
+
+    def test_a_call_returns_the_result_of_the_tool(self) -> None:
+        assert self.run_one("add", {"a": 2, "b": 3}) == Result.ok(5)
+
+    def test_arguments_may_be_json_text(self) -> None:
+        assert self.run_one("add", '{"a": 2}').output == 3
+
+    def test_invalid_arguments_are_a_validation_error(self) -> None:
         for arguments in ({"a": "two"}, {"b": 1}, {"a": 1, "c": 1}, '{"a": 1', "[]"):
-            assert self.dispatch(add, arguments, None).error_type == "validation_error"
+            assert self.run_one("add", arguments).error_type == "validation_error"
+
+    def test_an_unknown_tool_is_an_error(self) -> None:
+        assert self.run_one("no_such_tool", {}).error_type == "unknown_tool"
 
     def test_an_expected_failure_keeps_its_message_and_type(self) -> None:
-        result = self.dispatch(refuse, {"reason": "no such city"}, None)
+        result = self.run_one("fail", {"reason": "no such city"})
         assert (result.error_message, result.error_type) == ("no such city", "not_found")
 
-    def test_an_exception_becomes_a_result_that_names_it(self) -> None:
-        result = self.dispatch(crash, {"text": "nowhere"}, None)
+    def test_an_exception_becomes_an_error_with_its_name(self) -> None:
+        result = self.run_one("crash", {"text": "nowhere"})
         assert (result.error_message, result.error_type) == ("LookupError: nowhere", "execution_error")
 
-    def test_a_cancellation_that_a_tool_lets_out_is_its_own_error_and_no_one_elses(self) -> None:
-        assert self.dispatch(cancel, {}, None).error_type == "cancelled"
-        assert self.dispatch(cancel_later, {}, None).error_type == "cancelled"
-        assert self.dispatch(add, {"a": 1}, None).is_ok
-
     def test_a_halt_becomes_a_result_that_ends_the_conversation(self) -> None:
-        result = self.dispatch(stop, {"answer": "done"}, None)
+        result = self.run_one("stop", {"answer": "done"})
         assert (result.is_halted, result.is_ok, result.output) == (True, True, "done")
 
-    def test_the_tool_gets_the_context(self, tmp_path: Path) -> None:
-        context = Context(workspace=tmp_path, state={"user": "ada"}, call_id="call_1")
-        result = self.dispatch(surroundings, {}, context)
-        assert result.output == {"state": "ada", "workspace": str(tmp_path), "call_id": "call_1"}
+    def test_a_coroutine_is_awaited(self) -> None:
+        assert self.run_one("repeat_later", {"text": "here"}).output == "here"
 
-    def test_progress_reaches_the_caller(self) -> None:
-        reports: list[tuple[float, float | None, str]] = []
-        self.dispatch(surroundings, {}, Context(on_progress=lambda *report: reports.append(report)))
-        assert reports == [(1, 2, "half")]
+    def test_a_cancelled_error_of_a_tool_ends_its_call_alone(self) -> None:
+        results = self.run([("cancel", {}), ("cancel_later", {}), ("add", {"a": 1})])
+        assert [result.error_type for result in results] == ["cancelled", "cancelled", None]
 
-    def test_a_coroutine_runs_to_its_end(self) -> None:
-        assert self.dispatch(later, {"text": "here"}, None).output == "here"
-
-    def test_a_deadline_that_passes_is_a_timeout_error(self) -> None:
-        result = within(_DEADLOCK, lambda: self.dispatch(wait, {}, Context(timeout=_LIMIT)))
-        assert result.error_type == "timeout_error"
-
-    def test_the_time_limit_of_a_tool_holds_without_a_context(self) -> None:
-        assert within(_DEADLOCK, lambda: self.dispatch(limited_wait, {}, None)).error_type == "timeout_error"
-
-    def test_a_tool_that_was_left_behind_is_told_to_stop(self) -> None:
-        if not self.shares_memory:
-            return
-        told = threading.Event()
-        within(_DEADLOCK, lambda: self.dispatch(wait, {}, Context(timeout=_LIMIT, state={"told": told})))
-        assert told.wait(_SOON)
-
-    def test_a_tool_sees_that_its_caller_gave_up(self) -> None:
-        if not self.shares_memory:
-            return
-        state: dict[str, Context] = {}
-        state["caller"] = Context(state=state)
-        assert self.dispatch(give_up, {}, state["caller"]).output == [False, True]
-
-    def test_results_come_in_the_order_of_the_calls(self) -> None:
-        results = self.dispatch_all([(add, {"a": number}) for number in range(20)], None)
+    def test_results_have_the_order_of_the_calls(self) -> None:
+        results = self.run([("add", {"a": number}) for number in range(20)])
         assert [result.output for result in results] == list(range(1, 21))
 
-    def test_a_call_that_fails_takes_no_other_with_it(self) -> None:
-        calls: list[tuple[Tool, Any]] = [
-            (add, {"a": 1}), (crash, {"text": "x"}), (add, "{"), (refuse, {"reason": "no"}), (add, {"a": 2}),
-        ]  # fmt: skip
-        results = self.dispatch_all(calls, None)
+    def test_a_failed_call_does_not_affect_the_others(self) -> None:
+        results = self.run(
+            [("add", {"a": 1}), ("crash", {"text": "x"}), ("add", "{"), ("fail", {"reason": "no"}), ("add", {"a": 2})]
+        )
         assert [result.error_type for result in results] == [
             None, "execution_error", "validation_error", "not_found", None,
         ]  # fmt: skip
 
-    def test_calls_of_several_threads_do_not_mix(self) -> None:
+    def test_concurrent_batches_do_not_mix(self) -> None:
         with ThreadPoolExecutor(8) as pool:
-            results = pool.map(lambda number: self.dispatch(add, {"a": number, "b": number}, None).output, range(100))
-        assert list(results) == [2 * number for number in range(100)]
+            results = pool.map(lambda number: self.run_one("add", {"a": number, "b": number}).output, range(50))
+        assert list(results) == [2 * number for number in range(50)]
 
-    def test_the_arguments_of_the_caller_stay_as_they_are(self) -> None:
-        arguments = {"a": 1, "b": 2}
-        self.dispatch(add, arguments, None)
-        assert arguments == {"a": 1, "b": 2}
+    # Contexts
+
+    def test_the_tool_receives_the_context(self, tmp_path: Path) -> None:
+        context = Context(workspace=tmp_path, state={"user": "ada"}, run_id="run_1")
+        result = self.run_one("describe_context", {}, context)
+        assert result.output == {
+            "state": "ada", "workspace": str(tmp_path), "call_id": "call_0", "run_id": "run_1",
+        }  # fmt: skip
+
+    def test_progress_reaches_the_caller(self) -> None:
+        reports: list[tuple[float, float | None, str]] = []
+        self.run_one("describe_context", {}, Context(on_progress=lambda *report: reports.append(report)))
+        assert reports == [(1, 2, "half")]
+
+    # Limits and cancellation
+
+    def test_a_passed_deadline_is_a_timeout_error(self) -> None:
+        for name in self._waiting_tools():
+            assert self.run_one(name, {}, Context(timeout=_LIMIT)).error_type == "timeout_error"
+
+    def test_the_limit_of_a_tool_applies_without_a_deadline(self) -> None:
+        self._needs(self.stops_functions)
+        assert self.run_one("limited_wait", {}).error_type == "timeout_error"
+
+    def test_cancelling_the_context_ends_its_calls_as_cancelled(self) -> None:
+        for name in self._waiting_tools():
+            context = Context()
+            assert self.run_one(name, {}, context, [_Listener(cancels=context)]).error_type == "cancelled"
+
+    def test_a_cancelled_tool_sees_it_and_no_progress_follows_the_end(self) -> None:
+        self._needs(self.is_local and self.stops_functions)
+        ended = threading.Event()
+        context = Context(state={"ended": ended})
+        listener = _Listener(cancels=context)
+        self.run_one("wait", {}, context, [listener])
+        assert ended.wait(_SOON)
+        kinds = [event.kind for event in listener.events]
+        assert [kind for kind in kinds if kind != "progress"] == ["start", "end"]
+        assert kinds[-1] == "end"
+
+    def test_calls_of_a_cancelled_context_are_not_made(self) -> None:
+        context = Context()
+        context.cancel()
+        assert self.run_one("add", {"a": 1}, context).error_type == "cancelled"
+
+    # Events and hooks
+
+    def test_each_call_has_one_start_and_one_end_with_the_same_run(self) -> None:
+        listener = _Listener()
+        calls = [("add", {"a": 1}), ("describe_context", {}), ("crash", {"text": "x"}), ("add", "{")]
+        self.run(calls, Context(run_id="run_1"), [listener])
+        kinds: dict[str, list[str]] = defaultdict(list)
+        for event in listener.events:
+            kinds[event.call.id].append(event.kind)
+        assert dict(kinds) == {
+            "call_0": ["start", "end"],
+            "call_1": ["start", "progress", "end"],
+            "call_2": ["start", "end"],
+            "call_3": ["start", "end"],
+        }
+        assert {event.run_id for event in listener.events} == {"run_1"}
+
+    def test_the_end_event_has_the_result(self) -> None:
+        listener = _Listener()
+        results = self.run([("add", {"a": 1}), ("fail", {"reason": "no"})], None, [listener])
+        ends = {event.call.id: event.result for event in listener.events if event.kind == "end"}
+        assert ends == {"call_0": results[0], "call_1": results[1]}
+
+    def test_a_hook_around_a_call_receives_its_result_and_may_make_another(self) -> None:
+        received: list[Result] = []
+
+        class Doubling:
+            @_hookimpl
+            def around_tool_call(self, call: ToolCall) -> Generator[Any, Result, Result]:
+                received.append((yield))
+                result = yield ToolCall(call.id, "add", {"a": 2, "b": 2})
+                return result
+
+        assert self.run_one("add", {"a": 1}, None, [Doubling()]) == Result.ok(4)
+        assert received == [Result.ok(2)]
+
+    def _waiting_tools(self) -> list[str]:
+        self._needs(self.stops_functions or self.stops_coroutines)
+        return ["wait"] * self.stops_functions + ["wait_later"] * self.stops_coroutines
+
+    def _needs(self, ability: bool) -> None:
+        if not ability:
+            pytest.skip("this runtime does not claim to do this")
+
+
+class _Listener:
+    """A plugin that records events, and cancels a context at the first progress."""
+
+    def __init__(self, cancels: Context | None = None) -> None:
+        self.events: list[Any] = []
+        self._context = cancels
+
+    @_hookimpl
+    def on_event(self, event: Any) -> None:
+        self.events.append(event)
+        if event.kind == "progress" and self._context is not None:
+            self._context.cancel()

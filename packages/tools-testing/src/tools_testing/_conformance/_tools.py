@@ -1,87 +1,85 @@
-"""The tools that the kits try things with; at module level, where other processes find them."""
+"""The tools that the kit calls, at module level, where other processes find them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Annotated
+from typing import Annotated, Any
 
 from tools_core import Context, Halt, ToolError, tool
 
 
 @tool(read_only=True)
-def add(a: Annotated[int, "The first number"], b: Annotated[int, "What to add"] = 1) -> int:
+def add(a: Annotated[int, "The first number"], b: Annotated[int, "The second number"] = 1) -> int:
     """Add two numbers."""
     return a + b
 
 
 @tool
-def refuse(reason: Annotated[str, "Why"]) -> str:
-    """Fail in the expected way."""
+def fail(reason: Annotated[str, "The message"]) -> str:
+    """Fail in an expected way."""
     raise ToolError(reason, "not_found")
 
 
 @tool
-def crash(text: Annotated[str, "What the exception says"]) -> str:
+def crash(text: Annotated[str, "The message"]) -> str:
     """Fail in an unexpected way."""
     raise LookupError(text)
 
 
 @tool
 def cancel() -> str:
-    """Let out a cancellation, as `asyncio.run` of something that was cancelled does."""
+    """Raise CancelledError, as `asyncio.run` does for a cancelled task."""
     raise asyncio.CancelledError
 
 
 @tool
 async def cancel_later() -> str:
-    """Let one out that comes from what a coroutine waited for."""
+    """Raise CancelledError in a coroutine."""
     await asyncio.sleep(0)
     raise asyncio.CancelledError
 
 
 @tool
-def stop(answer: Annotated[str, "The last word"]) -> str:
+def stop(answer: Annotated[str, "The last words"]) -> str:
     """End the conversation."""
     raise Halt(answer)
 
 
 @tool
-def surroundings(context: Context, key: Annotated[str, "What to look up"] = "user") -> dict[str, str | None]:
-    """Tell what the call knows besides its arguments."""
+def describe_context(context: Context, key: Annotated[str, "A key of the state"] = "user") -> dict[str, Any]:
+    """Return what the context of the call has, and report progress."""
     context.progress(1, 2, "half")
-    return {"state": str(context.state.get(key)), "workspace": str(context.workspace), "call_id": context.call_id}
+    return {
+        "state": context.state.get(key), "workspace": str(context.workspace), "call_id": context.call_id,
+        "run_id": context.run_id,
+    }  # fmt: skip
 
 
 @tool
-async def later(text: Annotated[str, "What to answer"]) -> str:
-    """Answer later."""
-    import asyncio  # the tool's own need
-
+async def repeat_later(text: Annotated[str, "Any text"]) -> str:
+    """Return a text, from a coroutine."""
     await asyncio.sleep(0)
     return text
 
 
 @tool
 def wait(context: Context) -> None:
-    """Wait to be told to stop, as tools should; `state["told"]`, an Event, is set then."""
+    """Report progress, before and after the call is cancelled; then set the Event `state["ended"]`, if there is one."""
+    context.progress(0)
     pause = threading.Event()
     while not context.cancelled:
         pause.wait(0.01)
-    if "told" in context.state:
-        context.state["told"].set()
-
-
-limited_wait = tool(wait, name="limited_wait", timeout=0.2)
+    context.progress(1)
+    if "ended" in context.state:
+        context.state["ended"].set()
 
 
 @tool
-def give_up(context: Context) -> list[bool]:
-    """Tell whether the call is cancelled before and after its caller, at `state["caller"]`, gives up."""
-    before = context.cancelled
-    context.state["caller"].cancel()
-    return [before, context.cancelled]
+async def wait_later(context: Context) -> None:
+    """Report progress, and wait in a coroutine."""
+    context.progress(0)
+    await asyncio.Event().wait()
 
 
-# Names that the wire of one provider or the other does not take, or that come out alike there.
-STRAINING_NAMES = ["read", "read_file", "read-file", "Read", "r", "_", "__init__", "a" * 64, "a" * 63 + "b", "x-1_2"]
+limited_wait = tool(wait, name="limited_wait", timeout=0.2)

@@ -1,51 +1,53 @@
-"""The tool under check: what is known of it, when its body may run, and how to look without running it."""
+"""The tool under check, the calls that its body may run for, and probes that do not run it."""
 
 from __future__ import annotations
 
 import copy
-import inspect
-import tempfile
-from contextlib import contextmanager
+import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Tool
-from tools_testing._contract._check import NotApplicable
-from tools_testing._observe import observe
-from tools_testing._values._source import NoValueError, samples
+from tools_testing._arguments import NoValueError, samples
+from tools_testing._contract._promise import NotApplicable
+from tools_testing._observe import calling
+from tools_testing._one_tool import one_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
-    from tools_testing._observe import Observation
+    from tools_testing._observe import Caller, ObservedCall
 
-_GENERATED = 8  # calls that a harmless tool gets
-_PATIENCE = 30.0  # seconds for one call before it counts as never ending
+_GENERATED = 8  # calls of a harmless tool
+_PATIENCE = 30.0  # seconds for one call, beyond the tool's own limit
 
-RULE = "its body runs only for sample arguments, or where the tool is read_only, not open_world, and needs no approval"
+_RULE = "its body runs only for sample arguments, or where the tool is read_only, not open_world, and needs no approval"
 
 
 class Subject:
-    """One tool and what a check may do with it.
+    """One tool, and what a check may do with it.
 
-    `make` constructs it once more, where that is possible. `origin` is where another process can import it, as
-    `module:attribute`.
+    Args:
+        tool: A Tool, a class of one, or a function.
+        arguments: Sample arguments, or several of them, for which the body may run.
+        context: The context of those calls.
+        origin: `module:attribute`, from which another process can import the tool.
     """
 
     def __init__(
         self,
-        tool: Tool,
+        tool: Any,
         *,
-        arguments: Sequence[Mapping[str, Any]] = (),
+        arguments: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         context: Context | None = None,
-        make: Callable[[], Tool] | None = None,
         origin: str | None = None,
     ) -> None:
-        self.tool = tool
-        self.given = [copy.deepcopy(dict(each)) for each in arguments]
+        self.tool = one_tool(tool)
+        given: Any = [arguments] if hasattr(arguments, "keys") else arguments or ()
+        self.given: list[dict[str, Any]] = [copy.deepcopy(dict(each)) for each in given]
         self.context = context
-        self.make = make
-        self.origin = origin
+        self.origin = origin or _origin(tool if isinstance(tool, type) else self.tool)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -58,60 +60,53 @@ class Subject:
 
     @cached_property
     def valid(self) -> list[dict[str, Any]]:
-        """Arguments that the schema accepts: those given, then generated ones."""
+        """Valid arguments: those given, then generated ones."""
         try:
-            made: list[dict[str, Any]] = samples(self.schema, _GENERATED)
+            return [*self.given, *samples(self.schema, _GENERATED)]
         except NoValueError as error:
-            if not self.given:
-                raise NotApplicable(str(error)) from None
-            made = []
-        return [*self.given, *made]
+            if self.given:
+                return self.given
+            raise NotApplicable(str(error)) from None
 
     @property
     def is_harmless(self) -> bool:
-        """Whether its body may run for arguments that nobody has chosen."""
+        """True where the body may run for generated arguments."""
         tool = self.tool
         return bool(tool.read_only) and not tool.open_world and not tool.requires_approval and not tool.destructive
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """The arguments for which the body may run; NotApplicable when there are none."""
-        if self.given:
-            return copy.deepcopy(self.given)
-        if not self.is_harmless:
-            raise NotApplicable(f"{RULE}; give sample arguments")
-        return copy.deepcopy(self.valid)
+        """The arguments for which the body may run; NotApplicable where there are none."""
+        if not self.given and not self.is_harmless:
+            raise NotApplicable(f"{_RULE}; give sample arguments")
+        return copy.deepcopy(self.given or self.valid)
 
-    @contextmanager
-    def running(self) -> Generator[Context]:
-        """A context for one call: the one given, or one with an empty workspace that goes away."""
-        if self.context is not None:
-            yield self.context
-            return
-        with tempfile.TemporaryDirectory(prefix="tool-contract-", ignore_cleanup_errors=True) as folder:
-            yield Context(workspace=folder)
+    def calling(self) -> AbstractContextManager[Caller]:
+        """Provide a caller of the tool itself."""
+        return calling(self.tool, limit=(self.tool.timeout or 0.0) + _PATIENCE, context=self.context)
 
     @cached_property
-    def calls(self) -> list[Observation]:
-        """Each of the arguments that the body may run for, called once; what never ends is the last."""
-        made: list[Observation] = []
-        for arguments in self.runs:
-            with self.running() as context:
-                made.append(observe(self.tool, arguments, context, patience(self.tool)))
-            if made[-1].is_late:
-                break
+    def calls(self) -> list[ObservedCall]:
+        """One call for each of `runs`, until one does not end."""
+        made: list[ObservedCall] = []
+        runs = self.runs
+        with self.calling() as caller:
+            for arguments in runs:
+                made.append(caller(arguments))
+                if made[-1].is_endless:
+                    break
         return made
 
     def probe(self, body: Callable[[dict[str, Any]], Any]) -> Tool:
-        """The same tool with another body, so that its doors can be tried and nothing happens.
+        """Return a copy of the tool with another body.
 
-        NotApplicable for a tool that has a `call` of its own, which may do anything, unless it is harmless.
+        NotApplicable for a tool that overrides `call` or `acall`, which may do anything, unless it is harmless.
         """
-        own = next((name for name in ("call", "acall", "invoke") if _overrides(self.tool, name)), None)
+        own = next((name for name in ("call", "acall") if _overrides(self.tool, name)), None)
         if own is not None and not self.is_harmless:
-            raise NotApplicable(f"it has a {own} of its own, which may do anything with arguments that nobody chose")
+            raise NotApplicable(f"it overrides `{own}`, which may have effects even where the body does not run")
         probe = copy.copy(self.tool)
-        if _is_async(self.tool.execute):
+        if self.tool.is_async:
 
             async def execute(**arguments: Any) -> Any:
                 return body(arguments)
@@ -122,22 +117,25 @@ class Subject:
         return probe
 
     def recorder(self) -> tuple[Tool, list[dict[str, Any]]]:
-        """A probe that only notes what it is called with."""
-        seen: list[dict[str, Any]] = []
-        return self.probe(seen.append), seen
+        """Return a probe and the list to which its body adds the arguments of each call."""
+        received: list[dict[str, Any]] = []
+        return self.probe(received.append), received
 
 
 def _overrides(tool: Tool, name: str) -> bool:
     return getattr(type(tool), name) is not getattr(Tool, name) or name in vars(tool)
 
 
-def _is_async(function: Any) -> bool:
-    function = getattr(function, "func", function)  # functools.partial
-    if not hasattr(function, "__code__"):
-        function = getattr(type(function), "__call__", function)  # noqa: B004  (its code is wanted)
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-
-
-def patience(tool: Tool) -> float:
-    """How long a call of this tool may take before it counts as never ending."""
-    return (tool.timeout or 0.0) + _PATIENCE
+def _origin(tool: Any) -> str | None:
+    """Return `module:attribute` where that is this tool or its class."""
+    for thing in (tool, type(tool)):
+        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+        # Classes of the core are shared by all tools made from functions.
+        if not module or not name or module == "__main__" or "<" in name or module.startswith("tools_core."):
+            continue
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is thing:
+            return f"{module}:{name}"
+    return None

@@ -1,0 +1,22 @@
+"""`ask-tools call` under the user's policy: the entry point of the group `ask_tools.call`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools_core import Result
+from tools_runtime import Executor, Policy, PolicyError, ask_on_terminal
+
+if TYPE_CHECKING:
+    from tools_core import Context, Tool, ToolCall
+    from tools_runtime._wrap._decide import Approve
+
+
+def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | None = None) -> Result:
+    """Make a call that a user typed: rules deny it or ask about it; where none holds, typing it was the approval."""
+    try:
+        policy = Policy(default="allow")
+    except PolicyError as error:
+        return Result.error(str(error), type="denied")
+    with Executor([tool], policy=policy, approve=approve or ask_on_terminal, default_timeout=None) as executor:
+        return executor.call(call, context=context)

@@ -1,0 +1,1 @@
+"""Where calls run: here, in threads, in an event loop, in processes."""

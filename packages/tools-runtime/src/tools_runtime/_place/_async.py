@@ -1,0 +1,39 @@
+"""Concurrent calls in one event loop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools_core import Tool
+from tools_runtime._place._gate import Gate, check_concurrency
+from tools_runtime._place._runtime import Runtime
+
+if TYPE_CHECKING:
+    from tools_core import Result
+
+MAX_THREADS = 64
+
+
+class AsyncRuntime(Runtime):
+    """Makes calls as tasks of an event loop: any number at once, unless `max_concurrency` sets a limit.
+
+    At its limit a coroutine is cancelled; one that does not end within `grace` seconds is abandoned. Synchronous tools
+    run in worker threads, 64 at once. `execute` uses an event loop of the library, `aexecute` the running one.
+    """
+
+    name = "async"
+    stops = "cancelled"
+
+    def __init__(self, max_concurrency: int | None = None, *, grace: float = 0.25) -> None:
+        check_concurrency(max_concurrency)
+        self.max_concurrency = max_concurrency
+        self.grace = grace
+        self._threads = Gate(MAX_THREADS)
+
+    @property
+    def is_sequential(self) -> bool:
+        return False
+
+    def gates_for(self, tool: Tool | Result) -> tuple[Gate, ...]:
+        gates = super().gates_for(tool)
+        return (*gates, self._threads) if isinstance(tool, Tool) and not tool.is_async else gates

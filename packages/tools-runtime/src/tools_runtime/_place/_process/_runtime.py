@@ -1,0 +1,104 @@
+"""`ProcessRuntime`: calls in worker processes, which can be killed."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import TYPE_CHECKING
+
+from tools_core import Result, ToolError
+from tools_runtime._errors import describe_error
+from tools_runtime._place._runtime import Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from concurrent.futures import Future
+
+    from tools_core import Context, Tool, ToolCall
+    from tools_runtime._place._process._pool import Pool
+
+
+class ProcessRuntime(Runtime):
+    """Makes each call in a worker process, which is killed at the limit of the call with all that the call started.
+
+    Whatever a tool does, computing in C, crashing or exhausting memory, its call has a result, and no other call is
+    harmed. A call whose worker ended before it answered is an error with `metadata["crash"]`: the name of the signal
+    or `exit N`. It is not made again.
+
+    Workers are kept for later calls. Each call has fresh context variables, the current folder of this process, and the
+    environment that this process had at the first call. Arguments, results and the items of `context.state` are
+    pickled; an item that cannot be pickled raises a KeyError when the tool asks for it. A tool is pickled once: it is
+    defined at the top level of a module, or of the program, and later changes to it do not reach the workers. What it
+    raises is `result.exception`, with a `RemoteError` that has the worker's traceback as its cause. What it prints goes
+    to standard error.
+
+    Args:
+        max_workers: How many calls run at once; by default one for each processor.
+        memory: Bytes that a worker may take beyond what it begins with. A call that needs more is a `limit_exceeded`.
+        max_result_bytes: How large a pickled result may be. A larger one is a `limit_exceeded`.
+        preload: Modules that workers import before their first call. They must not start threads.
+
+    Raises: OSError on a system that cannot fork, such as Windows; ValueError for an option that is out of range.
+    """
+
+    name = "process"
+    stops = "killed"
+    grace = 5.0  # a kill is certain, but takes long where a call has started many processes
+    is_local = False
+
+    def __init__(
+        self,
+        max_workers: int | None = None,
+        *,
+        memory: int | None = None,
+        max_result_bytes: int = 64 << 20,
+        preload: Sequence[str] = (),
+    ) -> None:
+        if not hasattr(os, "fork"):
+            raise OSError('ProcessRuntime needs a system that can fork; use runtime="thread" on this one')
+        if isinstance(preload, str):
+            raise TypeError(f"preload is a list of module names; write preload=[{preload!r}]")
+        for option, value in (
+            ("max_workers", max_workers), ("memory", memory), ("max_result_bytes", max_result_bytes),
+        ):  # fmt: skip
+            if value is not None and value <= 0:
+                raise ValueError(f"{option} must be above 0, got {value!r}")
+        self.max_concurrency = max_workers or os.cpu_count() or 1
+        self._options = (tuple(preload), memory, max_result_bytes)
+        self._pools: dict[int, Pool] = {}  # by process: a fork of this one has its own
+
+    def begin(self, tool: Tool, call: ToolCall, context: Context) -> Result | Future[Result]:
+        """Send a call to a worker; cancelling the context kills it."""
+        from tools_runtime._place._process._messages import pack_call  # with the pool
+        from tools_runtime._place._process._worker import Attempt
+
+        try:
+            pool = self._open()
+            packed = pool.tools.pack(tool)
+            attempt = Attempt(packed, pack_call(packed, call, context), context)
+        except ToolError as error:
+            return Result.error(error.message, type=error.type, exception=error)
+        except (RuntimeError, OSError) as error:  # of multiprocessing, while a worker imports the program
+            return Result.error(f"No worker process can be started: {describe_error(error)}", type="unavailable")
+        pool.submit(attempt)
+        return attempt.future
+
+    def close(self) -> None:
+        """Kill all workers and what they run; a later call starts new ones."""
+        pool = self._pools.pop(os.getpid(), None)
+        if pool is not None:
+            pool.close()
+
+    def _open(self) -> Pool:
+        pool = self._pools.get(os.getpid())
+        if pool is not None:
+            return pool
+        from tools_runtime._place._process._fork_server import find_program  # 20 ms, only for processes
+        from tools_runtime._place._process._pool import Pool
+        from tools_runtime._place._process._serve import Settings
+
+        new = Pool(Settings(dict(os.environ), find_program(), *self._options))
+        pool = self._pools.setdefault(os.getpid(), new)  # another thread may have been faster
+        if pool is new:
+            weakref.finalize(self, new.close)
+        return pool

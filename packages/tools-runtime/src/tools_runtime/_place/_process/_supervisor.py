@@ -1,0 +1,90 @@
+"""The process that a fork server starts: it forks one worker, and ends everything that the worker started.
+
+The supervisor runs no tool, so nothing can keep it from killing: it adopts the orphans of its worker, and kills all of
+them when the host asks for that, when the host has ended, or when the worker has ended. Then it reports the exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+
+from tools_runtime._place._process._serve import Settings, serve
+from tools_runtime._place._process._system import adopt_orphans, children
+
+
+class WorkerProcess:
+    """The object that a new process of the fork server unpickles and runs.
+
+    It takes the place of a `multiprocessing.Process`, which would import the program in every worker: a script without
+    an `if __name__ == "__main__"` guard would run again. Here only a tool that is defined in the program imports it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def _bootstrap(self, parent_sentinel: int) -> int:
+        """Fork the worker and supervise it; returns the exit code in the worker."""
+        os.close(parent_sentinel)
+        requests, control = (Connection(descriptor) for descriptor in forkserver.get_inherited_fds() or ())
+        _redirect_streams()
+        os.setsid()  # an interrupt from the terminal is for the host
+        adopt_orphans()
+        worker = os.fork()
+        if worker == 0:
+            control.close()
+            return serve(requests, self._settings)
+        requests.close()
+        _supervise(worker, control)
+        os._exit(0)  # at once: the end of `control` is the end of this process
+
+
+def _redirect_streams() -> None:
+    """Give tools an empty standard input, and print to standard error: a host may use its own streams for messages."""
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    with suppress(OSError):  # the host has closed its standard error
+        os.dup2(2, 1)
+
+
+def _supervise(worker: int, control: Connection) -> None:
+    """Wait for the end of the worker, or a message or the end of the host; then kill all children."""
+    wakeup, alarm = os.pipe()
+    os.set_blocking(alarm, False)
+    signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    code = _reap(worker)
+    while code is None and control not in wait([control, wakeup]):
+        os.read(wakeup, 4096)
+        code = _reap(worker)
+    with suppress(OSError):  # nothing is left of the group
+        os.killpg(worker, signal.SIGKILL)
+    _kill_children()
+    with suppress(OSError):  # the host has ended
+        control.send(code)
+
+
+def _reap(worker: int) -> int | None:
+    """Collect all children that have ended; returns the exit code of the worker if it is among them."""
+    code = None
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            if ended[0] == worker:
+                code = os.waitstatus_to_exitcode(ended[1])
+    return code
+
+
+def _kill_children() -> None:
+    """Kill in rounds until there are no children: the children of those that were killed are adopted meanwhile."""
+    with suppress(ChildProcessError):
+        while True:
+            if os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+            for pid in children():
+                with suppress(OSError):  # it has ended, or belongs to another user
+                    os.kill(pid, signal.SIGKILL)
+            os.waitpid(-1, 0)

@@ -1,0 +1,90 @@
+"""Patterns for paths and for the words of commands."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from glob import escape
+from itertools import dropwhile
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Match = Literal["yes", "no", "perhaps"]
+Command = tuple[str | None, ...]  # its words; None for a word that is known only at run time
+
+
+def matches_path(pattern: str, path: str, workspace: str) -> bool:
+    """Return whether a glob covers an absolute path.
+
+    `*` stays within one name, `**` stands for any number of folders, and `src/**` covers `src` as well. A pattern that
+    begins with neither `/` nor `~` is below the workspace.
+    """
+    return _covers(_parts(pattern, workspace), [part for part in path.split("/") if part], "**")
+
+
+def allows_commands(patterns: Sequence[str], commands: Sequence[Command]) -> bool:
+    """Return whether a pattern covers every command, and there is at least one; unknown words are not covered."""
+    return bool(commands) and all(
+        None not in each and any(_covers(pattern.split(), each, "*") for pattern in patterns) for each in commands
+    )
+
+
+def concerns_commands(patterns: Sequence[str], commands: Sequence[Command]) -> Match:
+    """Return whether a pattern covers any of the commands; `perhaps` where an unknown word could make it so.
+
+    Variables in front of a program and the program's folder make no difference: `A=1 /bin/rm x` is `rm x`.
+    """
+    forms = [form for each in commands for form in dict.fromkeys((each, _plain(each)))]
+    tried = [(pattern.split(), form) for pattern in patterns for form in forms]
+    if any(_covers(words, form, "*") for words, form in tried):
+        return "yes"
+    return "perhaps" if any(_covers(words, form, "*", is_generous=True) for words, form in tried) else "no"
+
+
+def _plain(command: Command) -> Command:
+    rest = tuple(dropwhile(lambda word: word is not None and "=" in word, command)) or command
+    return (rest[0] and rest[0].rpartition("/")[2], *rest[1:])
+
+
+def _covers(pattern: Sequence[str], parts: Sequence[str | None], star: str, *, is_generous: bool = False) -> bool:
+    """Match by the places in the pattern that can be reached, so that no pattern takes long.
+
+    An unknown part is covered by `star` alone; with `is_generous` it may stand for any number of any parts.
+    """
+    reached = _beyond({0}, pattern, star)
+    for part in parts:
+        here = {place for place in reached if place < len(pattern)}
+        following = {place for place in here if pattern[place] == star}
+        if part is not None:
+            following |= {place + 1 for place in here if _fits(part, pattern[place], is_generous=is_generous)}
+        elif is_generous and reached:
+            following = set(range(min(reached), len(pattern) + 1))
+        reached = _beyond(following, pattern, star)
+    return len(pattern) in reached
+
+
+def _fits(part: str, pattern: str, *, is_generous: bool) -> bool:
+    """Return whether one word fits; `build/*` is meant for the folder, and `build/../x` is outside it."""
+    climbs = ".." in part.split("/") and ".." not in pattern.split("/")
+    return fnmatchcase(part, pattern) and (is_generous or not climbs)
+
+
+def _beyond(places: set[int], pattern: Sequence[str], star: str) -> set[int]:
+    """Return these places and those behind any `star` at them, which may stand for nothing."""
+    found = set(places)
+    for place in range(len(pattern)):
+        if place in found and pattern[place] == star:
+            found.add(place + 1)
+    return found
+
+
+@lru_cache(maxsize=1_000)
+def _parts(pattern: str, workspace: str) -> tuple[str, ...]:
+    if pattern == "~" or pattern.startswith("~/"):
+        pattern = escape(os.path.realpath(os.path.expanduser("~"))) + pattern[1:]
+    elif not pattern.startswith("/"):
+        pattern = f"{escape(workspace)}/{pattern}"
+    return tuple(part for part in pattern.split("/") if part not in ("", "."))

@@ -1,0 +1,120 @@
+"""Ask a user on the terminal; text that a model wrote can neither act on it nor look like ours."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from tools_core.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tools_core import ApprovalRequest, Context
+    from tools_runtime._policy._decision import Scope
+
+_LONGEST = 400  # characters of one line that are shown at first
+_MOST_ARGUMENTS = 20  # that are shown at first, so that none pushes another out of sight
+_POLL = 0.1  # seconds between looks at the deadline
+_ANSWERS: Mapping[str, Scope] = {
+    **dict.fromkeys(("o", "once", "y", "yes"), "once"),
+    **dict.fromkeys(("r", "run"), "run"),
+    **dict.fromkeys(("p", "project"), "project"),
+}
+_questions = threading.Lock()  # the process has one terminal
+
+
+def ask_on_terminal(request: ApprovalRequest) -> Scope | Literal[False] | None:
+    """Ask on the terminal whether to make a call: `Executor(approve=ask_on_terminal)`.
+
+    Returns the scope of the approval, or False for no; None without a terminal, and once the caller stopped waiting.
+    """
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    while not _questions.acquire(timeout=_POLL):
+        if _is_over(request.context):
+            return None
+    try:
+        return None if _is_over(request.context) else _ask(request)
+    finally:
+        _questions.release()
+
+
+def _ask(request: ApprovalRequest) -> Scope | Literal[False] | None:
+    _discard_typed()
+    question = "".join(f"[{each[0]}]{each[1:]}, " for each in request.scopes) + "[N]o"
+    is_cut = _show(request, is_whole=False)
+    while True:
+        _write(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
+        line = _line(request.context)
+        if line is None:
+            return None
+        answer = line.strip().lower()
+        if _ANSWERS.get(answer) in request.scopes:
+            return _ANSWERS[answer]
+        if answer in ("", "n", "no"):
+            return False
+        if is_cut and answer in ("v", "view"):
+            is_cut = _show(request, is_whole=True)
+
+
+def _show(request: ApprovalRequest, *, is_whole: bool) -> bool:
+    """Print the request, and return whether parts of it were left out."""
+    hints = ", ".join(name if value else f"not {name}" for name, value in request.effects.annotations.items())
+    arguments = [f"  {visible(name)} = {_json(value)}" for name, value in request.arguments.items()]
+    hidden = 0 if is_whole else max(0, len(arguments) - _MOST_ARGUMENTS)
+    lines = [
+        f"{visible(request.tool.name)} wants to run ({hints or 'it does not state what it does'})",
+        *arguments[: len(arguments) - hidden],
+        *([f"  <<< {hidden:,} more arguments are not shown >>>"] if hidden else []),
+        f"files: {_json(request.effects.paths)}",
+        f"workspace: {_json(str(request.context.workspace or ''))}, run: {_json(request.run_id)}",
+        f"asked because: {visible('; '.join(request.reasons))}",
+    ]
+    clipped = lines if is_whole else [_clip(line) for line in lines]
+    _write("\n" + "".join(f"{line}\n" for line in clipped))
+    return hidden > 0 or clipped != lines
+
+
+def _json(value: Any) -> str:
+    return visible(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _clip(text: str) -> str:
+    hidden = len(text) - _LONGEST
+    tail = _LONGEST // 4
+    return text if hidden <= 0 else f"{text[: 3 * tail]} <<< {hidden:,} characters are not shown >>> {text[-tail:]}"
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _is_over(context: Context) -> bool:
+    return context.cancelled or context.remaining == 0
+
+
+def _line(context: Context) -> str | None:
+    """Return the line that is typed; None once the caller stopped waiting: a later line is for another reader."""
+    import select  # not for terminals of Windows
+
+    with suppress(OSError):
+        while not select.select([sys.stdin], [], [], _POLL)[0]:
+            if _is_over(context):
+                return None
+    try:
+        return sys.stdin.readline()
+    except UnicodeDecodeError:  # a key of another keyboard is not an answer
+        return "?\n"
+
+
+def _discard_typed() -> None:
+    """Discard what was typed before the question was shown."""
+    with suppress(ImportError, OSError):
+        import termios  # not on Windows
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

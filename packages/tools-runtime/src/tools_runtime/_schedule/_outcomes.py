@@ -1,0 +1,74 @@
+"""The results of calls that did not end by themselves: timed out, cancelled, failed outside of the tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tools_core import Result
+from tools_runtime._errors import answer_of, describe_error, is_cancellation
+
+if TYPE_CHECKING:
+    from tools_core import Context
+
+
+def timed_out(context: Context, stopped: str) -> Result:
+    """The call reached its limit; `stopped` says how it was ended, and is empty where it was abandoned."""
+    message, metadata = f"Timed out after {_limit(context)}", _limit_metadata(context)
+    if stopped:
+        return Result.error(f"{message} and was {stopped}", type="timeout_error", metadata=metadata)
+    return Result.error(
+        f"{message}; it may still be running and have effects",
+        type="timeout_error",
+        metadata={**metadata, "abandoned": True},
+    )
+
+
+def limit_passed(context: Context) -> Result:
+    """The limit passed before the call began."""
+    message = f"the call was not made: its limit had passed before it could begin: {_limit(context)}"
+    return Result.error(message, type="timeout_error", metadata=_limit_metadata(context))
+
+
+def cancelled(stopped: str | None = None) -> Result:
+    """The caller is gone; `stopped` as in `timed_out`, None where nothing was running."""
+    message = "cancelled by the caller"
+    if stopped == "":
+        return Result.error(
+            f"{message}; it may still be running and have effects", type="cancelled", metadata={"abandoned": True}
+        )
+    return Result.error(f"{message} and was {stopped}" if stopped else message, type="cancelled")
+
+
+def overran(result: Result, context: Context) -> Result:
+    """Mark the result of a call that ran past a limit which nothing could enforce."""
+    return overran_limit(result, context.timeout, context.timeout_set_by)
+
+
+def overran_limit(result: Result, limit: float | None, set_by: str) -> Result:
+    """`overran`, where the call had no context."""
+    return result.with_metadata({"timeout": limit, "timeout_set_by": set_by, "timeout_enforced": False})
+
+
+def failure(error: BaseException) -> Result:
+    """The result of a call whose exception no tool has handled."""
+    answer = answer_of(error)
+    if answer is not None:
+        return answer
+    if is_cancellation(error):
+        return Result.error("the tool was cancelled by itself, or by what it waited for", type="cancelled")
+    return Result.error(describe_error(error), exception=error)
+
+
+def wrong_type(runtime: object, made: Any) -> Result:
+    """The result of a call for which a runtime returned something else."""
+    text = f"the runtime {type(runtime).__name__} returned {type(made).__name__}, not a Result"
+    return Result.error(text, exception=TypeError(text))
+
+
+def _limit(context: Context) -> str:
+    limit = "" if context.timeout is None else f"{context.timeout:g} s "
+    return f"{limit}(limit set by {context.timeout_set_by})"
+
+
+def _limit_metadata(context: Context) -> dict[str, Any]:
+    return {"timeout": context.timeout, "timeout_set_by": context.timeout_set_by}

@@ -1,0 +1,141 @@
+"""Plugins: those that are installed, each loaded by itself, and those that an executor is given.
+
+pluggy's own loader stops at the first plugin that fails, and takes only the first of two with one name. Here each is
+known by its distribution and name, and one that fails is a problem that affects no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from inspect import iscoroutinefunction, isgeneratorfunction, signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pluggy
+
+from tools_core import Registry
+from tools_runtime import hookspecs
+from tools_runtime._errors import describe_error, log
+from tools_runtime._place._runtime import Runtime
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+GROUP = "ask_tools.plugins"
+
+
+class Installed(NamedTuple):
+    """An installed plugin, or the reason why it is left out."""
+
+    name: str  # distribution:name
+    plugin: Any
+    error: str | None
+
+
+@cache
+def installed_plugins() -> list[Installed]:
+    """Load what is installed, once for the process; a plugin that fails is logged and left out.
+
+    `ASK_TOOLS_ALLOW`, `ASK_TOOLS_DENY` and `ASK_TOOLS_LOCK` apply to plugins as they do to tools.
+    """
+    names, found = Registry(), []
+    for name in names.discover(GROUP):
+        point = names.origin(name)
+        if point is None:  # its distribution was removed this very moment
+            continue
+        try:
+            found.append(Installed(point.qualified, _instance(point.load()), None))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  (a plugin may raise anything, SystemExit included)
+            found.append(Installed(point.qualified, None, describe_error(error)))
+            log.warning("the plugin %s is left out: %s", point.qualified, describe_error(error))
+    return found
+
+
+def _instance(plugin: Any) -> Any:
+    return plugin() if isinstance(plugin, type) else plugin
+
+
+class Plugins:
+    """The plugins of an executor; `problems` has the installed ones that do not work, by distribution and name."""
+
+    def __init__(self, given: Sequence[Any], *, installed: bool, policy: Any = None) -> None:
+        if not isinstance(given, Iterable):
+            raise TypeError(f"hooks must be a list of plugins, got {given!r}")
+        self.manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self.manager.add_hookspecs(hookspecs)
+        self.problems: dict[str, str] = {}
+        if policy is not None:
+            self._register(_instance(policy), "policy")
+        if installed:
+            self._add_installed()
+        for number, plugin in reversed(list(enumerate(given))):  # the last one to be registered is the outermost
+            made = _instance(plugin)
+            self._register(made, f"{getattr(made, '__name__', None) or type(made).__name__}#{number + 1}")
+
+    def runtimes(self) -> dict[str, type[Runtime]]:
+        """The runtimes that plugins register, by name."""
+        found: dict[str, type[Runtime]] = {}
+        for impl in self.manager.hook.register_runtimes.get_hookimpls():  # the outermost last
+            found |= _checked(impl.function(), impl.plugin_name)
+        return found
+
+    def _add_installed(self) -> None:
+        for name, plugin, problem in reversed(installed_plugins()):  # the first by name is the outermost
+            if problem is not None:
+                self.problems[name] = problem
+                continue
+            try:
+                self._register(plugin, name)
+            except Exception as error:  # noqa: BLE001  (attributes of an object may raise anything)
+                self.problems[name] = describe_error(error)
+                log.warning("the plugin %s is left out: %s", name, describe_error(error))
+
+    def _register(self, plugin: Any, name: str) -> None:
+        self.manager.register(plugin, name)
+        problem = self._problem(name)
+        if problem is not None:
+            self.manager.unregister(name=name)
+            raise pluggy.PluginValidationError(plugin, problem)
+
+    def _problem(self, name: str) -> str | None:
+        """What is wrong with the hooks of a plugin: those that would not be called, or not as they are meant."""
+        callers = self.manager.get_hookcallers(self.manager.get_plugin(name)) or ()
+        hooks = [
+            (caller.name, impl) for caller in callers for impl in caller.get_hookimpls() if impl.plugin_name == name
+        ]
+        known = {hook for hook in vars(hookspecs) if hasattr(getattr(hookspecs, hook), f"{hookspecs.PROJECT}_spec")}
+        if not hooks:
+            return f"{name} has no hook: mark its functions with @hookimpl"
+        unknown = sorted({hook for hook, impl in hooks if not impl.optionalhook} - known)
+        if unknown:
+            return f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        return next(filter(None, (_misfit(name, hook, impl) for hook, impl in hooks if hook in known)), None)
+
+
+def _misfit(name: str, hook: str, impl: pluggy.HookImpl) -> str | None:
+    """Why one hook would not be called as it is meant; None where it would."""
+    if impl.wrapper or impl.hookwrapper:
+        return f"{hook} of {name} is one of pluggy's wrappers: write @hookimpl alone; around_tool_call wraps by itself"
+    arguments = signature(getattr(hookspecs, hook)).parameters
+    for each in signature(impl.function).parameters.values():
+        is_optional = each.default is not each.empty
+        if (each.kind is each.KEYWORD_ONLY and not is_optional) or (each.name in arguments and is_optional):
+            return f"{hook} of {name} never receives {each.name}: write it before any `*`, and without a default"
+    is_generator = isgeneratorfunction(impl.function)
+    if hook == "around_tool_call" and not is_generator:
+        return f"{hook} of {name} is not a generator: write `result = yield` where the call is made"
+    if hook != "around_tool_call" and (is_generator or iscoroutinefunction(impl.function)):
+        return f"{hook} of {name} is not a plain function: what needs waiting belongs in around_tool_call"
+    return None
+
+
+def _checked(named: Any, plugin: str) -> Mapping[str, type[Runtime]]:
+    """The runtimes that a plugin registers; TypeError for anything else."""
+    if not isinstance(named, Mapping):
+        raise TypeError(f"register_runtimes of {plugin} returned {type(named).__name__}, not a mapping")
+    for name, kind in named.items():
+        if not (isinstance(name, str) and isinstance(kind, type) and issubclass(kind, Runtime)):
+            raise TypeError(f"register_runtimes of {plugin} gave {name!r}: {kind!r}, not a name and a class of Runtime")
+    return named

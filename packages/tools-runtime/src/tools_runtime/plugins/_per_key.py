@@ -1,0 +1,89 @@
+"""The memory of plugins: `PerKey` for each run or key of the user's choice, `Bounded` for values of limited size."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from tools_core import Context
+
+    Key = Callable[[Context], Hashable]
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+
+class PerKey(Generic[T]):
+    """One value for each key, made by `make` when it is first needed.
+
+    The key is the id of the run, or what `key` returns for the context. With more than `max_keys` the value that was
+    unused for the longest time is dropped.
+    """
+
+    def __init__(self, make: Callable[[], T], key: Key | None, max_keys: int) -> None:
+        if max_keys < 1:
+            raise ValueError(f"max_keys must be at least 1, got {max_keys!r}")
+        self._make = make
+        self._key = key
+        self._max_keys = max_keys
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, context: Context) -> T:
+        """Return the value for the key of this context."""
+        key = context.run_id if self._key is None else self._key(context)
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            else:
+                self._values[key] = self._make()
+                if len(self._values) > self._max_keys:
+                    self._values.popitem(last=False)
+            return self._values[key]
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self._lock:
+            self._values.clear()
+
+
+class Bounded(Generic[K, T]):
+    """Values of limited number and total size; those that were unused for the longest time go first."""
+
+    def __init__(self, max_entries: int, max_size: int) -> None:
+        if max_entries < 1 or max_size < 1:
+            raise ValueError(f"limits must be at least 1, got {max_entries!r} and {max_size!r}")
+        self._max_entries = max_entries
+        self._max_size = max_size
+        self._values: OrderedDict[K, tuple[T, int]] = OrderedDict()
+        self._size = 0
+        self.lock = threading.RLock()
+
+    def find(self, key: K) -> T | None:
+        """Return the value with this key."""
+        with self.lock:
+            if key not in self._values:
+                return None
+            self._values.move_to_end(key)
+            return self._values[key][0]
+
+    def add(self, key: K, value: T, size: int) -> bool:
+        """Store a value; False where it is too large."""
+        if size > self._max_size:
+            return False
+        with self.lock:
+            self._size += size - self._values.pop(key, (None, 0))[1]
+            self._values[key] = value, size
+            while len(self._values) > self._max_entries or self._size > self._max_size:
+                self._size -= self._values.popitem(last=False)[1][1]
+        return True
+
+    def clear(self) -> None:
+        """Drop all values."""
+        with self.lock:
+            self._values.clear()
+            self._size = 0

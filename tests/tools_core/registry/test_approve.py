@@ -1,0 +1,129 @@
+"""`Registry.call` and `acall`: a tool that requires approval is called when it is approved, and only then."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tools_core import ApprovalRequest, Context, Effects, Registry, Tool, ToolCall, tool
+
+SEND = ToolCall("1", "send", {"to": "ada", "copies": "2"})
+
+
+class Post:
+    """A registry with a tool that requires approval, and what it has sent."""
+
+    def __init__(self):
+        self.sent = []
+        self.registry = Registry()
+
+        @self.registry.register
+        @tool(requires_approval=True, destructive=True)
+        def send(to: str, copies: int = 1) -> str:
+            """Send a letter."""
+            self.sent.append((to, copies))
+            return "sent"
+
+
+@pytest.fixture
+def post():
+    return Post()
+
+
+@pytest.fixture(params=["call", "acall"])
+def call(request, post):
+    """Both doors of the registry."""
+    if request.param == "call":
+        return post.registry.call
+    return lambda *args, **options: asyncio.run(post.registry.acall(*args, **options))
+
+
+def test_without_approval_the_call_ends_and_the_message_says_how_to_allow_it(post, call):
+    result = call(SEND, Context(run_id="r"))
+    assert (result.error_type, post.sent) == ("approval_required", [])
+    assert result.error_message == (
+        'send requires approval and was not called. Pass approve="all", or a function that returns True to allow it.'
+    )
+    pending = result.metadata["pending"]
+    assert (pending["tool"], pending["run_id"], pending["arguments"]) == ("send", "r", {"to": "ada", "copies": 2})
+
+
+@pytest.mark.parametrize("approve", ["all", lambda request: True, lambda request: "once"])
+def test_an_approved_call_is_made(post, call, approve):
+    assert call(SEND, approve=approve).output == "sent"
+    assert post.sent == [("ada", 2)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"), [(False, "denied"), (None, "approval_required"), ("yes", "denied"), (1, "denied")]
+)
+def test_any_other_answer_makes_no_call(post, call, answer, kind):
+    assert call(SEND, approve=lambda request: answer).error_type == kind
+    assert post.sent == []
+
+
+def test_the_request_describes_the_call(post, call):
+    requests, context = [], Context(run_id="r")
+    call(SEND, context, approve=lambda request: requests.append(request) or True)
+    (request,) = requests
+    assert isinstance(request, ApprovalRequest)
+    assert (request.call, request.tool, request.run_id) == (SEND, post.registry["send"], "r")
+    assert request.arguments == {"to": "ada", "copies": 2}  # repaired, as the tool receives them
+    assert request.effects.annotations == {"destructive": True}
+
+
+def test_arguments_that_do_not_fit_are_refused_before_a_question(call):
+    def ask(request):
+        raise AssertionError
+
+    assert call(ToolCall("1", "send", {"whom": "ada"}), approve=ask).error_type == "validation_error"
+
+
+def test_an_approver_that_fails_allows_nothing(post, call):
+    def ask(request):
+        raise OSError("gone")
+
+    result = call(SEND, approve=ask)
+    assert (result.error_type, post.sent) == ("unavailable", [])
+    assert "OSError: gone" in result.error_message
+
+
+def test_a_tool_whose_effects_fail_is_not_called(call, post):
+    class Odd(Tool):
+        """Odd."""
+
+        requires_approval = True
+
+        def execute(self) -> None:
+            post.sent.append("odd")
+
+        def effects(self, arguments, context=None):
+            return Effects({}, paths=["relative"])
+
+    post.registry.register(Odd())
+    assert call(ToolCall("1", "odd"), approve=lambda request: True).is_error
+    assert post.sent == []
+
+
+def test_a_coroutine_function_may_approve_asynchronous_calls_only(post):
+    async def ask(request):
+        await asyncio.sleep(0)
+        return True
+
+    assert asyncio.run(post.registry.acall(SEND, approve=ask)).is_ok
+    with pytest.raises(TypeError, match="coroutine function: use acall"):
+        post.registry.call(SEND, approve=ask)
+    assert len(post.sent) == 1
+
+
+@pytest.mark.parametrize("approve", [True, "yes", 1])
+def test_an_approver_that_is_none_is_a_type_error(call, approve):
+    with pytest.raises(TypeError, match='approve is "all", a function of an ApprovalRequest, or None'):
+        call(SEND, approve=approve)
+
+
+def test_the_tool_itself_is_called_directly_and_views_ask_too(post):
+    assert post.registry["send"].call(to="ada").is_ok
+    view = post.registry.prefix("post_")
+    assert view.call(ToolCall("1", "post_send", {"to": "ada"})).error_type == "approval_required"

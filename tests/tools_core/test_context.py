@@ -1,0 +1,133 @@
+"""`Context`: its run, and cancellation by callback."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tools_core import Context, tool
+
+
+def test_a_run_id_is_the_given_one():
+    assert Context(run_id="r-1").run_id == "r-1"
+
+
+def test_a_run_id_is_random_and_does_not_change():
+    context = Context()
+    assert context.run_id == context.run_id != Context().run_id
+
+
+@pytest.mark.parametrize("run_id", [None, "r-1"])
+def test_contexts_of_one_run_share_its_id_whichever_is_read_first(run_id):
+    outer = Context(run_id=run_id)
+    inner = outer.for_call(5).for_call()
+    assert inner.run_id == outer.run_id == outer.for_call().run_id
+
+
+def test_direct_calls_without_a_context_share_one_run():
+    @tool
+    def run_of(*, context: Context) -> str:
+        """Return the run of the call."""
+        return context.run_id
+
+    assert [run_of.call().output, asyncio.run(run_of.acall()).output] == ["", ""]
+    assert run_of.call({}, Context(run_id="r-1")).output == "r-1"
+
+
+def test_threads_that_read_the_run_id_first_get_the_same_one():
+    context, barrier, seen = Context(), threading.Barrier(8), []
+
+    def read():
+        barrier.wait()
+        seen.append(context.for_call().run_id)
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) == 1
+
+
+def test_a_callback_runs_once_in_the_thread_that_cancels():
+    context, seen = Context(), []
+    context.on_cancel(lambda: seen.append(threading.current_thread()))
+    thread = threading.Thread(target=context.cancel)
+    thread.start()
+    thread.join()
+    context.cancel()
+    assert seen == [thread]
+
+
+def test_a_callback_runs_at_once_when_the_context_is_cancelled_already():
+    seen = []
+    for context in (Context(), Context().for_call()):
+        context.cancel()
+        context.on_cancel(lambda: seen.append(1))
+    assert seen == [1, 1]
+
+
+def test_a_callback_that_was_unregistered_does_not_run():
+    context, seen = Context(), []
+    unregister = context.for_call().on_cancel(lambda: seen.append(1))
+    unregister()
+    unregister()
+    context.cancel()
+    assert seen == []
+
+
+def test_cancelling_reaches_the_contexts_made_from_this_one_and_no_others():
+    outer, seen = Context(), []
+    inner = outer.for_call()
+    for name, context in {
+        "outer": outer,
+        "inner": inner,
+        "innermost": inner.for_call(),
+        "other": outer.for_call(),
+    }.items():
+        context.on_cancel(lambda name=name: seen.append(name))
+    inner.cancel()
+    assert seen == ["inner", "innermost"] and not outer.cancelled
+    outer.cancel()
+    assert seen == ["inner", "innermost", "outer", "other"] and outer.cancelled
+
+
+def test_a_callback_that_raises_is_logged_and_stops_no_other(caplog):
+    context, seen = Context(), []
+    context.on_cancel(lambda: 1 / 0)
+    context.on_cancel(lambda: seen.append(1))
+    context.cancel()
+    assert seen == [1]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_callback_runs_exactly_once_while_threads_register_cancel_and_unregister():
+    for _ in range(200):
+        outer, barrier, seen = Context(), threading.Barrier(3), []
+        inner = outer.for_call()
+
+        def register(inner=inner, barrier=barrier, seen=seen):
+            barrier.wait()
+            inner.on_cancel(lambda: seen.append(1))
+
+        def cancel(context, barrier=barrier):
+            barrier.wait()
+            context.cancel()
+
+        jobs = [(register, ()), (cancel, (outer,)), (cancel, (inner,))]
+        threads = [threading.Thread(target=target, args=args) for target, args in jobs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [1]
+
+
+def test_the_nearer_limit_counts_and_the_context_names_its_origin():
+    outer = Context(timeout=10)
+    assert (outer.timeout, outer.timeout_set_by) == (10, "the caller")
+    nearer, farther = outer.for_call(2, set_by="the executor"), outer.for_call(20)
+    assert (nearer.timeout, nearer.timeout_set_by) == (2, "the executor")
+    assert (farther.timeout, farther.timeout_set_by, farther.deadline) == (10, "the caller", outer.deadline)
+    assert Context().for_call(3).timeout_set_by == "the tool"
+    assert Context().for_call().timeout is None

@@ -1,0 +1,69 @@
+"""`ToolCall`: immutable, whatever is done with the arguments that went in or came out."""
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import ToolCall
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@pytest.mark.parametrize("name", ["id", "name", "arguments", "given", "raw", "more"])
+def test_attributes_cannot_be_set(name):
+    call = ToolCall("1", "send", {"to": "ada"})
+    with pytest.raises(AttributeError):
+        setattr(call, name, "x")
+    assert call.to_dict() == {"id": "1", "name": "send", "arguments": {"to": "ada"}}
+
+
+def test_changing_the_arguments_that_went_in_changes_nothing():
+    given = {"to": ["ada"], "options": {"at": (1, [2])}}
+    call = ToolCall("1", "send", given)
+    given["to"].append("eve")
+    given["options"]["at"][1].append(3)
+    given["more"] = 1
+    assert call.arguments == {"to": ["ada"], "options": {"at": [1, [2]]}}
+
+
+@pytest.mark.parametrize(
+    "read", [lambda call: call.arguments, lambda call: call.given, lambda call: call.to_dict()["arguments"]]
+)
+@pytest.mark.parametrize("arguments", [{"to": "ada"}, {"to": ["ada"]}])
+def test_changing_the_arguments_that_came_out_changes_nothing(read, arguments):
+    call = ToolCall("1", "send", arguments)
+    out = read(call)
+    out["more"] = 1
+    if isinstance(out["to"], list):
+        out["to"].append("eve")
+    assert read(call) == arguments
+
+
+@given(st.none() | st.text() | st.dictionaries(st.text(), JSON, max_size=4))
+def test_copies_and_round_trips_are_equal(arguments):
+    call = ToolCall("1", "send", arguments)
+    for other in (
+        pickle.loads(pickle.dumps(call)),
+        copy.copy(call),
+        copy.deepcopy(call),
+        ToolCall.from_dict(call.to_dict()),
+    ):
+        assert other == call and hash(other) == hash(call)
+
+
+def test_arguments_that_contain_themselves_or_nest_deeply_can_be_held():
+    loop: list[object] = []
+    loop.append(loop)
+    held = ToolCall("1", "send", {"x": loop}).arguments["x"]
+    assert held is not loop and held[0] is held
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert ToolCall("1", "send", {"x": deep}).arguments["x"] is not deep

@@ -1,0 +1,237 @@
+"""Patches that fail or die in the middle, and files planted where an earlier patch could have left its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tools_filesystem import ApplyPatch, EditFile, WriteFile
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+PATCH = """\
+*** Begin Patch
+*** Update File: changed.txt
+-two
++TWO
+*** Add File: new/folder/added.txt
++added
+*** Delete File: gone.txt
+*** Update File: old-name.txt
+*** Move to: new/other/new-name.txt
+-before
++after
+*** Update File: moved.txt
+*** Move to: folder/moved.txt
+*** End Patch
+"""
+
+# It starts once and applies each patch in a child that waits until strace is attached.
+DRIVER = """
+import os, sys
+from tools_filesystem import ApplyPatch
+patch = sys.argv[1]
+for line in sys.stdin:
+    tool = ApplyPatch(line.rstrip("\\n"))
+    tool.call(patch=patch, dry_run=True)  # imports what is imported late
+    ready, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(ready, 1)
+        os._exit(0 if tool.call(patch=patch).is_ok else 3)
+    print(child, flush=True)
+    sys.stdin.readline()
+    os.write(go, b"!")
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    os.close(ready), os.close(go)
+"""
+
+CALLS = ["openat", "write", "fsync", "linkat", "renameat2", "unlinkat", "mkdirat", "fchmod"]
+
+
+@pytest.fixture(scope="module")
+def driver():
+    command = [sys.executable, "-c", DRIVER, PATCH]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        yield process
+        process.stdin.close()
+
+
+def under_fault(driver, root, inject):
+    """Return the exit code of one patch during which strace injects a fault."""
+    driver.stdin.write(f"{root}\n")
+    child = int(driver.stdout.readline())
+    command = ["strace", "-o", os.devnull, "-e", f"inject={inject}", "-p", str(child)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+        attached = strace.stderr.readline()
+        driver.stdin.write("go\n")
+        code = int(driver.stdout.readline())
+    if "attached" not in attached:
+        pytest.skip(f"this user or kernel does not permit tracing: {attached}")
+    return code
+
+
+@pytest.fixture
+def before(root):
+    files = {"changed.txt": "one\ntwo\n", "gone.txt": "gone\n", "old-name.txt": "before\n", "moved.txt": "moved\n"}
+    for name, text in {**files, "folder/kept.txt": "kept\n"}.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text(text)
+    (root / "changed.txt").chmod(0o640)
+    return contents(root)
+
+
+@pytest.fixture
+def after(before):
+    """The contents once the whole patch is applied."""
+    found = dict(before)
+    found["changed.txt"] = (before["changed.txt"][0], "one\nTWO\n")
+    found["folder/moved.txt"] = found.pop("moved.txt")
+    found["new"] = found["new/folder"] = found["new/other"] = before["folder"]
+    found["new/folder/added.txt"] = (found.pop("gone.txt")[0], "added\n")
+    found["new/other/new-name.txt"] = (found.pop("old-name.txt")[0], "after\n")
+    return found
+
+
+def contents(root):
+    """Return all entries with mode and content."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        text = path.read_text() if path.is_file() else None
+        found[str(path.relative_to(root))] = (oct(path.stat().st_mode), text)
+    return found
+
+
+def at_each(driver, root, fault):
+    """Apply the patch to fresh copies, with the fault at the first call, the second, and so on until none is hit."""
+    unharmed = 0  # in succession: an error of some calls is ignored
+    for number in range(1, 100):
+        copy = root.with_name(f"copy-{number}")
+        shutil.copytree(root, copy)
+        code = under_fault(driver, copy, f"{fault}:when={number}")
+        yield code, contents(copy)
+        shutil.rmtree(copy)
+        unharmed = 0 if code else unharmed + 1
+        if unharmed == 5:
+            return
+
+
+@pytest.mark.slow
+@needs_strace
+@pytest.mark.parametrize("call", CALLS)
+def test_a_patch_killed_at_any_system_call_leaves_every_file_whole(driver, root, before, after, call):
+    for code, found in at_each(driver, root, f"{call}:signal=KILL"):
+        assert code in (0, -signal.SIGKILL)
+        whole = {name: state for name, state in found.items() if ".ask-tools-" not in name}
+        for name, state in whole.items():
+            assert state in (before.get(name), after.get(name)), name
+        assert before.keys() & after.keys() <= whole.keys()
+        for old, new in {"old-name.txt": "new/other/new-name.txt", "moved.txt": "folder/moved.txt"}.items():
+            assert old in whole or new in whole
+        if code == 0:
+            assert found == after
+
+
+@pytest.mark.slow
+@needs_strace
+@pytest.mark.parametrize("call", CALLS)
+def test_a_patch_that_fails_at_any_system_call_takes_everything_back(driver, root, before, after, call):
+    for code, found in at_each(driver, root, f"{call}:error=EIO"):
+        assert found == (before if code == 3 else after)
+
+
+PLANT = """
+import os, sys
+from contextlib import suppress
+os.chdir(sys.argv[1])
+print("ready", flush=True)
+while True:
+    with suppress(OSError):
+        os.symlink(sys.argv[2], ".ask-tools-journal/plan.tmp")
+    with suppress(OSError):
+        os.mkdir(".ask-tools-journal")
+"""
+
+
+def test_a_link_planted_in_the_place_of_a_journal_is_not_written_through(root):
+    """A background job in a sandbox can do this while patches are applied."""
+    secret = root.parent / "outside" / "secret.txt"
+    with subprocess.Popen([sys.executable, "-c", PLANT, root, secret], stdout=subprocess.PIPE) as planter:
+        try:
+            planter.stdout.readline()
+            for number in range(50):
+                patch = f"*** Begin Patch\n*** Add File: {number}\n+x\n*** End Patch"
+                assert ApplyPatch(root).call(patch=patch).is_ok
+        finally:
+            planter.kill()
+    assert secret.read_text() == "secret"
+
+
+def test_a_planted_journal_deletes_and_restores_nothing(root):
+    (root / ".git" / "hooks").mkdir(parents=True)
+    hook, config = root / ".git" / "hooks" / "pre-commit", root / ".git" / "config"
+    hook.write_text("hook")
+    config.write_text("config")
+    found = config.stat()
+    names = '".ask-tools-0000000000000000-0.new", ".ask-tools-0000000000000000-0.old"'
+    identity = [found.st_ino, found.st_size, found.st_mtime_ns]
+    (root / ".ask-tools-journal").mkdir()
+    plan = f'["applying", [], [[".git", "config", {names}, {identity}, null]]]'
+    (root / ".ask-tools-journal" / "plan.json").write_text(plan)
+    assert WriteFile(root).call(path="other.txt", content="x").is_ok
+    assert (hook.read_text(), config.read_text()) == ("hook", "config")
+
+
+@pytest.mark.parametrize("name", [".ask-tools-journal", ".ask-tools-journal/plan.json"])
+def test_garbage_in_the_place_of_a_journal_blocks_no_tool(root, before, name):
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("garbage")
+    assert WriteFile(root).call(path="other.txt", content="x").is_ok
+    assert EditFile(root).call(path="other.txt", old_string="x", new_string="y").is_ok
+    assert ApplyPatch(root).call(patch=PATCH).is_ok
+
+
+def test_a_folder_planted_under_the_name_of_a_temporary_file_blocks_no_write(root):
+    """The name can be learnt by watching one write."""
+    program = """
+import os, sys
+from tools_filesystem import WriteFile
+link = os.link
+def watch(source, name, **options):
+    print(name)
+    link(source, name, **options)
+os.link = watch
+assert WriteFile(sys.argv[1]).call(path="f", content="new", overwrite=True).is_ok
+"""
+    (root / "f").write_text("old")
+    watched = subprocess.run([sys.executable, "-c", program, root], capture_output=True, text=True, check=True)
+    for name in watched.stdout.split():
+        (root / name).mkdir()
+    assert WriteFile(root).call(path="f", content="newer", overwrite=True).is_ok
+
+
+def test_concurrent_patches_of_the_same_files_are_applied_one_after_the_other(root):
+    (root / "left.txt").write_text("0\n")
+    (root / "right.txt").write_text("0\n")
+    tool = ApplyPatch(root)
+
+    def count_up(_):
+        while True:
+            value = (root / "left.txt").read_text().strip()
+            change = f"-{value}\n+{int(value) + 1}\n"
+            sections = f"*** Update File: left.txt\n{change}*** Update File: right.txt\n{change}"
+            result = tool.call(patch=f"*** Begin Patch\n{sections}*** End Patch\n")
+            if result.is_ok:
+                return
+            assert result.error_type == "conflict", result
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(count_up, range(20)))
+    assert (root / "left.txt").read_text() == (root / "right.txt").read_text() == "20\n"
+    assert sorted(entry.name for entry in root.iterdir()) == ["left.txt", "right.txt"]

@@ -1,0 +1,186 @@
+"""Asking on a terminal: a real one, in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# Asks about calls with these arguments, concurrently if told so, and prints the answers. SIGUSR1 cancels.
+PROGRAM = """
+import json, signal, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tools_core import Context, ToolCall, tool
+from tools_runtime import Policy, ask_on_terminal
+
+schema = {"type": "object", "properties": {"path": {"type": "string", "format": "path"}}, "additionalProperties": True}
+
+@tool(destructive=True, input_schema=schema)
+def save(**arguments) -> str:
+    "Saves."
+
+given, threads, timeout = json.loads(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+context = Context(workspace="/work/space", run_id="run-7", timeout=timeout)
+signal.signal(signal.SIGUSR1, lambda *_: context.cancel())
+policy = Policy(files=[])
+
+def ask(arguments):
+    return ask_on_terminal(policy.decide_tool_call(ToolCall(None, "save", arguments), save, context).request)
+
+with ThreadPoolExecutor(threads) as pool:
+    for answer in pool.map(ask, given) if threads > 1 else map(ask, given):
+        print(answer, flush=True)
+print(sys.stdin.readline().strip() if timeout is None and "tail" in sys.argv else "", flush=True)
+"""
+
+
+class Terminal:
+    """A program on a terminal, and what a user would see of it."""
+
+    def __init__(self, given, threads=1, timeout=None, *more):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, json.dumps(given), str(threads), json.dumps(timeout), *more],
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            start_new_session=True,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8:strict"},
+        )
+        os.close(slave)
+        self.seen = ""
+
+    def until(self, text, count=1):
+        end = time.monotonic() + 30
+        while self.seen.count(text) < count:
+            ready, _, _ = select.select([self.master], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"no {text!r} in {self.seen!r}"
+            self.seen += os.read(self.master, 65536).decode(errors="replace")
+        return self.seen
+
+    def type(self, text):
+        os.write(self.master, text if isinstance(text, bytes) else text.encode())
+
+    def answers(self):
+        return self.process.communicate(timeout=30)[0].decode().split()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        os.close(self.master)
+
+
+@pytest.fixture
+def terminal():
+    opened = []
+
+    def start(*arguments):
+        opened.append(Terminal(*arguments))
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [("o\n", "once"), ("yes\n", "once"), ("run\n", "run"), ("p\n", "project"), ("n\n", "False"), ("\n", "False"),
+     ("\x04", "False")],
+)  # fmt: skip
+def test_a_user_is_asked_and_decides(terminal, typed, answer):
+    asked = terminal([{"path": "a"}])
+    seen = asked.until("[N]o: ")
+    for text in (
+        "save wants to run (destructive)",
+        'path = "a"',
+        'files: ["/work/space/a"]',
+        'workspace: "/work/space", run: "run-7"',
+        "asked because: no rule holds",
+        "approve? [o]nce, [r]un, [p]roject, [N]o: ",
+    ):
+        assert text in seen
+    asked.type(typed)
+    assert asked.answers() == [answer]
+
+
+def test_another_text_is_asked_again(terminal):
+    asked = terminal([{"path": "a"}])
+    for count, text in enumerate(("sure, go\n", b"\xff\n", "once\n"), 1):
+        asked.until("[N]o: ", count)
+        asked.type(text)
+    assert asked.answers() == ["once"]
+
+
+def test_concurrent_calls_are_asked_about_one_at_a_time(terminal):
+    asked = terminal([{"path": "a"}, {"path": "b"}, {"path": "c"}], 3)
+    for count, typed in enumerate(("o\n", "o\n", "o\n"), 1):
+        asked.until("[N]o: ", count)
+        assert asked.seen.count("wants to run") == count
+        asked.type(typed)
+    assert asked.answers() == ["once", "once", "once"]
+
+
+def test_text_that_was_typed_before_the_question_is_not_an_answer(terminal):
+    asked = terminal([{"path": "a"}])
+    asked.type("y\n")  # while the program starts
+    asked.until("[N]o: ")
+    asked.type("n\n")
+    assert asked.answers() == ["False"]
+
+
+def test_a_question_ends_when_its_call_is_cancelled_and_takes_no_later_text(terminal):
+    asked = terminal([{"path": "a"}, {"path": "b"}], 2, None, "tail")
+    asked.until("[N]o: ")
+    os.kill(asked.process.pid, signal.SIGUSR1)
+    assert asked.process.stdout.readline() == b"None\n"
+    assert asked.process.stdout.readline() == b"None\n"
+    asked.type("once\n")  # meant for the program
+    assert asked.answers() == ["once"]
+    assert asked.seen.count("wants to run") == 1
+
+
+def test_a_question_ends_at_the_deadline(terminal):
+    asked = terminal([{"path": "a"}], 1, 1.5)
+    assert asked.answers() == ["None"]
+
+
+def test_arguments_cannot_rewrite_the_question(terminal):
+    evil = "\x1b[2J\x1b[H\rsafe\nsave wants to run (read_only)\napprove? \u202e\x07\u200b\x9b2K"
+    asked = terminal([{"path": "a", evil: evil}])
+    seen = asked.until("[N]o: ")
+    assert [char for char in ("\x1b", "\u202e", "\x07", "\u200b", "\x9b") if char in seen] == []
+    assert len([line for line in seen.splitlines() if line.startswith(("save wants", "approve?"))]) == 2
+    assert "\\u202e" in seen
+
+
+def test_long_arguments_are_clipped_with_their_size_and_can_be_viewed(terminal):
+    asked = terminal([{"text": "a" * 3000 + "rm -rf" + "b" * 3000} | {f"n{number}": 1 for number in range(1000)}])
+    asked.until("[v]iew all of it: ")
+    assert "characters are not shown" in asked.seen
+    assert "981 more arguments are not shown" in asked.seen
+    assert "rm -rf" not in asked.seen
+    assert "n999" not in asked.seen
+    asked.type("v\n")
+    asked.until("n999")
+    asked.until("rm -rf")
+    asked.until("[N]o: ")
+    asked.type("n\n")
+    assert asked.answers() == ["False"]
+
+
+def test_without_a_terminal_there_is_no_answer():
+    command = [sys.executable, "-c", PROGRAM, '[{"path": "a"}]', "1", "null"]
+    out = subprocess.run(command, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True, timeout=60)
+    assert out.stdout.split() == ["None"]
+    assert out.stderr == ""

@@ -1,0 +1,357 @@
+"""Limits and cancellation: calls end when they should, on every runtime, and say why."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from tools_core import Context, ToolCall, tool
+from tools_runtime import AsyncRuntime, Executor, InlineRuntime, Pause, ThreadRuntime, Until, hookimpl
+
+RUNTIMES = ["inline", "thread", "async"]
+CALL = [ToolCall("1", "wait", {})]
+
+
+class Gate:
+    """A tool that has begun, and ends when it is let go."""
+
+    def __init__(self):
+        self.begun, self.release, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def blocking(self, **options):
+        @tool(name="wait", **options)
+        def wait() -> str:
+            """Wait."""
+            self.begun.set()
+            self.release.wait(30)
+            self.ended.set()
+            return "late"
+
+        return wait
+
+    def coroutine(self, **options):
+        @tool(name="wait", **options)
+        async def wait() -> str:
+            """Wait."""
+            self.begun.set()
+            try:
+                await asyncio.sleep(30)
+            finally:
+                self.ended.set()
+            return "late"
+
+        return wait
+
+
+@pytest.fixture
+def gate():
+    made = Gate()
+    yield made
+    made.release.set()
+
+
+def patient(name):
+    """A runtime that waits long for a coroutine to end, since the machine may be busy."""
+    runtime = {"inline": InlineRuntime, "thread": ThreadRuntime, "async": AsyncRuntime}[name]()
+    runtime.grace = 20.0
+    return runtime
+
+
+def cancel_when(signal, context):
+    threading.Thread(target=lambda: signal.wait(20) and context.cancel(), daemon=True).start()
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_cancelling_the_context_ends_a_coroutine_at_once(runtime, gate, run, make):
+    context = Context()
+    cancel_when(gate.begun, context)
+    result = run(make([gate.coroutine()], runtime=patient(runtime)), CALL, context)[0][1]
+    assert (result.error_type, "was cancelled" in str(result)) == ("cancelled", True)
+    assert gate.ended.is_set()
+
+
+def test_cancelling_the_context_abandons_a_thread(gate, run, make):
+    context, runtime = Context(), ThreadRuntime()
+    cancel_when(gate.begun, context)
+    result = run(make([gate.blocking()], runtime=runtime), CALL, context)[0][1]
+    assert (result.error_type, result.metadata["abandoned"], runtime.abandoned) == ("cancelled", True, 1)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_calls_of_a_cancelled_context_do_not_begin(runtime, gate, run, make, recorder):
+    context = Context()
+    context.cancel()
+    executor = make([gate.blocking()], runtime=runtime, hooks=[recorder])
+    assert run(executor, CALL, context)[0][1].error_type == "cancelled"
+    assert not gate.begun.is_set()
+    assert recorder.kinds == ["start", "end"]
+
+
+@pytest.mark.parametrize(
+    ("runtime", "options", "default", "timeout", "set_by"),
+    [
+        ("inline", {"timeout": 0.5}, 10, None, "the tool"),
+        ("thread", {"timeout": 0.5}, 10, None, "the tool"),
+        ("async", {}, 0.5, None, "the executor's default_timeout"),
+        ("inline", {}, None, 0.5, "the caller"),
+    ],
+)
+def test_a_limit_is_named_together_with_who_set_it(runtime, options, default, timeout, set_by, gate, run, make):
+    executor = make([gate.coroutine(**options)], runtime=patient(runtime), default_timeout=default)
+    result = run(executor, CALL, Context(timeout=timeout))[0][1]
+    assert result.error_type == "timeout_error"
+    assert f"Timed out after 0.5 s (limit set by {set_by}) and was cancelled" in str(result)
+    assert gate.ended.is_set()
+
+
+def test_a_thread_is_abandoned_at_its_limit_and_its_late_result_is_dropped(gate, make, recorder):
+    runtime = ThreadRuntime()
+    result = make([gate.blocking(timeout=0.05)], runtime=runtime, hooks=[recorder]).call("wait")
+    assert result.metadata["abandoned"]
+    assert "may still be running" in str(result)
+    gate.release.set()
+    assert gate.ended.wait(20)
+    assert recorder.kinds == ["start", "end"]
+
+
+def test_inline_cannot_stop_synchronous_code_and_says_so(make):
+    @tool(timeout=0.5)
+    def spin() -> str:
+        """Compute past the limit."""
+        threading.Event().wait(0.6)
+        return "done"
+
+    result = make([spin]).call("spin")
+    assert (result.output, result.metadata["timeout_enforced"]) == ("done", False)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_tool_that_manages_its_time_is_not_cut_by_the_default_limit(runtime, run, make):
+    @tool(manages_timeout=True)
+    async def own(context: Context) -> float | None:
+        """Work until the deadline has passed."""
+        while context.remaining:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        return context.remaining
+
+    executor = make([own], runtime=runtime, default_timeout=0.01)
+    assert run(executor, [ToolCall("1", "own", {})])[0][1].output is None
+    result = run(executor, [ToolCall("1", "own", {})], Context(timeout=1))[0][1]
+    assert result.output == 0.0  # the caller's deadline has passed, within the margin
+
+
+def test_waiting_for_a_turn_ends_with_the_callers_deadline(gate, make):
+    runtime = ThreadRuntime(1)
+    batch = [ToolCall(str(n), "wait", {}) for n in range(2)]
+    first, second = make([gate.blocking()], runtime=runtime).execute(batch, Context(timeout=0.1))
+    assert first[1].metadata["abandoned"]
+    assert second[1].error_type == "timeout_error"
+
+
+# ---------------------------------------------------------------------------------------------------- concurrency
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_max_concurrency_holds_for_all_callers_of_an_executor(runtime, make):
+    lock, running, peak = threading.Lock(), 0, 0
+    arrived = threading.Barrier(3, timeout=20)
+
+    @tool
+    def work() -> None:
+        """Work beside two others."""
+        nonlocal running, peak
+        with lock:
+            running += 1
+            peak = max(peak, running)
+        arrived.wait()
+        with lock:
+            running -= 1
+
+    executor = make([work], runtime=runtime, max_concurrency=3)
+    batch = [ToolCall(str(n), "work", {}) for n in range(3)]
+    users = [threading.Thread(target=executor.execute, args=(batch,)) for _ in range(6)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(30)
+    assert peak == 3
+
+
+def test_a_call_inside_a_call_needs_no_second_place(make):
+    @tool
+    def leaf() -> str:
+        """Answer."""
+        return "leaf"
+
+    @tool
+    def outer() -> str:
+        """Call another tool of the same executor."""
+        return str(executor.call("leaf"))
+
+    executor = make([leaf, outer], runtime="thread", max_concurrency=1)
+    assert executor.call("outer", None, Context(timeout=20)).output == "leaf"
+
+
+def test_many_synchronous_calls_in_an_event_loop_use_a_bounded_number_of_threads(make):
+    lock, running, peak = threading.Lock(), 0, 0
+
+    @tool
+    def work() -> None:
+        """Count who runs."""
+        nonlocal running, peak
+        with lock:
+            running += 1
+            peak = max(peak, running)
+        threading.Event().wait(0.001)
+        with lock:
+            running -= 1
+
+    executor = make([work], runtime=AsyncRuntime())
+    pairs = asyncio.run(executor.aexecute([ToolCall(str(n), "work", {}) for n in range(1000)]))
+    assert all(result.error_type is None for _, result in pairs)
+    assert peak <= 64
+
+
+# ---------------------------------------------------------------------------------------------------- events and hooks
+
+
+class Witness:
+    """Sees what its `yield` gives."""
+
+    def __init__(self):
+        self.results = []
+        self.seen = threading.Event()
+
+    @hookimpl
+    def around_tool_call(self, context):
+        self.results.append((yield))
+        self.results.append((yield))  # at once, where the caller is gone
+        yield Pause(30)
+        self.seen.set()
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+@pytest.mark.parametrize("leaves_by", ["cancelled task", "context"])
+def test_hooks_see_that_the_caller_is_gone(runtime, leaves_by, gate, make, recorder):
+    witness, context = Witness(), Context()
+    executor = make([gate.coroutine()], runtime=runtime, hooks=[recorder, witness])
+
+    async def leave():
+        task = asyncio.create_task(executor.acall(CALL[0], context=context))
+        while not gate.begun.is_set():
+            await asyncio.sleep(0.001)
+        task.cancel() if leaves_by == "cancelled task" else context.cancel()
+        await asyncio.wait([task])
+
+    asyncio.run(leave())
+    assert witness.seen.wait(20)
+    recorder.wait_for("end")
+    assert [result.error_type for result in witness.results] == ["cancelled", "cancelled"]
+    assert recorder.kinds == ["start", "end"]
+
+
+def test_stopping_an_iteration_cancels_what_runs_and_ends_each_call_once(gate, make, recorder):
+    @tool
+    def quick() -> str:
+        """Answer."""
+        return "quick"
+
+    executor = make([quick, gate.blocking()], runtime="thread", hooks=[recorder])
+    results = executor.iterate([ToolCall("1", "quick", {}), *CALL])
+    next(results)
+    assert gate.begun.wait(20)
+    results.close()
+    recorder.wait_for("end", 2)
+    assert recorder.kinds.count("start") == recorder.kinds.count("end") == 2
+    assert recorder.events[-1].result.error_type == "cancelled"
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_events_carry_run_attempt_and_context_and_no_progress_follows_the_end(runtime, run, make, recorder):
+    reports = []
+
+    @tool
+    async def steps(context: Context) -> str:
+        """Report."""
+        reports.append(context.progress)
+        context.progress(1, 2, "half")
+        return "done"
+
+    class Again:
+        @hookimpl
+        def around_tool_call(self):
+            yield
+            yield Pause(0)
+            reports[0](9, 9, "late report of the first attempt")
+            return (yield)
+
+    seen = []
+    context = Context(run_id="r1", on_progress=lambda *progress: seen.append(progress))
+    run(make([steps], runtime=runtime, hooks=[recorder, Again()]), [ToolCall("1", "steps", {})], context)
+    for report in reports:
+        report(9, 9, "after the end")
+    assert recorder.kinds == ["start", "progress", "progress", "end"]
+    assert [event.attempt for event in recorder.events] == [0, 1, 2, 2]
+    assert {event.run_id for event in recorder.events} == {"r1"}
+    assert len({id(event.context) for event in recorder.events}) == 1
+    assert seen == [(1, 2, "half")] * 2
+
+
+def test_a_keyboard_interrupt_ends_its_call_for_the_hooks_and_reaches_the_caller(make, recorder):
+    @tool
+    def interrupted() -> None:
+        """Behave like Ctrl-C."""
+        raise KeyboardInterrupt
+
+    results = []
+
+    class Look:
+        @hookimpl
+        def around_tool_call(self):
+            results.append((yield))
+
+    with pytest.raises(KeyboardInterrupt):
+        make([interrupted], hooks=[recorder, Look()]).call("interrupted")
+    assert [result.error_type for result in results] == ["cancelled"]
+    assert recorder.kinds == ["start", "end"]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_hooks_wait_without_blocking(runtime, run, make):
+    from concurrent.futures import Future
+
+    from tools_runtime import Blocking
+
+    seen = []
+
+    async def later():
+        await asyncio.sleep(0)
+        return "awaited"
+
+    class Wait:
+        @hookimpl
+        def around_tool_call(self):
+            yield Pause(0.001)
+            seen.append((yield Blocking(lambda: "blocking")))
+            seen.append((yield later()))
+            seen.append((yield Until(Future(), 0.001)))
+            done = Future()
+            done.set_result(1)
+            seen.append((yield Until(done, 20)))
+            try:
+                yield Blocking(lambda: 1 // 0)
+            except ZeroDivisionError:
+                seen.append("error")
+            yield
+
+    @tool
+    def quick() -> str:
+        """Answer."""
+        return "quick"
+
+    executor = Executor([quick], runtime=runtime, hooks=[Wait()], plugins=False)
+    assert run(executor, [ToolCall("1", "quick", {})])[0][1].output == "quick"
+    assert seen == ["blocking", "awaited", False, True, "error"]

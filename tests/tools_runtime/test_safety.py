@@ -1,0 +1,302 @@
+"""Safe by default: users are kept apart, dangerous calls need approval, and what was judged is what is made."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+
+import pytest
+
+from tools_core import Context, Effects, Tool, ToolCall, tool
+from tools_runtime import Approval, Decision, Policy, ThreadRuntime, hookimpl
+
+made = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_made():
+    made.clear()
+
+
+@tool(requires_approval=True)
+def erase(name: str) -> str:
+    """Erase a file."""
+    made.append(name)
+    return f"erased {name}"
+
+
+@tool
+def whoami(context: Context) -> str:
+    """Return the user."""
+    made.append(context.state.get("user"))
+    return str(context.state.get("user"))
+
+
+def policy(*rules, **options):
+    return Policy(list(rules), files=(), project=False, **options)
+
+
+# ---------------------------------------------------------------------------------------------------- users apart
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_an_interrupted_call_leaves_nothing_to_an_equal_call_of_another_user(runtime, make):
+    release, begun = threading.Event(), threading.Event()
+
+    @tool
+    async def mail(context: Context) -> str:
+        """Return the user's mail."""
+        begun.set()
+        while not release.is_set():
+            await asyncio.sleep(0.001)
+        return f"mail of {context.state['user']}"
+
+    executor = make([mail], runtime=runtime)
+
+    async def disconnect():
+        first = asyncio.create_task(executor.acall(ToolCall("1", "mail", {}), context=Context(state={"user": "ann"})))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        release.set()
+        return await executor.acall(ToolCall("1", "mail", {}), context=Context(state={"user": "bob"}))
+
+    assert asyncio.run(disconnect()).output == "mail of bob"
+
+
+def test_state_of_one_batch_is_in_no_other_batch_or_executor(make):
+    @tool
+    def note(value: str, context: Context) -> list[str]:
+        """Note a value."""
+        context.state.setdefault("notes", []).append(value)
+        return list(context.state["notes"])
+
+    one, two = make([note]), make([note])
+    assert one.call("note", {"value": "a"}).output == ["a"]
+    assert one.call("note", {"value": "b"}).output == ["b"]
+    assert two.call("note", {"value": "c"}).output == ["c"]
+
+
+@pytest.mark.parametrize("runtime", ["thread", "async"])
+def test_each_call_has_its_own_context_variables(runtime, run, make):
+    tenant = contextvars.ContextVar("tenant", default="nobody")
+
+    @tool
+    def take(name: str) -> str:
+        """Set the tenant, and return the one before."""
+        before = tenant.get()
+        tenant.set(name)
+        return before
+
+    batch = [ToolCall(str(n), "take", {"name": f"tenant {n}"}) for n in range(8)]
+    assert {result.output for _, result in run(make([take], runtime=runtime), batch)} == {"nobody"}
+
+
+# ---------------------------------------------------------------------------------------------------- approval
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_a_call_that_needs_approval_is_not_made_without_one(runtime, run, make):
+    result = run(make([erase], runtime=runtime), [ToolCall("1", "erase", {"name": "a"})])[0][1]
+    assert (result.error_type, made) == ("approval_required", [])
+    pending = result.metadata["pending"]
+    assert (pending["tool"], pending["arguments"]) == ("erase", {"name": "a"})
+
+
+def test_the_authors_own_call_is_direct():
+    assert erase.call(name="a").output == "erased a"
+
+
+async def _yes(request):
+    await asyncio.sleep(0)
+    return True
+
+
+@pytest.mark.parametrize("approve", ["all", lambda request: True, lambda request: "run", _yes])
+def test_approve_allows_a_call_and_the_result_says_which_approval(approve, run, make):
+    result = run(make([erase], approve=approve), [ToolCall("1", "erase", {"name": "a"})])[0][1]
+    assert result.output == "erased a"
+    assert result.metadata["approval"]["scope"] in ("once", "run")
+    assert result.metadata["approval"]["key"]
+
+
+def test_approve_may_refuse_or_leave_a_call_pending(make):
+    assert make([erase], approve=lambda request: False).call("erase", {"name": "a"}).error_type == "denied"
+    assert make([erase], approve=lambda request: None).call("erase", {"name": "a"}).error_type == "approval_required"
+    assert "one of" in str(make([erase], approve=lambda request: "always").call("erase", {"name": "a"}))
+    assert made == []
+
+
+def test_an_approval_for_a_run_holds_in_no_other_run_and_for_no_other_call(make):
+    asked = []
+
+    def approve(request):
+        asked.append((request.run_id, request.arguments["name"]))
+        return Approval("run", "ann", request.key)
+
+    rules = policy()
+    for executor in (make([erase], policy=rules, approve=approve), make([erase], policy=rules, approve=approve)):
+        for run_id in ("one", "two"):
+            for name in ("a", "a", "b"):
+                result = executor.call("erase", {"name": name}, Context(run_id=run_id))
+                assert result.metadata["approval"]["by"] == "ann"
+    assert asked == [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
+
+
+def test_a_pending_call_can_be_approved_later(make, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    executor, context = make([erase], policy=policy()), Context(run_id="r")
+    key = executor.call("erase", {"name": "a"}, context).metadata["pending"]["key"]
+    policy().approve(key, by="ann")
+    assert executor.call("erase", {"name": "a"}, Context(run_id="other")).error_type == "approval_required"
+    assert executor.call("erase", {"name": "a"}, context).metadata["approval"]["by"] == "ann"
+    assert executor.call("erase", {"name": "a"}, context).error_type == "approval_required"  # it was for once
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
+def test_a_question_ends_with_the_callers_deadline_and_cancellation(runtime, run, make):
+    asked, never = threading.Event(), threading.Event()
+
+    def approve(request):
+        asked.set()
+        never.wait(30)
+        return True
+
+    executor = make([erase], runtime=runtime, approve=approve)
+    late = run(executor, [ToolCall("1", "erase", {"name": "a"})], Context(timeout=0.05))[0][1]
+    assert late.error_type == "approval_required"
+    asked.clear()
+    context = Context()
+    threading.Thread(target=lambda: asked.wait(20) and context.cancel()).start()
+    assert run(executor, [ToolCall("1", "erase", {"name": "a"})], context)[0][1].error_type == "cancelled"
+    never.set()
+    assert made == []
+
+
+# ---------------------------------------------------------------------------------------------------- the last decision
+
+
+class Swap:
+    """Makes another call than the one that was asked for."""
+
+    @hookimpl(trylast=True)
+    def around_tool_call(self, call):
+        return (yield ToolCall(call.id, "erase", {"name": "secret"}))
+
+
+class SwapBefore:
+    @hookimpl(trylast=True)
+    def before_tool_call(self, call):
+        return ToolCall(call.id, "erase", {"name": "secret"})
+
+
+class SwapRuntime(ThreadRuntime):
+    def around_tool_call(self, call, context):
+        return (yield ToolCall(call.id, "erase", {"name": "secret"}))
+
+
+DENY = {"decision": "deny", "arguments": {"name": "secret"}}
+ALLOW = {"decision": "allow"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hooks": [Swap()], "policy": True},
+        {"hooks": [SwapBefore()], "policy": True},
+        {"hooks": ["policy", Swap()]},
+        {"hooks": [Swap(), "policy"]},
+        {"runtime": SwapRuntime(), "policy": True},
+    ],
+    ids=["around", "before", "policy first", "policy last", "runtime"],
+)
+def test_the_policy_judges_the_call_that_is_made_whatever_the_order(options, run, make):
+    rules = policy(DENY, ALLOW)
+    options = {**options, "policy": rules if options.get("policy") else None}
+    options["hooks"] = [rules if each == "policy" else each for each in options.get("hooks", ())]
+    result = run(make([erase], **options), [ToolCall("1", "erase", {"name": "harmless"})])[0][1]
+    assert (result.error_type, made) == ("denied", [])
+
+
+def test_a_hook_cannot_change_a_call_in_place(make):
+    problems = []
+
+    class Change:
+        @hookimpl(trylast=True)
+        def around_tool_call(self, call):
+            call.arguments["name"] = "secret"
+            call.given["name"] = "secret"
+            try:
+                call.name = "other"
+            except AttributeError as error:
+                problems.append(error)
+            return (yield)
+
+    result = make([erase], hooks=[Change()], policy=policy(DENY, ALLOW)).call("erase", {"name": "harmless"})
+    assert (result.output, len(problems)) == ("erased harmless", 1)
+
+
+def test_the_strictest_of_several_decisions_counts_and_a_broken_one_denies(make):
+    class Allow:
+        @hookimpl
+        def decide_tool_call(self, call):
+            return Decision("allow")
+
+    class Broken:
+        @hookimpl
+        def decide_tool_call(self, call):
+            raise OSError("rules are gone")
+
+    denied = make([erase], hooks=[Allow()], policy=policy(DENY, ALLOW)).call("erase", {"name": "secret"})
+    assert denied.error_type == "denied"
+    assert make([erase], hooks=[Allow()]).call("erase", {"name": "a"}).output == "erased a"
+    assert "rules are gone" in str(make([erase], hooks=[Allow(), Broken()]).call("erase", {"name": "a"}))
+
+
+def test_a_call_that_is_made_again_is_not_asked_about_again(make):
+    asked = []
+
+    class Twice:
+        @hookimpl
+        def around_tool_call(self):
+            yield
+            return (yield)
+
+    def approve(request):
+        asked.append(request.key)
+        return True
+
+    assert make([erase], hooks=[Twice()], approve=approve).call("erase", {"name": "a"}).output == "erased a"
+    assert (made, len(asked)) == (["a", "a"], 1)
+
+
+def test_a_link_that_is_changed_during_the_question_ends_the_approval(make, tmp_path):
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "hidden").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("shown")
+
+    class Save(Tool):
+        """Save a file."""
+
+        requires_approval = True
+
+        def execute(self, name: str) -> str:
+            (link / name).write_text("x")
+            return "saved"
+
+        def effects(self, arguments, context=None):
+            return Effects(self.annotations, paths=[os.path.realpath(link / arguments["name"])])
+
+    def approve(request):
+        link.unlink()
+        link.symlink_to("hidden")
+        return True
+
+    result = make([Save()], policy=policy(), approve=approve).call("save", {"name": "a"})
+    assert (result.error_type, "changed while" in str(result)) == ("denied", True)
+    assert not (tmp_path / "hidden" / "a").exists()

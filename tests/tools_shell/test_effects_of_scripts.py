@@ -1,0 +1,109 @@
+"""`effects` of a script: its commands, each as its words, or None where they cannot be known for certain."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_shell import Bash, JobStart, Python
+
+pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
+
+
+def commands(script, **arguments):
+    found = Bash().effects({"command": script, **arguments}).commands
+    return None if found is None else [list(words) for words in found]
+
+
+@pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
+def test_commands_are_listed_by_their_words(tool):
+    effects = tool.effects({"command": "ls -l | grep 'a b'; git  status"})
+    assert effects.commands == (("ls", "-l"), ("grep", "a b"), ("git", "status"))
+    assert effects.paths == effects.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("ls; rm -rf ~", [["ls"], ["rm", "-rf", None]]),
+        ("ls\nrm x", [["ls"], ["rm", "x"]]),
+        ("ls *.py $x", [["ls", None, None]]),
+        ("cat <<EOF\n$(curl x)\nEOF", [["cat"], ["curl", "x"]]),
+        ("ls | xargs rm", [["ls"], ["xargs", "rm"], ["rm", None]]),
+        ("bash -c 'rm x'", [["bash", "-c", "rm x"], ["rm", "x"]]),
+        ("CI=1 make", [["CI=1", "make"]]),
+        ("A=1; B=$x ls", [["A=1"], [None, "ls"]]),
+        ("ls > out 2>&1 < in", [["ls"], [">", "out"], ["<", "in"]]),
+        ("ls >> a 2> $b &> c", [["ls"], [">", "a"], [">", None], [">", "c"]]),
+        ("ls > /dev/null 2>&- >&2", [["ls"]]),
+        ("ls >& out", [["ls"], [">", "out"]]),
+        ("ls > - 2>&-", [["ls"], [">", "-"]]),
+        ("ls >&٣ 2>&1-", [["ls"], [">", "٣"]]),
+        ("> out", [[">", "out"]]),
+        ("{ ls; } > out", [["ls"], [">", "out"]]),
+        ("ls ';' rm", [["ls", ";", "rm"]]),
+        ("r\\m x", [["rm", "x"]]),
+        ("", []),
+    ],
+)
+def test_everything_that_a_script_would_do_is_listed(script, expected):
+    assert commands(script) == expected
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "a=rm; $a -rf",
+        "$(cat x)",
+        "ls '",
+        "alias ls=rm; ls",
+        "ls() { rm x; }; ls",
+        ". x",
+        "eval $x",
+        "'>' x",
+        "LD_PRELOAD=x ls",
+    ],
+)
+def test_a_script_that_is_not_understood_has_unknown_commands(script):
+    assert commands(script) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"command": 3},
+        {"command": "ls", "session": "s"},
+        {"command": "ls", "env": "A=1"},
+        {"command": "ls", "env": {"A": 1}},
+    ],
+)
+def test_commands_are_unknown_where_words_may_mean_something_else(arguments):
+    effects = Bash().effects(arguments)
+    assert effects.commands is None and effects.paths is None
+
+
+def test_commands_of_another_shell_are_unknown():
+    assert Bash(shell="/bin/zsh").effects({"command": "ls"}).commands is None  # noqa: S604  (a setting of the tool)
+
+
+def test_variables_of_the_call_are_listed_as_if_the_script_set_them():
+    assert commands("ls", env={"PATH": ".", "A": "1"}) == [["PATH=."], ["A=1"], ["ls"]]
+    assert commands("ls", env=None, session="") == [["ls"]]
+
+
+def test_other_tools_report_no_commands():
+    assert Python().effects({"code": "import os"}).commands == ()
+
+
+def test_an_approval_depends_on_the_settings_of_the_tool(tmp_path):
+    settings = Bash(tmp_path, env={"A": "1"}, shell="/bin/bash").effects({"command": "ls"}).settings  # noqa: S604
+    assert (settings["root"], settings["env"], settings["shell"]) == (str(tmp_path.resolve()), {"A": "1"}, "/bin/bash")
+    assert "level" in settings["sandbox"]
+
+
+@given(st.text(alphabet="ab ls;|&$(){}<>'\"`\\\n=-*~#", max_size=30))
+def test_any_text_has_known_or_unknown_commands_and_never_raises(script):
+    found = commands(script)
+    assert found is None or all(words and all(isinstance(word, str | None) for word in words) for words in found)

@@ -1,0 +1,268 @@
+"""Hooks, keys and configuration that runs commands: commands in a sandbox neither change nor create them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from fcntl import LOCK_EX, flock
+
+import pytest
+
+from tools_core import Context, ToolError
+from tools_core.protected import PROTECTED
+from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, Repl, Sandbox
+
+WORD = "protected files"
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always"]
+
+
+@pytest.fixture
+def sandboxed(root):
+    """Runs scripts in bubblewrap."""
+    try:
+        Bash(root, sandbox="bubblewrap").invoke({"command": "true"})
+    except ToolError as error:
+        pytest.skip(f"this system has no bubblewrap: {error.message}")
+    return lambda command, **options: Bash(root, sandbox="bubblewrap", **options).call(command=command, timeout=60)
+
+
+def git(folder, *arguments):
+    subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def make_repository(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / ".git" / "hooks" / "post-commit").write_text("#!/bin/sh\n")
+    (folder / "file").write_text("one\n")
+    git(folder, "add", "file")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def control(folder):
+    """Return what of a git directory decides which programs run."""
+    names = ("hooks", "config", "config.worktree", "commondir")
+    return {name: content for name, content in everything(folder).items() if name.partition("/")[0] in names}
+
+
+def everything(folder):
+    """Return all names below a folder, with the content of files."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if "objects" not in path.parts and "logs" not in path.parts:
+            is_file = path.is_file() and not path.is_symlink()
+            found[str(path.relative_to(folder))] = path.read_bytes() if is_file else None
+    return found
+
+
+ATTACKS = {
+    "write a hook": "echo evil > REPO/.git/hooks/pre-commit",
+    "change a hook": "echo evil > REPO/.git/hooks/post-commit; chmod +x REPO/.git/hooks/post-commit",
+    "remove the hooks": "rm -rf REPO/.git/hooks; mkdir REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
+    "move the hooks": "mv REPO/.git/hooks REPO/.git/old && mkdir REPO/.git/hooks",
+    "link the hooks": "mkdir evil; ln -sfn ../../evil REPO/.git/hooks/x; ln -sfn ../../evil REPO/.git/hooks",
+    "write the configuration": "echo evil >> REPO/.git/config",
+    "replace the configuration": "echo evil > evil; mv -f evil REPO/.git/config",
+    "use git": "git -C REPO config core.fsmonitor evil",
+    "add a configuration": "echo evil > REPO/.git/config.worktree",
+    "lead git elsewhere": "mkdir evil; echo ../evil > REPO/.git/commondir",
+    "replace the repository": "mv REPO/.git old; mkdir -p REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
+    "replace its folder": "mv REPO old; mkdir -p REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
+    "write through a hard link": "ln REPO/.git/config linked; echo evil >> linked",
+    "unmount": "umount REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
+}
+
+
+@pytest.mark.parametrize("where", [".", "packages/deep/inner"])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_git_runs_is_not_changed(root, sandboxed, attack, where):
+    repository = make_repository(root / where)
+    before = control(repository / ".git")
+    result = sandboxed(ATTACKS[attack].replace("REPO", where))
+    assert result.metadata["not_isolated"] == []
+    assert control(repository / ".git") == before
+
+
+def test_git_works_in_a_guarded_repository(root, sandboxed):
+    make_repository(root)
+    git(root, "config", "user.name", "a")
+    git(root, "config", "user.email", "a@b.c")
+    script = """
+    set -e
+    echo two >> file; git commit -qam second; git checkout -qb topic; git status --porcelain
+    echo new > new; git stash -qu; git stash pop -q; git clean -fdq; git tag x; git gc -q; git log --format=%s
+    """
+    result = sandboxed(script)
+    assert result.output["stdout"].endswith("second\nfirst\n"), result
+    assert result.output["exit_code"] == 0
+    subprocess.run(["git", "fsck", "--strict"], cwd=root, check=True, capture_output=True)
+
+
+def test_a_submodule_and_a_worktree_are_guarded_where_their_git_directory_is(root, sandboxed, tmp_path):
+    library = make_repository(tmp_path / "library")
+    make_repository(root / "main")
+    git(root / "main", "submodule", "--quiet", "add", library, "lib")
+    git(root / "main", "worktree", "add", "-q", root / "tree", "-b", "topic")
+    before = everything(root)
+    attacks = [
+        "echo evil > main/.git/modules/lib/hooks/pre-commit",
+        "echo evil >> main/.git/modules/lib/config",
+        "echo ../../../../evil > main/.git/modules/lib/commondir",
+        "echo evil > main/.git/hooks/pre-commit",
+        "echo /evil > main/.git/worktrees/tree/commondir",
+        "echo 'gitdir: /evil' > tree/.git",
+        "rm -f tree/.git; mkdir tree/.git",
+        "echo 'gitdir: /evil' > main/lib/.git",
+    ]
+    result = sandboxed("; ".join(attacks))
+    assert result.metadata["not_isolated"] == []
+    assert everything(root) == before
+    after = sandboxed(
+        "git -C main/lib status --porcelain; git -C tree status --porcelain; git -C main status --porcelain"
+    )
+    assert after.output["stdout"] == "A  .gitmodules\nA  lib\n"
+
+
+def test_the_inside_of_a_bare_repository_is_guarded_whatever_it_is_called(root, sandboxed):
+    git(root, "init", "-q", "--bare", "store/remote")
+    before = control(root / "store" / "remote")
+    sandboxed("echo evil > store/remote/hooks/pre-receive; echo evil >> store/remote/config; mv store/remote other")
+    assert control(root / "store" / "remote") == before
+
+
+@pytest.mark.parametrize("name", [".npmrc", ".envrc", ".gitmodules", ".vscode/tasks.json", ".claude/settings.json"])
+def test_a_protected_place_that_exists_is_not_changed(root, sandboxed, name):
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("mine")
+    top = name.partition("/")[0]
+    result = sandboxed(f"echo evil > {name}; rm -rf {top}; mv {top} other; echo evil > {top}/more; mkdir {top}")
+    assert result.metadata["not_isolated"] == []
+    assert everything(root) == everything(root) | {name: b"mine"}
+    assert os.listdir(root) == [top]
+
+
+@pytest.mark.parametrize("name", [".git/hooks/pre-commit", ".vscode/tasks.json", ".claude/settings.json", ".husky/x"])
+def test_a_protected_folder_that_does_not_exist_is_not_created(root, sandboxed, name):
+    result = sandboxed(f"mkdir -p {os.path.dirname(name)}; echo evil > {name}; ln -s evil {name}; git init; true")
+    assert result.metadata["not_isolated"] == []
+    assert os.listdir(root) == []
+
+
+def test_a_protected_file_that_appears_is_reported(root, sandboxed):
+    result = sandboxed("echo x > .npmrc")
+    assert result.metadata["not_isolated"] == [WORD]
+    assert sandboxed("echo evil > .npmrc").metadata["not_isolated"] == []
+    assert (root / ".npmrc").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("link", [".git", ".git/hooks", ".claude"])
+def test_a_protected_place_that_is_a_link_is_reported_and_its_target_guarded(root, sandboxed, link):
+    make_repository(root)
+    (root / link).parent.mkdir(exist_ok=True)
+    if (root / link).exists():
+        (root / link).rename(root / "target")
+    else:
+        (root / "target").mkdir()
+    (root / link).symlink_to(root / "target")
+    hook = "target/hooks/evil" if link == ".git" else "target/evil"
+    result = sandboxed(f"echo evil > {hook}")
+    assert WORD in result.metadata["not_isolated"]
+    assert not (root / hook).exists()
+
+
+def test_the_workspace_is_guarded_in_a_larger_folder_that_is_writable(root, sandboxed):
+    make_repository(root / "inner")
+    (root / ".npmrc").write_text("mine")
+    sandbox = Sandbox(level="bubblewrap", writable=(root.parent,))
+    script = "mkdir .vscode ../.idea; echo evil > .npmrc; echo evil > inner/.git/hooks/evil; mv ../root ../other"
+    result = Bash(root, sandbox=sandbox).call(command=script)
+    assert result.metadata["not_isolated"] == []
+    assert sorted(os.listdir(root)) == [".npmrc", "inner"]
+    assert (root / ".npmrc").read_text() == "mine"
+    assert not (root / "inner" / ".git" / "hooks" / "evil").exists()
+    assert os.listdir(root.parent) == ["root"]
+
+
+def test_a_search_for_repositories_that_stops_early_is_reported(root, sandboxed):
+    for number in range(2100):
+        (root / str(number)).mkdir()
+    assert sandboxed("true").metadata["not_isolated"] == [WORD]
+
+
+def test_a_developer_can_permit_some_or_all_names(root, sandboxed):
+    sandbox = Sandbox(level="bubblewrap", protected=PROTECTED - {".vscode"})
+    Bash(root, sandbox=sandbox).invoke({"command": "mkdir .vscode && echo x > .vscode/tasks.json; mkdir .claude"})
+    assert os.listdir(root) == [".vscode"]
+    free = Bash(root, sandbox=Sandbox(level="bubblewrap", protected=frozenset()))
+    result = free.call(command="git init -q . && echo x > .git/hooks/pre-commit")
+    assert result.output["exit_code"] == 0
+    assert result.metadata["not_isolated"] == []
+
+
+def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
+    if level != "bubblewrap":
+        assert WORD in Bash(root, sandbox=level).call(command="true").metadata["not_isolated"]
+    free = Bash(root, sandbox=Sandbox(level=level, protected=frozenset()))
+    assert WORD not in free.call(command="true").metadata["not_isolated"]
+
+
+def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
+    make_repository(root)
+    code = "try:\n    open('.git/hooks/pre-commit', 'w')\nexcept OSError as error:\n    print(error.errno)"
+    context = Context(workspace=root)
+    for tool, arguments in ((Python, {}), (Repl, {"session": "s"})):
+        made = tool(sandbox="bubblewrap")
+        assert made.call({"code": code, **arguments}, context).output["stdout"] == "30\n"
+    bash = Bash(sandbox="bubblewrap")
+    script = {"command": "echo x > .git/hooks/pre-commit || echo refused", "session": "s"}
+    assert bash.call(script, context).output["stdout"] == "refused\n"
+    started = JobStart(sandbox="bubblewrap").call({"command": script["command"]}, context)
+    read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
+    assert "refused" in read.output["output"]
+    assert not (root / ".git" / "hooks" / "pre-commit").exists()
+    bash.close()
+    made.close()
+    assert sorted(os.listdir(root)) == [".git", "file"]
+
+
+def test_a_job_stays_guarded_when_another_command_ends_and_the_last_leaves_no_litter(root, sandboxed):
+    context = Context(workspace=root)
+    command = "read -r line; mkdir -p .git/hooks 2>/dev/null && echo x > .git/hooks/evil; echo done"
+    started = JobStart(sandbox="bubblewrap").call({"command": command, "stdin": True}, context)
+    assert started.metadata["not_isolated"] == []
+    sandboxed("true")
+    JobInput().call({"id": started.output["id"], "text": "go\n"}, context)
+    read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
+    assert read.output["status"] == "ended", read
+    assert everything(root) == {}
+
+
+def test_a_protected_file_that_a_job_creates_is_reported(root, sandboxed):
+    context = Context(workspace=root)
+    started = JobStart(sandbox="bubblewrap").call({"command": "read -r line; echo x > .envrc", "stdin": True}, context)
+    assert started.metadata["not_isolated"] == []
+    JobInput().call({"id": started.output["id"], "text": "go\n"}, context)
+    read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
+    assert read.metadata["not_isolated"] == [WORD]
+
+
+HOST = """
+import sys
+from tools_shell import JobStart
+assert JobStart(sys.argv[1], sandbox="bubblewrap").call(command="sleep 60").is_ok
+print("running", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_host_that_is_killed_leaves_no_litter(root, sandboxed):
+    with subprocess.Popen([sys.executable, "-c", HOST, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        host.stdout.readline()
+        placeholder = os.open(root / ".vscode", os.O_RDONLY)
+        host.send_signal(signal.SIGKILL)
+        flock(placeholder, LOCK_EX)  # which the supervisor has until it has removed it
+    os.close(placeholder)
+    assert os.listdir(root) == []

@@ -1,0 +1,57 @@
+"""Files and folders that programs run or trust later without a question: hooks, keys, configuration with commands.
+
+Tools that change files for a model refuse them, so that the model cannot arrange for code to run outside of its tools.
+This is the one list for all packages. Names are protected in every folder of a workspace, existing or not.
+"""
+
+from __future__ import annotations
+
+import functools
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FOLDERS = frozenset((
+    *(".git", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
+    *(".vscode", ".idea", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks and servers of editors and agents
+    *(".ssh", ".gnupg"),
+))  # fmt: skip
+FILES = frozenset((
+    *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc"),
+    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+))  # fmt: skip
+PROTECTED = FOLDERS | FILES | {"git~1"}  # the last is what FAT and NTFS also call `.git`
+
+# The parts of these folders that decide which programs run; the rest of them is data, which commits change.
+CONTROL = {".git": ("hooks", "config", "config.worktree", "commondir"), ".hg": ("hgrc",), ".svn": ()}
+# A folder with all names of one of these groups is a git directory, whatever it is called.
+GIT_MARKS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+
+
+def fold(name: str) -> str:
+    """Return what is equal for all spellings that some file system takes for the same name."""
+    if name.isascii():
+        return name.casefold().rstrip(". ")
+    import unicodedata  # 1 ms, and nearly all names are ASCII
+
+    # Names that differ only so are one file on macOS and Windows, and some ignorable characters vanish on HFS+.
+    kept = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFKC", kept.casefold()).rstrip(". ")
+
+
+def is_protected(name: str, names: frozenset[str] = PROTECTED) -> bool:
+    """Return whether `name`, a single name without slashes, is one of `names` in some spelling."""
+    return fold(name) in _folded(names)
+
+
+def is_git_directory(names: Iterable[str]) -> bool:
+    """Return whether a folder with these entries is a git directory."""
+    folded = set(map(fold, names))
+    return any(folded.issuperset(map(fold, marks)) for marks in GIT_MARKS)
+
+
+@functools.cache
+def _folded(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(fold, names))

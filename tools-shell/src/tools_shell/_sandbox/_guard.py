@@ -1,0 +1,186 @@
+"""The protected places of the folders that a command can write to, and the mounts that keep it from changing them."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core.protected import CONTROL, FOLDERS, fold
+from tools_shell._sandbox._repositories import walk
+from tools_shell._sandbox._visible import is_inside
+from tools_shell._supervisor._placeholders import Placeholder, is_placeholder, occupy, remove_placeholders
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_MOUNTS = 150  # each needs a descriptor that travels to the supervisor, which takes 253 of them
+_PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
+# The content of the placeholders in repositories; None for a folder. This `commondir` says that
+# the common part of the git directory is the git directory itself.
+_EMPTY = {"hooks": None, "config": b"", "config.worktree": b"", "commondir": b".\n", "hgrc": b""}
+
+
+class Mount(NamedTuple):
+    """A file or folder that is mounted on its own path, read-only unless `writable`."""
+
+    path: str
+    descriptor: int
+    writable: bool
+
+
+class Guard:
+    """Finds the protected places, holds them open, and creates placeholders for those that do not exist.
+
+    The folders above a protected place become writable mounts, since a mount cannot be moved away. `watched` are
+    names of files that no placeholder occupies, as other programs would read it; results report those that appear.
+    `is_complete` is False when a place could not be guarded, such as a link.
+    """
+
+    def __init__(self, workspace: str, writable: Sequence[str], names: frozenset[str]) -> None:
+        self.mounts: list[Mount] = []
+        self.placeholders: list[Placeholder] = []
+        self.watched: list[str] = []
+        self.is_complete = True
+        self.is_taken = False  # by a supervisor, which removes the placeholders
+        self._writable = writable
+        self._names = names
+        self._folders: dict[str, int] = {}
+        self._held: set[int] = set()
+        self._kept: set[str] = set()
+        self._controlled: set[str] = set()
+        roots = [path for path in writable if os.path.isdir(path)]
+        try:
+            for root in roots:
+                self._folders[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
+            for top in dict.fromkeys((workspace, *roots)):
+                self._add(top)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def ignore(self) -> str:
+        """The placeholders in working trees, in the form of an ignore file of git."""
+        return "".join(f"/{each.name}/\n" for each in self.placeholders if each.name.startswith("."))
+
+    def close(self) -> None:
+        """Close all descriptors, and remove the placeholders unless a supervisor does."""
+        if self.is_taken:
+            self._held.update(placeholder.descriptor for placeholder in self.placeholders)
+        else:
+            remove_placeholders(self.placeholders)
+        for descriptor in self._held:
+            os.close(descriptor)
+
+    def _add(self, top: str) -> None:
+        for path, listing in walk(top, self._names):
+            if listing is None:
+                self.is_complete = False
+                continue
+            if path == top:
+                self._prevent_names(top)
+            if path == top or ".git" in map(fold, listing.protected):
+                for name in listing.protected:
+                    self._keep(f"{path}/{name}")
+            if listing.is_git_directory and ".git" in self._names:
+                self._add_control(path, CONTROL[".git"])
+
+    def _prevent_names(self, top: str) -> None:
+        for name in sorted(self._names & FOLDERS):
+            self._prevent(top, name, None)
+        absent = (f"{top}/{name}" for name in sorted(self._names - FOLDERS))
+        self.watched += [path for path in absent if not os.path.lexists(path)]
+
+    def _keep(self, path: str) -> None:
+        """Keep an existing place from being changed, and what it refers to."""
+        if path in self._kept:
+            return
+        self._kept.add(path)
+        folder, _, name = path.rpartition("/")
+        try:
+            found = os.stat(name, dir_fd=self._open(folder), follow_symlinks=False)
+            if stat.S_ISLNK(found.st_mode):
+                self.is_complete = False  # whoever can write to its folder can replace it
+                self._keep_target(path)
+            elif is_placeholder(found):
+                self._prevent(folder, name, None if stat.S_ISDIR(found.st_mode) else _EMPTY.get(name, b""))
+            elif stat.S_ISDIR(found.st_mode) and fold(name) in CONTROL:
+                self._add_control(path, CONTROL[fold(name)])
+            else:
+                self._mount(path, self._hold(os.open(name, _PIN, dir_fd=self._open(folder))))
+                if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
+                    self._keep_git_directory(path, b"gitdir:")
+        except OSError:  # it was changed meanwhile, or is closed to this user
+            self.is_complete = False
+
+    def _keep_target(self, path: str) -> None:
+        target = os.path.realpath(path)
+        if not is_inside(target, self._writable) or not os.path.exists(target):
+            return
+        if fold(os.path.basename(path)) == ".git" and os.path.isdir(target):
+            self._add_control(target, CONTROL[".git"])
+        else:
+            self._keep(target)
+
+    def _keep_git_directory(self, path: str, prefix: bytes) -> None:
+        """Guard the git directory that a file names: `.git` of a worktree or submodule, or `commondir`."""
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            named = file.read(4096).removeprefix(prefix).strip()
+        target = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(named)))
+        if is_inside(target, self._writable) and os.path.isdir(target):
+            self._add_control(target, CONTROL[".git"])
+
+    def _add_control(self, folder: str, names: Sequence[str]) -> None:
+        """Guard the parts of a repository that decide which programs run."""
+        if folder in self._controlled:
+            return
+        self._controlled.add(folder)
+        self._open(folder)
+        common = f"{folder}/commondir"
+        is_linked = os.path.lexists(common) and not is_placeholder(os.lstat(common))
+        for name in ("commondir", "config.worktree") if is_linked else names:
+            path = f"{folder}/{name}"
+            if os.path.lexists(path):
+                self._keep(path)
+            else:
+                self._prevent(folder, name, _EMPTY[name])
+        if is_linked:
+            self._keep_git_directory(common, b"")
+
+    def _prevent(self, folder: str, name: str, content: bytes | None) -> None:
+        """Occupy a name that does not exist; nothing happens to one that does."""
+        try:
+            parent = self._open(folder)
+            if os.path.lexists(f"{folder}/{name}") and not is_placeholder(os.lstat(f"{folder}/{name}")):
+                return
+            placeholder = occupy(parent, name, content)
+        except OSError:  # the folder is read-only, or the file system is full
+            placeholder = None
+        if placeholder is None:
+            self.is_complete = False
+            return
+        self._kept.add(f"{folder}/{name}")
+        self.placeholders.append(placeholder)
+        self._mount(f"{folder}/{name}", placeholder.descriptor)
+
+    def _open(self, path: str) -> int:
+        """Open a folder without following links; it becomes a writable mount, which cannot be moved away."""
+        if path not in self._folders:
+            parent, _, name = path.rpartition("/")
+            if not is_inside(path, self._writable):
+                raise OSError(errno.EXDEV, "not in a writable folder", path)
+            self._folders[path] = self._hold(os.open(name, _PIN | os.O_DIRECTORY, dir_fd=self._open(parent)))
+            self._mount(path, self._folders[path], writable=True)
+        return self._folders[path]
+
+    def _hold(self, descriptor: int) -> int:
+        self._held.add(descriptor)
+        return descriptor
+
+    def _mount(self, path: str, descriptor: int, *, writable: bool = False) -> None:
+        if len(self.mounts) < _MOST_MOUNTS:
+            self.mounts.append(Mount(path, descriptor, writable))
+        else:
+            self.is_complete = False
