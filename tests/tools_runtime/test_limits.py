@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import pytest
 
@@ -355,3 +356,17 @@ def test_hooks_wait_without_blocking(runtime, run, make):
     executor = Executor([quick], runtime=runtime, hooks=[Wait()], plugins=False)
     assert run(executor, [ToolCall("1", "quick", {})])[0][1].output == "quick"
     assert seen == ["blocking", "awaited", False, True, "error"]
+
+
+def test_nothing_is_busy_after_calls_that_ended_before_their_limit_was_noted(make):
+    @tool
+    def quick() -> int:
+        """Return at once."""
+        return 1
+
+    executor = make(quick, runtime="thread")
+    for _ in range(100):
+        executor.execute([ToolCall(str(number), "quick", {}) for number in range(4)])
+    used = time.process_time()
+    threading.Event().wait(0.3)
+    assert time.process_time() - used < 0.15

@@ -61,9 +61,12 @@ class Home(ABC):
 
     def at(self, when: float, function: Callable[[], object]) -> None:
         """Run a function at home at a time of `time.monotonic()`, unless home is closed before."""
-        if not self.is_here:
-            self.soon(partial(self.at, when, function))
-            return
+        if self.is_here:
+            self._set_timer(when, function)
+        else:
+            self.soon(partial(self._set_timer, when, function))
+
+    def _set_timer(self, when: float, function: Callable[[], object]) -> None:
         self._count += 1
         heappush(self._timers, (when, self._count, function))
         if self._timers[0][1] == self._count:
