@@ -58,6 +58,7 @@ def test_copies_and_round_trips_are_equal(arguments):
         assert other == call and hash(other) == hash(call)
 
 
+@pytest.mark.slow
 def test_arguments_that_contain_themselves_or_nest_deeply_can_be_held():
     loop: list[object] = []
     loop.append(loop)

@@ -715,6 +715,7 @@ def test_too_much_is_refused_before_anything_is_read_or_written(patch, root):
     assert os.listdir(root) == ["big"]
 
 
+@pytest.mark.slow
 def test_hunks_of_a_hostile_shape_take_no_long_time(patch, root):
     fill(root, {"f": b"a\n" * 1_000_000, "g": b"x\n"})
     long = [" a"] * 50_000

@@ -76,6 +76,7 @@ def test_all_places_are_replaced_when_told(edit, file):
     assert len(result.output) < 2000
 
 
+@pytest.mark.slow
 def test_more_places_than_memory_may_hold_are_refused(edit, file):
     file.write_text("ab" * 100_000)
     assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).is_ok

@@ -610,6 +610,7 @@ def compare(root, seeds):
             assert told == theirs.output.split("\n"), (seed, arguments)
 
 
+@pytest.mark.slow
 def test_both_engines_find_the_same(root):
     compare(root, range(25))
 
@@ -904,6 +905,7 @@ def test_many_searches_at_once_share_nothing(grep, root):
     assert all(lines == expected[word] for word, lines in got)
 
 
+@pytest.mark.slow
 def test_other_threads_go_on_while_a_pattern_is_hard(root):
     own = made("own", root)
     write(root, "a.txt", ("a" * 1000 + "\n") * 100_000)

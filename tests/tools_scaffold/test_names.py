@@ -161,6 +161,7 @@ names = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(names)
 @example("example_tool")
 @example("tools_example")

@@ -82,6 +82,7 @@ def test_without_git_s_user_the_authors_are_those_of_the_package(tmp_path: Path)
 line = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" "), min_size=1, max_size=100)
 
 
+@pytest.mark.slow
 @given(line.filter(str.strip), line.filter(str.strip))
 def test_any_printable_line_survives_as_description_and_author(description: str, author: str) -> None:
     made = plan(Path(__file__).parent, description=description, author=author)
@@ -108,6 +109,7 @@ def test_git_s_user_is_the_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert 'authors = [{ name = "Ada Lovelace" }]' in plan(tmp_path).files["pyproject.toml"]
 
 
+@pytest.mark.slow
 @POSIX_ONLY
 @pytest.mark.parametrize("answer", ["exec tail -f /dev/null", "exit 3", "printf 'a\\nb'", "printf '\\377'", "exit 0"])
 def test_a_git_that_hangs_fails_or_babbles_is_done_without(

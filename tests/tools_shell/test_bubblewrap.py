@@ -73,6 +73,7 @@ NAMES = st.lists(st.sampled_from(["a", "b", "tmp", "usr"]), min_size=1, max_size
 )
 
 
+@pytest.mark.slow
 @given(st.lists(NAMES), st.lists(NAMES, min_size=1), NAMES)
 def test_what_is_mounted_later_never_hides_what_was_mounted_before(readable, writable, home):
     words = told(Visible(tuple(readable), tuple(writable)), {"HOME": home})

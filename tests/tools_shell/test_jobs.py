@@ -467,6 +467,7 @@ def test_a_cancelled_wait_ends_at_once_with_what_is_there(here):
     )  # before it began, or while it waits
 
 
+@pytest.mark.slow
 def test_a_wait_is_over_before_the_caller_stops_to_listen(here):
     id = here.start("echo so far; sleep 900")
     here.output(id, wait_for="so far")
@@ -638,6 +639,7 @@ def test_all_that_a_job_has_started_ends_when_it_is_stopped(on, lifeline, script
     assert lifeline.holders_are_gone()
 
 
+@pytest.mark.slow
 def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline):
     id = here.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
     here.output(id, wait_for="ready")

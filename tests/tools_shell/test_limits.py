@@ -85,6 +85,7 @@ def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash, monkeyp
     assert bash.call(command="echo late > >(cat; echo more)").output["stdout"] == "late\nmore\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["sleep 900", "trap '' TERM; while :; do sleep 900; done"])
 def test_the_deadline_of_the_caller_counts_too_and_leaves_the_output(bash, lifeline, script):
     for seconds in (2, 5, 30):  # in two, a busy machine may not have begun
@@ -97,6 +98,7 @@ def test_the_deadline_of_the_caller_counts_too_and_leaves_the_output(bash, lifel
     assert lifeline.holders_are_gone()
 
 
+@pytest.mark.slow
 def test_a_script_has_all_the_time_that_its_caller_has(bash):
     for seconds in (2, 4, 6):  # in two, a busy machine may not have begun
         result = bash.call({"command": f"sleep {seconds * 0.75}; echo ok"}, context=Context(timeout=seconds))
@@ -213,6 +215,7 @@ def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended
     assert stat(pid) == []
 
 
+@pytest.mark.slow
 def test_who_is_stopped_may_clean_up_too(bash, root, at_its_limit):
     script = "trap 'echo cleaned > file; exit 5' TERM; kill -STOP $$; sleep 900"
     result = at_its_limit(bash, lambda _: (root / "file").exists(), command=script)

@@ -70,6 +70,7 @@ def test_how_it_comes_in_makes_no_difference(size):
     assert shown(*(stream[at : at + size] for at in range(0, len(stream), size))) == shown(stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_many_small_pieces_take_no_more_memory_than_what_is_kept(size):
     tracemalloc.start()

@@ -162,6 +162,7 @@ def test_re_03_what_was_printed_before_an_exception_is_kept(repl):
     assert output["error"]["type"] == "ZeroDivisionError"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 def test_re_04_code_that_cannot_be_interrupted_loses_its_session_and_the_next_call_says_so(every, at_its_limit):
     value_of(every, "x = 1")
@@ -269,6 +270,7 @@ def test_re_10_bytes_that_are_no_utf8_are_replaced_and_flagged_and_long_values_a
     assert output["value_truncated"] is True
 
 
+@pytest.mark.slow
 def test_re_11_closing_ends_a_session_whatever_it_does_and_nobody_else(repl, lifeline):
     code = f"""
 import atexit, os, signal, threading, time
@@ -338,6 +340,7 @@ def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(root, at_it
     repl.close()
 
 
+@pytest.mark.slow
 def test_an_interrupt_says_where_the_code_was(repl, at_its_limit):
     line = "    while True: pass\n"
     result = at_its_limit(repl, lambda result: line in result.error_message, code=f"def wait():\n{line}wait()")
@@ -418,6 +421,7 @@ def test_a_cancelled_call_interrupts_its_code(repl, lifeline):
     assert value_of(repl, "x") == "1"
 
 
+@pytest.mark.slow
 def test_the_deadline_of_the_caller_counts_too(repl):
     value_of(repl, "x = 1")
     result = repl.call({"code": "while True: pass"}, context=Context(timeout=3))
@@ -597,6 +601,7 @@ def test_a_busy_session_is_refused_where_that_was_chosen(root, lifeline):
     repl.close()
 
 
+@pytest.mark.slow
 def test_a_call_that_waits_for_a_busy_session_ends_by_its_limit_and_runs_nothing(repl, lifeline):
     value_of(repl, f"ran = False\nheld = open({str(lifeline.path)!r}, 'wb', 0)")
     context = Context(run_id="")

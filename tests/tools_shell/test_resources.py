@@ -207,6 +207,7 @@ def test_what_the_limits_allow_is_left_alone(limited):
     assert tool.call(command=script).output["stdout"] == "100000\ndone\n"
 
 
+@pytest.mark.slow
 def test_what_wraps_a_command_is_not_counted_among_its_processes(limited):
     assert limited(processes=1).call(command="for ((n = 0; n < 300000; n++)); do :; done").is_ok
     assert limited(processes=2).call(command="sleep 0.3; echo done").output["stdout"] == "done\n"

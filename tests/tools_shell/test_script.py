@@ -1277,6 +1277,7 @@ def mixtures(draw):
     return text
 
 
+@pytest.mark.slow
 @needs_pidfd
 @settings(max_examples=150)
 @given(text=mixtures())

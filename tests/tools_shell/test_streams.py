@@ -187,6 +187,7 @@ def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkey
     assert result.output["stdout"] == "a [redacted SERVICE_TOKEN] b"
 
 
+@pytest.mark.slow
 def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch, at_its_limit):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")

@@ -217,6 +217,7 @@ def test_valid_arguments_are_accepted_without_a_repair(schema):
     assert [arguments for arguments in made if not accepts(schema, arguments)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_invalid_arguments_are_objects_that_no_repair_makes_valid(schema):
     made = drawn(arguments_for(schema, "invalid"))
@@ -224,6 +225,7 @@ def test_invalid_arguments_are_objects_that_no_repair_makes_valid(schema):
     assert [arguments for arguments in made if accepts(schema, arguments, strict=False)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_a_schema_without_values_is_an_error(schema):
     with pytest.raises(NoValueError, match="no valid value was found"):
@@ -240,6 +242,7 @@ def test_an_optional_parameter_without_values_is_omitted():
     assert all("a" not in arguments for arguments in drawn(arguments_for(schema)))
 
 
+@pytest.mark.slow
 def test_a_schema_that_accepts_any_object_has_no_invalid_arguments():
     with pytest.raises(NoValueError, match="the schema accepts any"):
         arguments_for({"type": "object"}, "invalid")
@@ -292,6 +295,7 @@ FOUND = {
 }
 
 
+@pytest.mark.slow
 def test_valid_arguments_include_values_that_programs_often_mishandle():
     kinds = ["string"] * 8 + ["integer"] * 5 + ["number", "boolean", "null", "array", "object"] * 2
     properties = {f"parameter_{number}": {"type": kind} for number, kind in enumerate(kinds)}
@@ -306,6 +310,7 @@ def test_valid_arguments_include_values_that_programs_often_mishandle():
     assert [name for name, is_found in FOUND.items() if not any(map(is_found, values))] == []
 
 
+@pytest.mark.slow
 def test_hostile_arguments_include_broken_text_and_values_that_are_not_json():
     made = drawn(arguments_for(SCHEMAS["object"], "hostile"), 300)
     assert {str, bytes, list, dict, set} <= {type(each) for each in made}

@@ -187,6 +187,7 @@ SCHEMAS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SCHEMAS, SCHEMAS, st.data())
 def test_without_a_breaking_change_every_valid_call_stays_valid(old, new, data):

@@ -488,6 +488,7 @@ def test_promises_about_imports_do_not_apply_to_local_functions():
     assert "no other process can import it" in skipped["import_has_no_side_effects"]
 
 
+@pytest.mark.slow
 def test_a_report_counts_the_problems_that_it_does_not_list():
     many = {f"parameter_{number}": {"type": "string"} for number in range(9)}
     report = check_tool(with_schema({"type": "object", "properties": many}))

@@ -176,6 +176,7 @@ def test_the_contract_of_a_tool_is_checked_without_a_test_file(run_pytest):
     assert all(f"list_directory::{name}" in ended.stdout for name in CONTRACT)
 
 
+@pytest.mark.slow
 def test_patterns_choose_tools_and_pytest_options_choose_promises(run_pytest):
     ended = run_pytest(
         "--tool-contract=tools-filesystem:*_path,file_info", "--collect-only", "-q", "-k", "description_is_present"
@@ -189,6 +190,7 @@ def test_patterns_choose_tools_and_pytest_options_choose_promises(run_pytest):
     assert "1 deselected" in ended.stdout and ended.returncode == 0
 
 
+@pytest.mark.slow
 def test_the_contract_is_checked_together_with_the_tests_of_a_suite(run_pytest):
     ended = run_pytest("--tool-contract=list_directory", test_it="def test_one(): pass")
     assert f"collected {len(CONTRACT) + 1} items" in ended.stdout
@@ -224,6 +226,7 @@ def installed(tmp_path):
     return {"PYTHONPATH": os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])}
 
 
+@pytest.mark.slow
 def test_every_broken_promise_is_reported_with_its_fix(run_pytest, installed):
     ended = run_pytest("--tool-contract=bad", env=installed)
     assert ended.returncode == pytest.ExitCode.TESTS_FAILED
@@ -239,6 +242,7 @@ def test_every_broken_promise_is_reported_with_its_fix(run_pytest, installed):
     assert "4 failed" in ended.stdout
 
 
+@pytest.mark.slow
 def test_a_destructive_tool_is_checked_and_never_runs(run_pytest, installed, tmp_path):
     ended = run_pytest("--tool-contract=risky", env=installed)
     assert "1 failed" in ended.stdout, ended.stdout  # the module prints when it is imported
@@ -283,6 +287,7 @@ def test_a_definition_is_recorded_and_then_compared(run_pytest, tmp_path):
     assert [path.name for path in record.parent.iterdir()] == ["repeat.json"]
 
 
+@pytest.mark.slow
 def test_a_breaking_change_fails_with_the_reason(run_pytest):
     text = SNAPSHOT.replace("{option}", ", allow_compatible=True")
     run_pytest("--tool-snapshot-update", test_it=text)
@@ -295,6 +300,7 @@ def test_a_breaking_change_fails_with_the_reason(run_pytest):
     assert run_pytest().returncode == 0
 
 
+@pytest.mark.slow
 def test_a_compatible_change_fails_unless_it_is_allowed(run_pytest):
     strict, lenient = SNAPSHOT.replace("{option}", ""), SNAPSHOT.replace("{option}", ", allow_compatible=True")
     run_pytest("--tool-snapshot-update", test_it=strict)

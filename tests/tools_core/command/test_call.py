@@ -385,6 +385,7 @@ def test_an_interrupt_cancels_a_tool_that_can_be_cancelled_and_shows_what_it_has
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interrupts", [1, 2])
 def test_a_tool_that_does_not_heed_a_cancellation_is_interrupted_all_the_same(interruptible, site, interrupts):
     source = """

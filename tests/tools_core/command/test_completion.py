@@ -155,6 +155,7 @@ def program(environment, tmp_path):
 needs_bash = pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 
 
+@pytest.mark.slow
 @needs_bash
 def test_bash_replaces_what_follows_the_equals_sign_and_quotes_what_it_inserts(environment, program, site):
     source = """

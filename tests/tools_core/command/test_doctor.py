@@ -134,6 +134,7 @@ def test_what_keeps_a_tool_from_working_is_a_problem_and_its_failure_to_tell_as_
     assert report.json["distributions"][0]["facts"]["isolation"] == "none"
 
 
+@pytest.mark.slow
 def test_the_time_that_each_package_takes_is_its_own(ask_tools, site):
     site.install("tools-a", {"get": "get"}, GOOD)
     site.install("tools-slow", {"slow": "get"}, "import threading; threading.Event().wait(0.5)\n" + dedent(GOOD))

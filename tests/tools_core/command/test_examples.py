@@ -54,6 +54,7 @@ def test_every_command_ends_its_help_with_examples(name):
     assert all(f"ask-tools {name}" in example for example in examples(name))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="this system has no bash")
 def test_every_example_of_the_help_runs(environment, site, tmp_path):
     site.install("tools-weather", {name: name for name in ("get_weather", "get_map", "flood")}, SOURCE)

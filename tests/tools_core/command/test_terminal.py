@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def test_structured_output_is_laid_out_for_a_person_and_compact_for_a_program(as
     assert ask_tools("call", "forecast", "city=Ålesund").out == '{"city":"Ålesund","days":3,"units":"C"}\n'
 
 
+@pytest.mark.slow
 def test_a_foreign_summary_or_description_cannot_act_on_a_terminal_either(on_terminal, site):
     source = """
         from tools_core import tool

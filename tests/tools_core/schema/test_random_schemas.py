@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -149,6 +150,7 @@ def test_what_is_accepted_has_no_problem_and_needs_no_repair(schema: dict[str, A
                 assert same(checked.value, value)
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
 def test_what_is_repaired_is_valid_and_the_original_is_unchanged(schema: dict[str, Any], values: list[Any]) -> None:

@@ -193,6 +193,7 @@ def test_a_call_whose_caller_is_gone_while_it_waits_is_not_made_and_leaves_its_p
     assert executor.call(ToolCall(None, "deploy", {"number": 3}), context=Context(timeout=60)).is_ok
 
 
+@pytest.mark.slow
 def test_turns_and_places_of_cancelled_calls_go_to_others(calls, counted):
     counter, search = counted
     # 2 at once, then one per 2 s: without the turns of the cancelled calls, the last ones would come after 100 s.

@@ -5,6 +5,8 @@ import importlib
 import json
 import threading
 
+import pytest
+
 import tools_runtime.plugins
 from tools_core import Context, Result, tool
 from tools_runtime import Executor, ProcessRuntime
@@ -66,6 +68,7 @@ def test_an_idempotent_call_that_loses_its_worker_is_made_again(tmp_path, monkey
     assert (result.output, result.metadata) == ("here", {"attempts": 2})
 
 
+@pytest.mark.slow
 def test_a_thousand_calls_through_all_of_them_need_no_threads(calls, tmp_path):
     most = 0
 

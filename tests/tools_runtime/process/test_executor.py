@@ -15,6 +15,7 @@ def executor(tools, make):
         yield made
 
 
+@pytest.mark.slow
 def test_a_call_is_killed_at_its_limit(executor, processes, tmp_path):
     note = tmp_path / "note"
     executor.call("echo", {"value": 1})
