@@ -18,8 +18,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
 PAGES += [*sorted(ROOT.glob("packages/*/README.md")), *sorted(ROOT.glob("packages/*/PLUGINS.md"))]
+LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(page):
@@ -84,7 +89,9 @@ def tidy(text):
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in PAGES], ids=name_of
+)
 def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path):
     for line, language, text in blocks(page):
         where = f"{page.relative_to(ROOT).as_posix()}:{line}"
@@ -96,7 +103,7 @@ def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path):
             assert language in NOT_RUN, f"{where}: a block is python, console, or one of {sorted(NOT_RUN)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_to_a_file_of_the_tree_leads_somewhere(page):
     links = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
