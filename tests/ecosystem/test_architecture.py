@@ -28,7 +28,7 @@ STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & se
 PUBLIC_MODULES = {
     "tools_core.formats",
     "tools_core.protected",  # for tools that change files
-    "tools_core.strict",
+    "tools_core.formats.rigging",
     "tools_core.text",  # for who asks, prints or logs
     "tools_core.threads",  # for who runs calls
     "tools_runtime.hookspecs",
@@ -42,7 +42,7 @@ NO_CHECKOUT = "only on a checkout: git does not know this folder"
 
 
 def name_of(path):
-    """`tools_core._schema` for tools-core/src/tools_core/_schema/__init__.py."""
+    """`tools_core._jsonschema` for tools-core/src/tools_core/_jsonschema/__init__.py."""
     source = next(source for source in SOURCES if path.is_relative_to(source))
     parts = path.relative_to(source).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import InvalidArguments
-from tools_core._json import TEXT_LIMIT, parse, proven
+from tools_core._values._json import TEXT_LIMIT, parse, proven
 
 
 def reason(text):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools_core._naming import derive_name
+from tools_core._definition._naming import derive_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 
 from tools_core import ToolCall
-from tools_core.strict import (
+from tools_core.formats.rigging import (
     SUPPORTED_TOOL_ARGUMENT_TYPES_LIST,
     StrictToolset,
     ToolDescription,

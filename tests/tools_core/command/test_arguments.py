@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._command._arguments import read_arguments
-from tools_core._command._terminal import CommandError
-from tools_core._schema import compile_schema
+from tools_core._cli._arguments import read_arguments
+from tools_core._cli._terminal import CommandError
+from tools_core._jsonschema import compile_schema
 
 SCHEMA = {
     "type": "object",

@@ -22,14 +22,20 @@ def test_the_result_goes_to_standard_output_and_nothing_else_does(ask_tools):
 
 
 def test_a_call_loads_nothing_that_only_other_commands_need(environment):
-    code = "import sys; from tools_core._command import main; main(['call', 'climb', 'steps=1']); print(*sys.modules)"
+    code = "import sys; from tools_core._cli import main; main(['call', 'climb', 'steps=1']); print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert "tools_core._command._call" in loaded
-    assert not loaded & {"tools_core._lock", "tools_core._write", "tools_core.formats", "hashlib", "unicodedata"}
-    ours = {name.removeprefix("tools_core._command.") for name in loaded if name.startswith("tools_core._command.")}
+    assert "tools_core._cli._call" in loaded
+    assert not loaded & {
+        "tools_core._registry._lock_file",
+        "tools_core._registry._replace_file",
+        "tools_core.formats",
+        "hashlib",
+        "unicodedata",
+    }
+    ours = {name.removeprefix("tools_core._cli.") for name in loaded if name.startswith("tools_core._cli.")}
     assert not ours & {"_check", "_details", "_dry_run", "_facts", "_findings", "_progress", "_save", "_siblings"}
 
 
@@ -289,7 +295,7 @@ def interruptible(environment):
         pytest.skip("only on systems with POSIX signals")
     # A process whose parent ignores the signal, as in the background of a shell, would ignore it, too.
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    code += "from tools_core._command import main; sys.exit(main())"
+    code += "from tools_core._cli import main; sys.exit(main())"
 
     def start(*words):
         command = [sys._base_executable, "-c", code, *words]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._command import _progress
+from tools_core._cli import _progress
 
 PNG = b"\x89PNG\r\n\x1a\n"
 SOURCE = '''

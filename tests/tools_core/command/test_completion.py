@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tools_core._command._subcommands import BUILT_IN
+from tools_core._cli._subcommands import BUILT_IN
 from tools_core.formats import FORMATS
 
 GET = """

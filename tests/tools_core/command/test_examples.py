@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tools_core._command._siblings import PACKAGES
-from tools_core._command._subcommands import BUILT_IN, make_parser
+from tools_core._cli._siblings import PACKAGES
+from tools_core._cli._subcommands import BUILT_IN, make_parser
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = sys._base_executable

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import tools_core
-from tools_core._command._subcommands import BUILT_IN
+from tools_core._cli._subcommands import BUILT_IN
 
 
 def test_alone_it_says_what_is_installed_and_the_four_next_steps(ask_tools, site):
@@ -49,14 +49,14 @@ def test_the_version_is_told_without_loading_anything(ask_tools, environment):
     assert ask_tools("--version").out == f"ask-tools {tools_core.__version__}\n"
     code = (
         "import sys; before = set(sys.modules)\n"
-        "from tools_core._command import main; main(['--version'])\n"
+        "from tools_core._cli import main; main(['--version'])\n"
         "print(sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys._base_executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     loaded = done.stdout.splitlines()[1]
-    assert loaded == str(["__future__", "tools_core", "tools_core._command", "tools_core._version"])
+    assert loaded == str(["__future__", "tools_core", "tools_core._cli", "tools_core._version"])
 
 
 def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_proposed(ask_tools):

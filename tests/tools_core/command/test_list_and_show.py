@@ -34,13 +34,13 @@ def test_list_shows_name_origin_and_summary_and_imports_nothing(ask_tools, site)
 
 def test_list_loads_neither_the_contract_nor_what_is_slow_to_import(environment, site):
     site.install_weather()
-    code = "import sys; from tools_core._command import main; main(['list']); print(*sys.modules)"
+    code = "import sys; from tools_core._cli import main; main(['list']); print(*sys.modules)"
     command = [sys.executable, "-S", "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert {"tools_core", "tools_core._registry"} <= loaded
+    assert {"tools_core", "tools_core._registry._registry"} <= loaded
     slow = {
-        "tools_core._lock",
+        "tools_core._registry._lock_file",
         "tools_core.formats",
         "hashlib",
         "argparse",
@@ -52,7 +52,7 @@ def test_list_loads_neither_the_contract_nor_what_is_slow_to_import(environment,
         "pathlib",
         "shutil",
     }
-    assert not loaded & {*slow, "tools_core._tool", "tools_core._run", "tools_core._schema"}
+    assert not loaded & {*slow, "tools_core._tools._tool", "tools_core._execution._run", "tools_core._jsonschema"}
 
 
 def test_list_as_json_has_every_field(ask_tools, site):

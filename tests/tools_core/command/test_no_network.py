@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_core._command._subcommands import BUILT_IN
+from tools_core._cli._subcommands import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = "65534"

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tools_core._schema import compile_schema
+from tools_core._jsonschema import compile_schema
 from tools_core.formats import FORMATS
 
 EXAMPLES = int(os.environ.get("FORMAT_EXAMPLES", "60"))

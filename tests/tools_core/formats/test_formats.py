@@ -16,7 +16,7 @@ import pytest
 
 import tools_core.formats
 from tools_core import Registry, Result, Tool, ToolCall, tool
-from tools_core._frozen import freeze
+from tools_core._values._frozen import freeze
 from tools_core.formats import FORMATS, Format, FormatError
 from tools_core.formats._openapi import OpenApiRewriter
 from tools_core.formats._quick import gemini_object, strict_object
@@ -61,7 +61,7 @@ def test_the_example_in_the_docstring_works():
 def test_the_core_does_not_load_the_formats_nor_one_format_the_others():
     loaded = "print([m for m in sys.modules if m.startswith('tools_core.formats')])"
     for code, modules in (
-        ("import sys, tools_core, tools_core._registry", []),
+        ("import sys, tools_core, tools_core._registry._registry", []),
         ("import sys; from tools_core.formats import mcp", ["_chat", "_strict", "_gemini", "_openapi", "_rewrite"]),
     ):
         listed = subprocess.run([sys.executable, "-c", f"{code}; {loaded}"], capture_output=True, text=True, check=True)

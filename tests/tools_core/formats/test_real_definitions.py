@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._schema import compile_schema
+from tools_core._jsonschema import compile_schema
 from tools_core.formats import FORMATS, legal_names
 
 pytestmark = pytest.mark.slow

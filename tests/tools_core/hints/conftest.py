@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._schema import compile_schema
-from tools_core._signature import Signature, read_signature
+from tools_core._definition._signature import Signature, read_signature
+from tools_core._jsonschema import compile_schema
 
 
 class OneArgument:

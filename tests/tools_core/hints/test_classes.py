@@ -18,7 +18,7 @@ from typing import (
 import pytest
 import typing_extensions
 
-from tools_core._errors import DefinitionError, InvalidArguments
+from tools_core._values._errors import DefinitionError, InvalidArguments
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tools_core._docstring import parse_docstring
+from tools_core._definition._docstring import parse_docstring
 
 GOOGLE = """Find things.
 

@@ -10,8 +10,8 @@ import pytest
 from pydantic import AfterValidator, Field, FilePath, NonNegativeInt, StringConstraints
 from typing_extensions import Doc
 
-from tools_core._errors import DefinitionError, InvalidArguments
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
+from tools_core._values._errors import DefinitionError, InvalidArguments
 
 
 class Meta:

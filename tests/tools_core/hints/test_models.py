@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
 
 from tools_core import tool
-from tools_core._errors import DefinitionError, InvalidArguments
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
+from tools_core._values._errors import DefinitionError, InvalidArguments
 
 T = TypeVar("T")
 

@@ -3,10 +3,10 @@
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._context import Context
-from tools_core._errors import DefinitionError
-from tools_core._parameter import Parameter, parameters_of
-from tools_core._signature import read_signature
+from tools_core._definition._parameter import Parameter, parameters_of
+from tools_core._definition._signature import read_signature
+from tools_core._values._context import Context
+from tools_core._values._errors import DefinitionError
 
 
 @pytest.mark.parametrize(

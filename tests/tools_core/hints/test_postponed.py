@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, ForwardRef, NamedTuple, NotRequired
 
 import pytest
 
-from tools_core._context import Context
-from tools_core._errors import DefinitionError
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
+from tools_core._values._context import Context
+from tools_core._values._errors import DefinitionError
 
 if TYPE_CHECKING:
     from fractions import Fraction

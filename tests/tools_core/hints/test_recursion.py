@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Self, TypeAlias, TypedDict, TypeVar
 import pytest
 from typing_extensions import TypeAliasType
 
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
 
 T = TypeVar("T")
 

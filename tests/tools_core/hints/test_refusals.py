@@ -10,9 +10,9 @@ from typing import Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
 
 import pytest
 
-from tools_core._context import Context
-from tools_core._errors import DefinitionError
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
+from tools_core._values._context import Context
+from tools_core._values._errors import DefinitionError
 
 T = TypeVar("T")
 NO_JSON = "cannot be made from JSON"

@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from tools_core._context import Context
-from tools_core._errors import InvalidArguments
-from tools_core._parameter import Parameter, parameters_of
-from tools_core._signature import context_parameter, read_signature
+from tools_core._definition._parameter import Parameter, parameters_of
+from tools_core._definition._signature import context_parameter, read_signature
+from tools_core._values._context import Context
+from tools_core._values._errors import InvalidArguments
 
 
 class Unit(Enum):

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._errors import InvalidArguments
-from tools_core._jsonable import clean
-from tools_core._signature import read_signature
+from tools_core._definition._signature import read_signature
+from tools_core._values._errors import InvalidArguments
+from tools_core._values._jsonable import clean
 
 
 class Color(Enum):

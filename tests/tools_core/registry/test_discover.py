@@ -63,7 +63,7 @@ def test_a_fresh_process_lists_names_without_plugins_importlib_metadata_or_the_c
         import sys
         from tools_core import registry
         print(list(registry), registry.problems)
-        heavy = ("tools_weather", "importlib.metadata", "inspect", "asyncio", "tools_core._tool")
+        heavy = ("tools_weather", "importlib.metadata", "inspect", "asyncio", "tools_core._tools._tool")
         print([name for name in heavy if name in sys.modules])
         print(registry["get"].call().output, "tools_weather" in sys.modules)
     """)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._entry_points import EntryPoint, normalize, parse, scan, summary
+from tools_core._registry._entry_points import EntryPoint, normalize, parse, scan, summary
 
 
 def test_comments_spaces_other_groups_and_garbage_do_not_disturb_the_entries():
@@ -170,7 +170,7 @@ def test_scanning_imports_neither_a_plugin_nor_importlib_metadata(site, run_pyth
     site.install("tools-weather", ["get = {}:Get"])
     printed = run_python("""
         import sys
-        from tools_core._entry_points import scan
+        from tools_core._registry._entry_points import scan
         print([e.qualified for e in scan("ask_tools.tools")])
         heavy = ("tools_weather", "importlib.metadata", "email", "zipfile")
         print([name for name in heavy if name in sys.modules])

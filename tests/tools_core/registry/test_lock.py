@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import Registry, ToolError, UnknownToolError, tool
-from tools_core._entry_points import scan
-from tools_core._lock import Drift, Lock, LockedTool, LockError, compare, hash_of, lock_of, read, write
-from tools_core._lock import _differences as differences
+from tools_core._registry._entry_points import scan
+from tools_core._registry._lock_file import Drift, Lock, LockedTool, LockError, compare, hash_of, lock_of, read, write
+from tools_core._registry._lock_file import _differences as differences
 
 GREET = '''
     from tools_core import tool

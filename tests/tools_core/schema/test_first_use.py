@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from tools_core._schema._validator import compile_schema
+from tools_core._jsonschema._validator import compile_schema
 
 
 class Watched(dict):

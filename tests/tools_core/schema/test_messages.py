@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tools_core._schema import compile_schema
+from tools_core._jsonschema import compile_schema
 
 DAY = {"type": "string", "description": "such as Monday"}
 CLOSED = {

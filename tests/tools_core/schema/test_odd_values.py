@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tools_core._schema import Validator, compile_schema
+from tools_core._jsonschema import Validator, compile_schema
 
 TREE = {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}
 ANYTHING = compile_schema(True)

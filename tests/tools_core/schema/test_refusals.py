@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tools_core._errors import SchemaError
-from tools_core._schema import compile_schema
+from tools_core._jsonschema import compile_schema
+from tools_core._values._errors import SchemaError
 
 ITSELF: dict[str, Any] = {}
 ITSELF["not"] = ITSELF

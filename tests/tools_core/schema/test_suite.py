@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tools_core._errors import SchemaError
-from tools_core._schema import Validator, compile_schema
+from tools_core._jsonschema import Validator, compile_schema
+from tools_core._values._errors import SchemaError
 
 pytestmark = pytest.mark.slow
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing for it would cost more than all of this module
 if TYPE_CHECKING:
-    from tools_core._approval import ApprovalRequest
-    from tools_core._call import ToolCall
-    from tools_core._content import Audio, File, Image
-    from tools_core._context import Context
-    from tools_core._effects import Effects
-    from tools_core._errors import DefinitionError, Halt, InvalidArguments, ToolError, UnknownToolError
-    from tools_core._function import tool
-    from tools_core._limits import Limits
-    from tools_core._parameter import Parameter
-    from tools_core._registry import Registry, registry
-    from tools_core._result import Result
-    from tools_core._tool import Tool
-    from tools_core._toolset import Toolset
+    from tools_core._definition._parameter import Parameter
+    from tools_core._registry._registry import Registry, registry
+    from tools_core._tools._approval import ApprovalRequest
+    from tools_core._tools._function import tool
+    from tools_core._tools._tool import Tool
+    from tools_core._tools._toolset import Toolset
+    from tools_core._values._content import Audio, File, Image
+    from tools_core._values._context import Context
+    from tools_core._values._effects import Effects
+    from tools_core._values._errors import DefinitionError, Halt, InvalidArguments, ToolError, UnknownToolError
+    from tools_core._values._limits import Limits
+    from tools_core._values._result import Result
+    from tools_core._values._tool_call import ToolCall
     from tools_core._version import __version__ as __version__
 
 __all__ = [
@@ -47,19 +47,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_approval": ("ApprovalRequest",),
-    "_call": ("ToolCall",),
-    "_content": ("Audio", "File", "Image"),
-    "_context": ("Context",),
-    "_effects": ("Effects",),
-    "_errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
-    "_function": ("tool",),
-    "_limits": ("Limits",),
-    "_parameter": ("Parameter",),
-    "_registry": ("Registry", "registry"),
-    "_result": ("Result",),
-    "_tool": ("Tool",),
-    "_toolset": ("Toolset",),
+    "_definition._parameter": ("Parameter",),
+    "_registry._registry": ("Registry", "registry"),
+    "_tools._approval": ("ApprovalRequest",),
+    "_tools._function": ("tool",),
+    "_tools._tool": ("Tool",),
+    "_tools._toolset": ("Toolset",),
+    "_values._content": ("Audio", "File", "Image"),
+    "_values._context": ("Context",),
+    "_values._effects": ("Effects",),
+    "_values._errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
+    "_values._limits": ("Limits",),
+    "_values._result": ("Result",),
+    "_values._tool_call": ("ToolCall",),
     "_version": ("__version__",),
 }
 

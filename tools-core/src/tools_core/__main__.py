@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tools_core._command import main
+from tools_core._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

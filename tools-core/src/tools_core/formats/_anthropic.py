@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from tools_core._content import Block
-    from tools_core._result import Result
+    from tools_core._values._content import Block
+    from tools_core._values._result import Result
     from tools_core.formats._format import Answer, Definition, WireCall
 
 

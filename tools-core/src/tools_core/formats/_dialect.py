@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from tools_core._schema._keywords import CONSTRAINTS
+from tools_core._jsonschema._keywords import CONSTRAINTS
 from tools_core.formats._errors import FormatError
 from tools_core.formats._format import schema_of
 from tools_core.formats._merge import UNIONS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools_core._problem import clip
+from tools_core._values._problem import clip
 
 
 class FormatError(ValueError):

@@ -12,9 +12,9 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from tools_core._call import ToolCall
-    from tools_core._result import Result
-    from tools_core._tool import Tool
+    from tools_core._tools._tool import Tool
+    from tools_core._values._result import Result
+    from tools_core._values._tool_call import ToolCall
     from tools_core.formats._plan import Plan
 
     Definition: TypeAlias = dict[str, Any]
@@ -56,7 +56,7 @@ class Format(ABC):
         With `definitions` the names are the tools' own again, and so are arguments that the format writes in another
         way. Arguments that are no valid JSON stay as they are, for the tool to refuse.
         """
-        from tools_core._call import ToolCall  # who only defines needs none
+        from tools_core._values._tool_call import ToolCall  # who only defines needs none
 
         given = self._read(definitions)
         names = self._names(given)

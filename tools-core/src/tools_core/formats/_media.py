@@ -6,8 +6,8 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools_core._content import Block
-    from tools_core._result import Result
+    from tools_core._values._content import Block
+    from tools_core._values._result import Result
 
 # What all of OpenAI, Anthropic and Gemini look at.
 PICTURES = frozenset(("image/gif", "image/jpeg", "image/png", "image/webp"))

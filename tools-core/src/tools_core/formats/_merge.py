@@ -69,8 +69,8 @@ def _narrow(made: dict[str, Any]) -> None:
     key = "const" if "const" in made else "enum"
     if key not in made:
         return
-    from tools_core._errors import SchemaError  # for the rare choice that is narrowed
-    from tools_core._schema import compile_schema
+    from tools_core._jsonschema import compile_schema
+    from tools_core._values._errors import SchemaError  # for the rare choice that is narrowed
 
     try:
         judge = compile_schema({name: value for name, value in made.items() if name in _OF_VALUES})

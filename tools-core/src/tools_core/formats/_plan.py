@@ -31,8 +31,8 @@ class Plan:
     def undo_call(self, arguments: Mapping[str, Any] | str | None) -> Mapping[str, Any] | str | None:
         """The same for all arguments of a call, which may be JSON text."""
         if isinstance(arguments, str):
-            from tools_core._errors import InvalidArguments  # loaded already, by _json
-            from tools_core._json import parse  # only text needs it
+            from tools_core._values._errors import InvalidArguments  # loaded already, by _json
+            from tools_core._values._json import parse  # only text needs it
 
             try:
                 parsed = parse(arguments, exactly=True)[1]

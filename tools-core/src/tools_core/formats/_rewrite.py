@@ -6,8 +6,8 @@ from abc import abstractmethod
 from functools import reduce
 from itertools import product
 
-from tools_core._schema._keywords import CONSTRAINTS
-from tools_core._schema._pointer import resolve
+from tools_core._jsonschema._keywords import CONSTRAINTS
+from tools_core._jsonschema._pointer import resolve
 from tools_core.formats._dialect import Dialect, Written
 from tools_core.formats._merge import UNIONS, ImpossibleError, UnmergeableError, merged
 from tools_core.formats._plan import KEEP, WRAPPER, Either, Items, Members, Unwrap, combined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools_core._schema._pointer import resolve
+from tools_core._jsonschema._pointer import resolve
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tools_core._problem import show
-from tools_core._schema._keywords import SCHEMA_LIST, SCHEMA_MAP
-from tools_core._schema._shapes import REFUSED, SHAPES
+from tools_core._jsonschema._keywords import SCHEMA_LIST, SCHEMA_MAP
+from tools_core._jsonschema._shapes import REFUSED, SHAPES
+from tools_core._values._problem import show
 from tools_core.formats._words import NOTES
 
 TYPE_CHECKING = False  # importing typing costs 4 ms

@@ -94,7 +94,7 @@ def run(options: Namespace) -> int:
 
 def _explain(options: Namespace, policy: Policy) -> Found:
     from tools_core import Context, ToolCall  # these are loaded already
-    from tools_core._command._arguments import read_arguments
+    from tools_core._cli._arguments import read_arguments
 
     tool, words = _installed()[options.name], options.words
     is_object = len(words) == 1 and words[0].lstrip().startswith("{")

@@ -1,0 +1,123 @@
+"""Words of a command line as the arguments of a tool: `days=3`, `shipping.city=Oslo`, `limits:=[1,2]`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tools_core._cli._schema_text import alternatives, is_object, kinds_of, schema_at, split_key, types
+from tools_core._cli._terminal import CommandError
+from tools_core._values._errors import InvalidArguments
+from tools_core._values._json import parse, refuse
+from tools_core._values._problem import show
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_Schema = dict[str, Any]
+
+
+def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, Any]:
+    """Type `key=value` by the tool's schema `root` and parse `key:=json`; a repeated key collects an array.
+
+    What does not fit its type stays text, so that the tool's own error names it. CommandError for what
+    is no argument.
+    """
+    given: dict[tuple[str, ...], list[str]] = {}
+    arguments: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.rstrip(":"):
+            raise CommandError(f"arguments are key=value or key:=json, got {show(word)}", *_proposal(word, root))
+        if key.endswith(":"):
+            _put(arguments, split_key(key[:-1], root, root), _parse_json(key, text))
+        else:
+            given.setdefault(split_key(key, root, root), []).append(text)
+    for path, texts in given.items():
+        _put(arguments, path, _typed(texts, alternatives(schema_at(path, root), root), root, ".".join(path)))
+    return arguments
+
+
+def parse_object(text: str, source: str) -> dict[str, Any]:
+    """Parse a JSON object of arguments; CommandError names `source`."""
+    try:
+        return parse(text, exactly=True)[1]
+    except InvalidArguments as error:
+        raise CommandError(f"{source}: {error}") from error
+
+
+def _parse_json(key: str, text: str) -> Any:
+    try:
+        return _json_value(text)
+    except InvalidArguments as error:
+        reason = (error.reason or "").replace("_", " ")
+        hint = f"for plain text write {key[:-1]}=TEXT"
+        raise CommandError(f"{key}= takes JSON, got {show(text)} ({reason})", hint) from error
+
+
+def _json_value(text: str) -> Any:
+    """Parse any JSON value as strictly as the arguments of a model."""
+    # As a member of an object, because that is what arguments always are.
+    made = parse(f'{{"value":{text}}}', exactly=True)[1]
+    if made.keys() != {"value"}:
+        refuse("invalid_json", "one JSON value")
+    return made["value"]
+
+
+def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+    place = arguments
+    for name in path[:-1]:
+        inner = place.setdefault(name, {})
+        if not is_object(inner):
+            raise CommandError(f"{'.'.join(path)} is given beside {name}; give one of them")
+        place = inner
+    if path[-1] in place:
+        raise CommandError(f"{'.'.join(path)} is given twice; give it once")
+    place[path[-1]] = value
+
+
+def _typed(texts: list[str], options: list[_Schema], root: Mapping[str, Any], name: str) -> Any:
+    """Give the texts of one key the type that the schema wants; text is left where nothing else fits."""
+    arrays = [option for option in options if "array" in types(option)]
+    if len(texts) == 1:
+        value = _scalar(texts[0], options)
+        if not arrays or value is not texts[0] or "string" in kinds_of(options):
+            return value
+    elif options and not arrays:
+        raise CommandError(f"{name} is given {len(texts)} times, and takes one value")
+    items = [item for option in arrays for item in alternatives(option.get("items"), root)]
+    return [_scalar(text, items) for text in texts]
+
+
+def _scalar(text: str, options: list[_Schema]) -> Any:
+    """Read `text` as what the options name; `text` itself, the very object, when it is to stay text."""
+    kinds = kinds_of(options)
+    if not kinds or "string" in kinds:
+        return text
+    if text.lower() in ("true", "false") and "boolean" in kinds:
+        return text.lower() == "true"
+    try:
+        value = _json_value(text)
+    except InvalidArguments:
+        return text
+    if type(value) is int and "integer" not in kinds and "number" in kinds:
+        return float(value) if abs(value) < 2**53 else value
+    return value if kinds & _KINDS.get(type(value).__name__, set()) else text
+
+
+# What a parsed value may stand for. Fractions are let through to an integer, and its own error names them.
+_KINDS = {
+    "int": {"integer", "number"},
+    "float": {"integer", "number"},
+    "dict": {"object"},
+    "list": {"array"},
+    "NoneType": {"null"},
+}
+
+
+def _proposal(word: str, root: Mapping[str, Any]) -> tuple[str, ...]:
+    names = root.get("required") or list(root.get("properties", ()))
+    if not names or "=" in word:
+        return ()
+    import shlex  # only for a mistake
+
+    return (f"did you mean {names[0]}={shlex.quote(word)}",)

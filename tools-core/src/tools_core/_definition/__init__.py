@@ -1,0 +1,1 @@
+"""From a function or a class to the definition of a tool."""

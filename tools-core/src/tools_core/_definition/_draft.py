@@ -1,0 +1,169 @@
+"""A tool's definition while it is put together, from hints or from declared Parameters."""
+
+from __future__ import annotations
+
+import sys
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
+
+from tools_core._definition._hints import Converter, Reader, Unsupported, is_model
+from tools_core._definition._hints._classes import object_of
+from tools_core._definition._hints._functions import MISSING, Function
+from tools_core._definition._hints._metadata import annotate, field_default, is_field
+from tools_core._definition._hints._plain import with_default
+from tools_core._definition._parameter import Parameter, object_schema
+from tools_core._values._errors import DefinitionError, InvalidArguments
+from tools_core._values._problem import Problem, listing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Arguments: TypeAlias = dict[str, Any]
+Convert: TypeAlias = "Callable[[Arguments], Arguments]"
+_GUESSED = (str, int, float, bool)
+
+
+class Draft:
+    """The definition while it is put together."""
+
+    def __init__(self, shape: Function) -> None:
+        self.shape = shape
+        self.reader = Reader()
+        self.context: str | None = None
+        self.schema = object_of({}, [])
+        self.converters: dict[str, Converter] = {}
+        self.extra: Converter | None = None  # for what **kwargs takes
+        self.defaults: dict[str, Callable[[], Any]] = {}  # those that the function itself does not have
+
+    def infer(self, texts: Mapping[str, str]) -> None:
+        """Take everything from type hints, defaults and docstring."""
+        for name, default in self.shape.defaults.items():
+            try:
+                hint = self.shape.hint(name)
+                if not self._takes_context(name, hint):
+                    self._add(name, hint, default, texts.get(name))
+            except Unsupported as error:
+                raise self._failure(name, str(error)) from error
+        if self.shape.keywords:
+            try:
+                self._add_extra(self.shape.hint(self.shape.keywords))
+            except Unsupported as error:
+                raise self._failure(f"**{self.shape.keywords}", str(error)) from error
+        if self.reader.defs:
+            self.schema["$defs"] = self.reader.defs
+
+    def declare(self, parameters: Sequence[Parameter]) -> None:
+        """Take the schema from Parameter objects, and see that the function can be called with it."""
+        self.schema = object_schema(self.shape.name, parameters)
+        declared = {one.name: one for one in parameters}
+        for name, default in self.shape.defaults.items():
+            try:
+                is_context = self._takes_context(name, self.shape.hint(name))
+            except Unsupported:  # the hints of declared parameters are not used
+                is_context = False
+            if is_context and name in declared:
+                raise self._failure(name, "is the Context, which is never an argument; do not declare it")
+            if not is_context and default is MISSING and name not in declared:
+                reason = f"is not declared ({listing(declared)}); declare it, or give it a default"
+                raise self._failure(name, reason)
+        for name, one in declared.items():
+            self._check_declared(one, self.shape.defaults.get(name))
+            if one.has_default:
+                self.defaults[name] = _default_of(one)
+
+    def _check_declared(self, one: Parameter, default: Any) -> None:
+        if one.name not in self.shape.defaults and not self.shape.keywords:
+            reason = f"is declared, and the function does not take it ({listing(self.shape.defaults)})"
+            raise self._failure(one.name, reason)
+        if default is MISSING and not one.required and not one.has_default:
+            raise self._failure(one.name, "is declared optional, so the function needs a default for it")
+
+    def conversion(self) -> Convert | None:
+        """Compose what has to happen between valid JSON and the call; None when nothing has to."""
+        if not (self.converters or self.extra or self.defaults):
+            return None
+        converters, extra, defaults = self.converters, self.extra, self.defaults
+        known = frozenset(self.schema["properties"])
+
+        def convert(arguments: Arguments) -> Arguments:
+            problems: list[Problem] = []
+            out = dict(arguments)
+            for name, value in arguments.items():
+                one = converters.get(name) if name in known else extra
+                if one is not None:
+                    out[name] = one(value, (None, name), problems)
+            if problems:
+                raise InvalidArguments(problems)
+            for name, make in defaults.items():
+                if name not in out:
+                    out[name] = make()
+            return out
+
+        return convert
+
+    def _takes_context(self, name: str, hint: Any) -> bool:
+        if not is_context(hint):
+            return False
+        if self.context is not None:
+            raise self._failure(name, f"is a second Context beside `{self.context}`; keep one")
+        self.context = name
+        return True
+
+    def _add(self, name: str, hint: Any, default: Any, text: str | None) -> None:
+        if name.startswith("_"):
+            raise Unsupported("a leading underscore says private, yet a model has to use it", "rename it")
+        reading = self.reader.read(_guessed(default) if hint is MISSING else hint)
+        if is_field(default):
+            self.reader.is_foreign = True
+            reading = annotate(reading, [default])
+            field, default = default, MISSING
+        else:
+            field = next(filter(is_field, getattr(hint, "__metadata__", ())), None)
+        schema, convert = reading
+        if default is MISSING and field is not None and (make := field_default(field)):
+            self.defaults[name], default = make, field.default
+        elif default is MISSING:
+            self.schema["required"].append(name)
+        # A text of the parameter's own goes before its docstring, and that before the docstring of a model.
+        if text and ("description" not in schema or is_model(hint)):
+            schema = {**schema, "description": text}
+        self.schema["properties"][name] = schema if default is MISSING else with_default(schema, default)
+        if convert:
+            self.converters[name] = convert
+
+    def _add_extra(self, hint: Any) -> None:
+        schema, self.extra = ({}, None) if hint is MISSING else self.reader.read(hint)
+        self.schema["additionalProperties"] = schema or True
+
+    def _failure(self, parameter: str, reason: str) -> DefinitionError:
+        return DefinitionError(f"{self.shape.name}: the parameter `{parameter}`: {reason}")
+
+
+def _default_of(parameter: Parameter) -> Callable[[], Any]:
+    return lambda: parameter.default  # a copy each time
+
+
+def _guessed(default: Any) -> type[Any]:
+    """Take the type of a plain default for the hint that is missing."""
+    kind: type[Any] = type(default)
+    if kind in _GUESSED:
+        return kind
+    raise Unsupported("it has no type hint", "add one, as in `count: int`")
+
+
+def is_context(hint: Any) -> bool:
+    """Tell whether a hint is Context, or Context | None."""
+    if is_builtin(hint):
+        return False
+    module = sys.modules.get("tools_core._values._context")  # whoever has a Context has loaded it
+    if module is None:
+        return False
+    if hint is module.Context:
+        return True
+    origin = get_origin(hint)
+    return origin in (Annotated, Union, UnionType) and any(map(is_context, get_args(hint)))
+
+
+def is_builtin(hint: Any) -> bool:
+    """Tell whether a hint is str, int, dict or the like, without more."""
+    return hint.__class__ is type and hint.__module__ == "builtins"

@@ -1,0 +1,109 @@
+"""Hints whose JSON is one plain value: numbers, text, and the standard library's types written as text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from tools_core._definition._hints._convert import Converter, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from decimal import Decimal
+
+    from tools_core._definition._hints._reading import Reading
+
+JSON_TYPES: dict[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+}
+
+
+def read_scalar(hint: type) -> Reading | None:
+    """Read a class of the standard library that JSON writes as one value; None for any other class.
+
+    Its class is known by name: a hint of that type can only exist when its module is loaded already, and
+    importing `datetime`, `decimal` and the others here would cost every tool that does not use them.
+    """
+    read = _BY_NAME.get(f"{hint.__module__}.{hint.__qualname__}")
+    if read is not None:
+        return read(hint)
+    pathlib = sys.modules.get("pathlib")
+    if pathlib is not None and issubclass(hint, pathlib.PurePath):
+        return {"type": "string", "format": "path"}, parsed(hint, "a path")
+    return None
+
+
+def _text(form: str, parse: Callable[[Any], Any], wanted: str) -> Reading:
+    return {"type": "string", "format": form}, parsed(parse, wanted)
+
+
+def _bytes(_: type) -> Reading:
+    return {"type": "string", "contentEncoding": "base64"}, parsed(_from_base64, "text in base64")
+
+
+def _from_base64(value: str) -> bytes:
+    from binascii import a2b_base64  # loads only when a tool takes bytes
+
+    return a2b_base64(value, strict_mode=True)
+
+
+def _decimal(hint: type[Decimal]) -> Reading:
+    def parse(value: Any) -> Decimal:
+        text = str(value)  # through text: Decimal(0.1) has 55 digits, the JSON had one
+        digits = text.partition("e")[0].replace(".", "").strip("-0")
+        # A float has kept up to 15 digits of its JSON; of more, nobody knows which they were.
+        if type(value) is float and len(digits) > _FLOAT_DIGITS:
+            raise ValueError(value)
+        if type(value) is str and not re.fullmatch(_DECIMAL, text):
+            raise ValueError(value)
+        return hint(text)
+
+    return {"type": ["number", "string"]}, parsed(
+        parse, "a decimal number like 12.50, of more than 15 digits as a string"
+    )
+
+
+_FLOAT_DIGITS = 15
+_DECIMAL = r"[-+]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][-+]?[0-9]{1,3})?"
+
+
+_DURATION = (  # text until its first use: compiling it would cost every import
+    r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:\.\d+)?)W)?(?:(?P<days>\d+(?:\.\d+)?)D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d+(?:\.\d+)?)H)?(?:(?P<minutes>\d+(?:\.\d+)?)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
+)
+
+
+def _timedelta(hint: type) -> Reading:
+    def parse(value: str) -> Any:
+        match = re.fullmatch(_DURATION, value.replace(",", "."), re.ASCII)
+        if match is None:
+            raise ValueError(value)
+        parts = match.groupdict()
+        sign = -1 if parts.pop("sign") == "-" else 1
+        return sign * hint(**{unit: float(count) for unit, count in parts.items() if count})
+
+    return _text("duration", parse, "a duration like PT1H30M")
+
+
+_BY_NAME: dict[str, Callable[[Any], Reading]] = {
+    "builtins.bytes": _bytes,
+    "datetime.date": lambda hint: _text("date", hint.fromisoformat, "a date like 2026-11-20"),
+    "datetime.datetime": lambda hint: _text(
+        "date-time", hint.fromisoformat, "a date and time like 2026-11-20T14:30:00+01:00"
+    ),
+    "datetime.time": lambda hint: _text("time", hint.fromisoformat, "a time like 14:30:00"),
+    "datetime.timedelta": _timedelta,
+    "uuid.UUID": lambda hint: _text("uuid", hint, "a UUID like 12345678-1234-5678-1234-567812345678"),
+    "decimal.Decimal": _decimal,
+}
+
+
+def integer_key() -> tuple[dict[str, Any], Converter]:
+    """Read an integer that is the key of an object, where JSON has text only."""
+    return {"pattern": "^(0|-?[1-9][0-9]*)$"}, parsed(int, "an integer")

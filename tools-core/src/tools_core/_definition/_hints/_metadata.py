@@ -1,0 +1,161 @@
+"""What `Annotated` carries: texts, constraints (annotated-types, pydantic, msgspec), predicates.
+
+Every object is known by what it offers, because none of these libraries is imported here. What is unknown is
+left alone, as `Annotated` asks of its readers.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tools_core._definition._hints._convert import FAILURES, Converter
+from tools_core._definition._hints._reading import Reading, Schema, Unsupported
+from tools_core._values._problem import Path, Problem, show
+
+Test = tuple[Callable[[Any], Any], str]
+
+_LIMITS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
+    ("ge", "minimum", operator.ge, "at least"),
+    ("gt", "exclusiveMinimum", operator.gt, "more than"),
+    ("le", "maximum", operator.le, "at most"),
+    ("lt", "exclusiveMaximum", operator.lt, "less than"),
+)
+_LENGTHS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
+    ("min_length", "min", operator.ge, "at least"),
+    ("max_length", "max", operator.le, "at most"),
+)
+_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the text, which nobody else does
+LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+def is_field(value: Any) -> bool:
+    """Tell whether a value is what pydantic's `Field(...)` gives."""
+    return hasattr(value, "is_required") and hasattr(value, "default_factory") and hasattr(value, "metadata")
+
+
+def field_default(field: Any) -> Callable[[], Any] | None:
+    """Return what makes the default of a field; None when it has none."""
+    return None if field.is_required() else lambda: field.get_default(call_default_factory=True)
+
+
+def annotate(reading: Reading, metadata: Iterable[Any]) -> Reading:
+    """Add to a reading what the metadata of its hint says."""
+    schema, convert = reading
+    schema, tests = dict(schema), list[Test]()
+    for one in metadata:
+        _add(one, schema, convert is not None, tests)
+    return schema, _tested(convert, tests) if tests else convert
+
+
+def _add(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
+    if isinstance(one, str):
+        schema["description"] = one
+        return
+    if isinstance(one, (type, re.Pattern)):
+        return
+    if is_field(one):
+        for inner in one.metadata:
+            _add(inner, schema, is_converted, tests)
+        _add_extras(one, schema)
+    elif any(kind.__name__ == "Predicate" for kind in type(one).__mro__):
+        tests.append((one.func, _predicate_text(one.func)))
+        return
+    elif hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
+        raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
+    text = getattr(one, "documentation", None) or getattr(one, "description", None)
+    if isinstance(text, str):
+        schema["description"] = text
+    _add_limits(one, schema, is_converted, tests)
+    _add_lengths(one, schema, is_converted, tests)
+
+
+def _add_extras(field: Any, schema: Schema) -> None:
+    if field.examples:
+        schema["examples"] = list(field.examples)
+    extra: Any = field.json_schema_extra
+    if hasattr(extra, "keys"):  # it may also be a function, for pydantic's own schema
+        schema.update(extra)
+
+
+def _add_limits(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
+    is_number = not is_converted and bool({"integer", "number"}.intersection(types_of(schema)))
+    for name, keyword, compare, words in _LIMITS:
+        bound = getattr(one, name, None)
+        if bound is None or callable(bound):
+            continue
+        if is_number and type(bound) in (int, float) and keyword not in schema:
+            schema[keyword] = bound
+        else:
+            tests.append((_bounded(compare, bound), f"must be {words} {bound}"))
+    factor = getattr(one, "multiple_of", None)
+    if factor is None or callable(factor):
+        return
+    if is_number and type(factor) in (int, float) and factor > 0 and "multipleOf" not in schema:
+        schema["multipleOf"] = factor
+    else:
+        tests.append((lambda value: not value % factor, f"must be a multiple of {factor}"))
+
+
+def _bounded(compare: Callable[[Any, Any], Any], bound: Any) -> Callable[[Any], Any]:
+    return lambda value: compare(value, bound)
+
+
+def _add_lengths(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
+    # Text that is converted (base64 to bytes) has another length then; arrays and objects keep theirs.
+    types = [kind for kind in types_of(schema) if not is_converted or kind in ("array", "object")]
+    for name, end, compare, words in _LENGTHS:
+        length = getattr(one, name, None)
+        if type(length) is not int or (end == "min" and length == 0):
+            continue
+        fitting = [end + LENGTH_KEYWORDS[kind] for kind in types if kind in LENGTH_KEYWORDS]
+        if fitting and not any(keyword in schema for keyword in fitting):
+            schema.update(dict.fromkeys(fitting, length))
+        else:
+            tests.append((_sized(compare, length), f"must have a length of {words} {length}"))
+    pattern = getattr(one, "pattern", None)
+    pattern = getattr(pattern, "pattern", pattern)
+    if isinstance(pattern, str):
+        if "string" in types and "pattern" not in schema:
+            schema["pattern"] = pattern
+        else:
+            tests.append((lambda value: re.search(pattern, str(value)), f"must match the pattern {pattern}"))
+
+
+def _sized(compare: Callable[[Any, Any], Any], length: int) -> Callable[[Any], Any]:
+    return lambda value: compare(len(value), length)
+
+
+def types_of(schema: Schema) -> list[str]:
+    """List the JSON types that a schema allows, as far as it says so itself."""
+    if "anyOf" in schema:
+        return [kind for one in schema["anyOf"] for kind in types_of(one)]
+    types = schema.get("type", "object" if "$ref" in schema else [])
+    return [types] if isinstance(types, str) else types
+
+
+def _predicate_text(check: Any) -> str:
+    name = getattr(check, "__name__", type(check).__name__)
+    return "is refused by a check of this tool" if name == "<lambda>" else f"must satisfy {name}"
+
+
+def _tested(convert: Converter | None, tests: list[Test]) -> Converter:
+    def tested(value: Any, path: Path, problems: list[Problem]) -> Any:
+        before = len(problems)
+        out = convert(value, path, problems) if convert else value
+        if len(problems) > before or out is None:  # None passes: a limit on `X | None` is one on X
+            return out
+        failed = [text for test, text in tests if not _passes(test, out)]
+        problems += [Problem(path, f"{text}, got {show(value)}") for text in failed]
+        return out
+
+    return tested
+
+
+def _passes(test: Callable[[Any], Any], value: Any) -> bool:
+    try:
+        return bool(test(value))
+    except FAILURES:
+        return False

@@ -1,0 +1,207 @@
+"""One reading of the hints of a signature: which hint is read by what, and recursive types."""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import Enum
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    LiteralString,
+    NotRequired,
+    Required,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
+
+from tools_core._definition._hints._basic_types import JSON_TYPES, read_scalar
+from tools_core._definition._hints._classes import class_reader
+from tools_core._definition._hints._containers import CONTAINERS
+from tools_core._definition._hints._metadata import annotate
+from tools_core._definition._hints._models import is_model, read_model
+from tools_core._definition._hints._reading import USABLE, Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._scope import is_text, resolve
+from tools_core._definition._hints._unions import read_choices, read_union
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tools_core._definition._hints._convert import Converter
+    from tools_core._values._problem import Path, Problem
+
+_QUALIFIERS = {Required, NotRequired, Final}
+_LIMIT = 50  # types inside of one another
+_FIXES = {
+    "any": "write typing.Any",
+    "Callable": "JSON has no functions: take a name as a str, and look the function up",
+    "type": "JSON has no classes: take a name as a str or a Literal",
+    "complex": "take two floats",
+}
+
+
+class Reader:
+    """Reads hints; `defs` collects what the schema needs in `$defs`."""
+
+    __slots__ = ("_class", "_definitions", "_typevars", "defs", "is_foreign", "is_output")
+
+    def __init__(self, *, is_output: bool = False) -> None:
+        self.defs: Schema = {}
+        self.is_output = is_output  # the type of a result, and not of an argument
+        self.is_foreign = False  # somebody else's objects or classes wrote a part of the schema
+        self._definitions: dict[Any, _Definition] = {}
+        self._typevars: dict[Any, Any] = {}
+        self._class: Any = None  # the class that is being read, for `Self`
+
+    def read(self, hint: Any) -> Reading:
+        """Read one hint; raises Unsupported."""
+        if isinstance(hint, type):
+            json_type = JSON_TYPES.get(hint)
+            return ({"type": json_type}, None) if json_type else self._read_class(hint)
+        origin = get_origin(hint)
+        if origin is not None:
+            return self._read_generic(hint, origin)
+        return self._read_special(hint)
+
+    def _read_class(self, hint: type[Any]) -> Reading:
+        if hint is Any or hint is object:  # Any is a class
+            return {}, None
+        if hint in CONTAINERS:
+            return CONTAINERS[hint](self, hint, ())
+        if is_model(hint):  # first: a model may be a dataclass as well, but knows itself best
+            return read_model(self, hint)
+        if (read := class_reader(hint)) is not None:
+            return self._define(hint, lambda: read(self, hint))
+        if issubclass(hint, Enum):
+            return read_choices(hint, tuple(hint))
+        return read_scalar(hint) or _refuse(hint)
+
+    def _read_generic(self, hint: Any, origin: Any) -> Reading:
+        args = get_args(hint)
+        if origin in CONTAINERS:
+            return CONTAINERS[origin](self, hint, args)
+        if origin is Union or origin is UnionType:
+            return read_union(self, args)
+        if origin is Annotated:
+            self.is_foreign = self.is_foreign or any(type(one) is not str for one in hint.__metadata__)
+            return annotate(self.read(args[0]), hint.__metadata__)
+        if origin is Literal:
+            return read_choices(hint, args)
+        if origin in _QUALIFIERS or getattr(origin, "_name", None) == "ReadOnly":
+            return self.read(args[0])
+        if hasattr(origin, "__value__"):  # type X[T] = ...
+            return self._with_typevars(hint, origin.__type_params__, lambda: self.read(_value_of(origin)))
+        read = class_reader(origin) if isinstance(origin, type) else None
+        if read is None:
+            return _refuse(hint)
+        parameters: tuple[Any, ...] = getattr(origin, "__parameters__", ())
+        return self._with_typevars(hint, parameters, lambda: read(self, origin))
+
+    def _read_special(self, hint: Any) -> Reading:
+        if hint is None:
+            return {"type": "null"}, None
+        if hint is LiteralString:
+            return {"type": "string"}, None
+        if hint is Self and self._class is not None:
+            return self.read(self._class)
+        if isinstance(hint, TypeVar):
+            return self.read(self._typevars.get(hint, _bound(hint)))
+        if hasattr(hint, "__supertype__"):  # NewType
+            return self.read(hint.__supertype__)
+        if hasattr(hint, "__value__"):  # type X = ...
+            return self._define(hint, lambda: self.read(_value_of(hint)))
+        if is_text(hint):
+            return self.read(resolve(hint, {}, self.class_names()))
+        return _refuse(hint)
+
+    def _with_typevars(self, hint: Any, parameters: tuple[Any, ...], build: Callable[[], Reading]) -> Reading:
+        """Read a generic class or alias with its type variables filled in."""
+        if hint.__parameters__:  # inside another generic: Box[T] is Box[int] there
+            hint = hint[tuple(self._typevars.get(one, _bound(one)) for one in hint.__parameters__)]
+        outer, self._typevars = self._typevars, dict(zip(parameters, get_args(hint), strict=False))
+        try:
+            return self._define(hint, build)
+        finally:
+            self._typevars = outer
+
+    def _define(self, key: Any, build: Callable[[], Reading]) -> Reading:
+        """Read a type that may use itself; only if it does, it moves to `$defs`."""
+        known = self._definitions.get(key)
+        if known is not None:
+            known.name = known.name or self.free_name(_bare(key).__name__)
+            return {"$ref": f"#/$defs/{known.name}"}, known
+        if len(self._definitions) > _LIMIT:  # each Box[T] may hold a Box[list[T]]
+            raise Unsupported(f"{hint_name(key)} has no end", "let it use itself with the same types")
+        definition = self._definitions[key] = _Definition()
+        outer, self._class = self._class, key
+        try:
+            schema, definition.convert = build()
+        finally:
+            self._class = outer
+            if definition.name is None:
+                del self._definitions[key]
+        if definition.name is None:
+            return schema, definition.convert
+        self.defs[definition.name] = schema
+        return {"$ref": f"#/$defs/{definition.name}"}, definition
+
+    def free_name(self, wanted: str) -> str:
+        """Reserve a name in `$defs`."""
+        base = name = re.sub(r"\W", "_", wanted)
+        number = 2
+        while name in self.defs:
+            name, number = f"{base}{number}", number + 1
+        self.defs[name] = {}
+        return name
+
+    def class_names(self) -> Mapping[str, Any]:
+        """Names that hints inside these classes may use, even where their module does not know them."""
+        return {one.__name__: one for one in map(_bare, self._definitions)}
+
+
+class _Definition:
+    """A type that is being read; where it uses itself, this stands in for its converter."""
+
+    __slots__ = ("convert", "name")
+
+    def __init__(self) -> None:
+        self.name: str | None = None  # in `$defs`, as soon as there is a use
+        self.convert: Converter | None = None
+
+    def __call__(self, value: Any, path: Path, problems: list[Problem]) -> Any:
+        return self.convert(value, path, problems) if self.convert else value
+
+
+def _bound(variable: Any) -> Any:
+    """Say what a type variable stands for where nothing fills it in."""
+    constraints = getattr(variable, "__constraints__", ())
+    if constraints:
+        return Union[constraints]  # noqa: UP007  # a tuple has no `|`
+    return getattr(variable, "__bound__", None) or Any
+
+
+def _bare(key: Any) -> Any:
+    """Leave out what a generic class or alias is filled with."""
+    return get_origin(key) or key
+
+
+def _value_of(alias: Any) -> Any:
+    """Evaluate `type X = ...`."""
+    try:
+        value = alias.__value__
+    except NameError as error:
+        raise Unsupported(f"the type {alias.__name__} cannot be evaluated: {error}", "define it") from error
+    module = sys.modules.get(alias.__module__)
+    return resolve(value, vars(module) if module else {}, {alias.__name__: alias})
+
+
+def _refuse(hint: Any) -> Reading:
+    fix = _FIXES.get(getattr(_bare(hint), "__name__", ""), USABLE)
+    raise Unsupported(f"{hint_name(hint)} cannot be made from JSON", fix)

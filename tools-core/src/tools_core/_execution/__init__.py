@@ -1,0 +1,1 @@
+"""One call of a tool, from its arguments to its result."""

@@ -1,0 +1,149 @@
+"""The keywords that try subschemas on the same value: anyOf, oneOf, not, if."""
+
+from __future__ import annotations
+
+from tools_core._jsonschema._describe import describe, one_of
+from tools_core._jsonschema._kinds import kinds, tags
+from tools_core._jsonschema._report import Unusable, attempt, attempts_of
+from tools_core._jsonschema._value import frozen
+from tools_core._values._problem import MESSAGE_LIMIT, clip
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tools_core._jsonschema._nodes import Nodes
+    from tools_core._jsonschema._pointer import Schema
+    from tools_core._jsonschema._report import Checked, Node
+    from tools_core._values._problem import Path
+
+# How deep alternatives inside alternatives are repaired and explained: each level multiplies the work.
+_LEVEL_LIMIT = 4
+
+
+def steps(schema: dict[str, Any], nodes: Nodes) -> Iterator[Node]:
+    """Compile every such keyword that `schema` has."""
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            branches = [_Branch(part, nodes) for part in schema[keyword]]
+            expected = f"must be {describe({keyword: schema[keyword]}, nodes.root)}"
+            yield _Alternatives(branches, expected, single=keyword == "oneOf").step
+    if "not" in schema:
+        yield _unless(nodes.node(schema["not"]), f"must not be {describe(schema['not'], nodes.root)}")
+    if "if" in schema:
+        yield _conditional(schema, nodes)
+
+
+class _Branch:
+    __slots__ = ("kinds", "node", "tags", "words")
+
+    def __init__(self, schema: Schema, nodes: Nodes) -> None:
+        self.node = nodes.node(schema)
+        self.kinds = kinds(schema, nodes.root)
+        self.tags = tags(schema, nodes.root)
+        self.words = describe(schema, nodes.root)
+
+    def wrong_tag(self, value: Any) -> str | None:
+        """Return the member by which `value` shows that it means another branch."""
+        if type(value) is dict:
+            for key, allowed in self.tags.items():
+                if key in value and frozen(value[key]) not in map(frozen, allowed):
+                    return key
+        return None
+
+
+class _Alternatives:
+    def __init__(self, branches: list[_Branch], expected: str, single: bool) -> None:
+        self.branches = branches
+        self.expected = expected
+        self.single = single  # oneOf: exactly one branch may fit
+
+    def step(self, value: Any, path: Path, report: Checked) -> Any:
+        if type(value) is Unusable:
+            return value
+        fits = [branch for branch in self.branches if attempt(branch.node, value, report)[0]]
+        if fits and self.single and len(fits) > 1:
+            words = "; ".join(branch.words for branch in fits)
+            report.say(path, clip(f"must fit one alternative only, and fits {len(fits)}: {words}", MESSAGE_LIMIT))
+            return value
+        if fits:
+            return self.settle(fits, value, path, report)
+        if report.repair:
+            repaired = self.repair(value, path, report)
+            if repaired is not None:
+                report.repairs += repaired.repairs
+                return repaired.value
+        self.explain(value, path, report)
+        return value
+
+    def settle(self, fits: list[_Branch], value: Any, path: Path, report: Checked) -> Any:
+        """Return the value as the branch that changes it least has it."""
+        if len(fits) == 1:
+            return fits[0].node(value, path, report)
+        trials = self.tries(fits, value, path, report)
+        for trial in trials:
+            if trial.value is value and not trial.repairs:
+                return value
+        if not trials:
+            return value
+        report.repairs += trials[0].repairs
+        return trials[0].value
+
+    def repair(self, value: Any, path: Path, report: Checked) -> Checked | None:
+        """Return the first outcome without a problem, or None; for oneOf there may be only one."""
+        near = [branch for branch in self.branches if type(value) is str or type(value) in branch.kinds]
+        good = [trial for trial in self.tries(near, value, path, report) if not trial.problems]
+        return good[0] if good and not (self.single and len(good) > 1) else None
+
+    def tries(self, branches: list[_Branch], value: Any, path: Path, report: Checked) -> list[Checked]:
+        """Run each branch on a report of its own; none where alternatives nest too deep."""
+        attempts = attempts_of(report)
+        if attempts.level >= _LEVEL_LIMIT and len(branches) > 1:
+            return []
+        attempts.level += 1
+        trials = []
+        for branch in branches:
+            trial = report.trial(value, report.repair)
+            trial.value = branch.node(value, path, trial)
+            trials.append(trial)
+        attempts.level -= 1
+        return trials
+
+    def explain(self, value: Any, path: Path, report: Checked) -> None:
+        """Report what is wrong by the branch that was meant, as far as kind and tags tell it."""
+        near = [branch for branch in self.branches if type(value) in branch.kinds]
+        meant = [branch for branch in near if branch.wrong_tag(value) is None]
+        if not near:
+            report.fail(path, self.expected, value)
+        elif not meant:
+            key = near[0].wrong_tag(value) or ""
+            allowed = [tag for branch in near for tag in branch.tags.get(key, ())]
+            report.fail((path, key), f"must be {one_of(allowed)}", value[key])
+        elif len(meant) == 1:
+            meant[0].node(value, path, report)
+        else:
+            trials = self.tries(meant, value, path, report)
+            reasons = dict.fromkeys(str(trial.problems[0]) for trial in trials if trial.problems)
+            words = "; ".join(reasons) if reasons else "; ".join(branch.words for branch in meant)
+            report.say(path, clip(f"fits none of the {len(meant)} alternatives: {words}", MESSAGE_LIMIT))
+
+
+def _unless(node: Node, expected: str) -> Node:
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        if attempt(node, value, report)[0]:
+            report.fail(path, expected, value)
+        return value
+
+    return step
+
+
+def _conditional(schema: dict[str, Any], nodes: Nodes) -> Node:
+    condition = nodes.node(schema["if"])
+    then, otherwise = nodes.node(schema.get("then", True)), nodes.node(schema.get("else", True))
+
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        fits, _ = attempt(condition, value, report)
+        return (then if fits else otherwise)(value, path, report)
+
+    return step

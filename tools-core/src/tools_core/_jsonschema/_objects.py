@@ -1,0 +1,173 @@
+"""The keywords that look at the members of an object."""
+
+from __future__ import annotations
+
+from tools_core._jsonschema._describe import describe
+from tools_core._jsonschema._regex import translate
+from tools_core._jsonschema._report import attempt
+from tools_core._jsonschema._scalars import sizes
+from tools_core._values._problem import clip, listing, show
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from tools_core._jsonschema._nodes import Nodes
+    from tools_core._jsonschema._pointer import Schema
+    from tools_core._jsonschema._report import Checked, Node
+    from tools_core._values._problem import Path
+
+_SUGGESTIONS = 5  # how many unknown members of one object get a "did you mean"
+
+
+def steps(schema: dict[str, Any], nodes: Nodes) -> Iterator[Node]:
+    """Compile every keyword for objects that `schema` has."""
+    if "properties" in schema or "required" in schema:
+        yield _properties(schema, nodes)
+    if "additionalProperties" in schema or "patternProperties" in schema:
+        yield _extras(schema, nodes)
+    if "propertyNames" in schema:
+        yield _names(nodes.node(schema["propertyNames"]))
+    yield from sizes((dict,), schema, "minProperties", "maxProperties", "member")
+    for key, needed in schema.get("dependentRequired", {}).items():
+        yield _needs(key, needed)
+    for key, part in schema.get("dependentSchemas", {}).items():
+        yield _when(key, nodes.node(part))
+
+
+def missing_text(schema: Any, root: Schema) -> str:
+    """Word the absence of a required member, with what is expected there."""
+    words = describe(schema, root)
+    return "is required" if words == "any value" else f"is required: {words}"
+
+
+def _properties(schema: dict[str, Any], nodes: Nodes) -> Node:
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
+    fallback = schema.get("additionalProperties", True)
+    rows = [
+        (key, nodes.node(part), missing_text(part, nodes.root) if key in required else None)
+        for key, part in properties.items()
+    ]
+    missing = missing_text(fallback or True, nodes.root)
+    rows += [(key, nodes.node(True), missing) for key in required if key not in properties]
+
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        if type(value) is not dict:
+            return value
+        out = value
+        for key, node, missing in rows:
+            if key not in value:
+                if missing is not None:
+                    report.say((path, key), missing)
+                continue
+            item = value[key]
+            if item is None and report.repair and missing is None and not attempt(node, None, report)[0]:
+                report.repaired((path, key), None, "absent")
+                out = dict(value) if out is value else out
+                del out[key]
+                continue
+            new = node(item, (path, key), report)
+            if new is not item:
+                out = dict(value) if out is value else out
+                out[key] = new
+        return out
+
+    return step
+
+
+def _extras(schema: dict[str, Any], nodes: Nodes) -> Node:
+    """Compile `patternProperties` and `additionalProperties`."""
+    properties = schema.get("properties", {})
+    patterns = [(translate(key).search, nodes.node(part)) for key, part in schema.get("patternProperties", {}).items()]
+    additional = schema.get("additionalProperties", True)
+    others = None if additional is False else nodes.node(additional)
+
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        if type(value) is not dict:
+            return value
+        out = value
+        unknown = []
+        for key, item in value.items():
+            fitting = [node for search, node in patterns if search(key)] if patterns else []
+            if not fitting and key not in properties:
+                if others is None:
+                    unknown.append(key)
+                    continue
+                fitting = [others]
+            new = item
+            for node in fitting:
+                new = node(new, (path, key), report)
+            if new is not item:
+                out = dict(value) if out is value else out
+                out[key] = new
+        if unknown:
+            report_unknown(unknown, value, list(properties), path, report)
+        return out
+
+    return step
+
+
+def report_unknown(
+    unknown: Sequence[str], value: dict[str, Any], known: list[str], path: Path, report: Checked
+) -> None:
+    """Report members that the schema does not have, each with the name that was probably meant."""
+    free = [name for name in known if name not in value]
+    for index, key in enumerate(unknown[:100]):
+        near = _near(key, free) if index < _SUGGESTIONS else None
+        if path is None:
+            text, mark = f"unknown argument {show(key)}", ":"
+        else:
+            text, mark = f"has no member {show(key)}", ";"
+        if near:
+            report.say(path, f"{text}{mark} did you mean {show(near)}?")
+        elif known:
+            report.say(
+                path,
+                f"{text}{mark} expected {listing(known)}"
+                if path is None
+                else f"{text}{mark} expected: {listing(known)}",
+            )
+        else:
+            report.say(path, f"{text}{mark} none are expected")
+
+
+def _near(name: str, names: Iterable[str]) -> str | None:
+    from difflib import get_close_matches  # loads only for a mistake: costs 3 ms at import
+
+    # Both clipped, since the cost grows with the product of the lengths.
+    candidates = {clip(candidate, 60): candidate for candidate in list(names)[:100]}
+    found = get_close_matches(name[:60], candidates, n=1)
+    return candidates[found[0]] if found else None
+
+
+def _names(node: Node) -> Node:
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        if type(value) is dict:
+            for key in value:
+                if not attempt(node, key, report)[0]:
+                    trial = report.trial(key, repair=False)
+                    node(key, None, trial)
+                    report.say(path, f"must not have a member named {show(key)}: a name {trial.problems[0].text}")
+        return value
+
+    return step
+
+
+def _needs(key: str, needed: Sequence[str]) -> Node:
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        if type(value) is dict and key in value:
+            for name in needed:
+                if name not in value:
+                    report.say((path, name), f"is required when {show(key)} is given")
+        return value
+
+    return step
+
+
+def _when(key: str, node: Node) -> Node:
+    def step(value: Any, path: Path, report: Checked) -> Any:
+        return node(value, path, report) if type(value) is dict and key in value else value
+
+    return step

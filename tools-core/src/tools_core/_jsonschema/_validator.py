@@ -1,0 +1,102 @@
+"""One schema, compiled once: a fast yes, and a full explanation."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from tools_core._jsonschema._generate import generate
+from tools_core._jsonschema._report import Checked
+from tools_core._jsonschema._value import DEPTH_LIMIT, members, plain
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from tools_core._jsonschema._nodes import Known
+    from tools_core._jsonschema._pointer import Schema
+    from tools_core._jsonschema._refusals import Refusals
+    from tools_core._jsonschema._report import Node
+    from tools_core._values._problem import Problem
+
+
+def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -> Validator:
+    """Make the validator of a JSON Schema 2020-12.
+
+    `trusted` is for schemas that this library wrote itself: they are neither examined nor copied.
+
+    Raises:
+        SchemaError: the schema is malformed or asks for what is not enforced; names the place and the way out.
+    """
+    if trusted:
+        return Validator(schema)  # type: ignore[arg-type]  # trusted to hold dicts, not any Mapping
+    from tools_core._jsonschema._examine import examine  # only schemas from outside need it
+
+    return Validator(examine(schema))
+
+
+class Validator:
+    """A compiled schema; each way of asking is built when it is first used."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._known: Known = {}  # only what is whole: other threads may be at it, too
+
+    def check(self, value: Any, *, repair: bool = True) -> Checked:
+        """Say everything that is wrong with `value`, repairing what can be repaired without a loss.
+
+        Neither raises nor changes `value`, whatever it is.
+        """
+        report = Checked(value, repair)
+        try:
+            given = value if members(value) is not None else plain(value, None, report)
+            out = self._node(given, None, report)
+        except RecursionError:  # the caller's own stack was nearly full
+            report.say(None, f"is nested too deeply (limit {DEPTH_LIMIT})")
+            return report
+        # A repair for one keyword can break another: only what is valid as repaired counts.
+        if report.repairs and (report.problems or not self._is_valid(out)):
+            unrepaired = self.check(value, repair=False)
+            if not report.problems or len(unrepaired.problems) <= len(report.problems):
+                return unrepaired
+        if report.problems:
+            report.problems = _unique(report.problems)
+            return report
+        report.value = out
+        return report
+
+    def _is_valid(self, value: Any) -> bool:
+        return self.accepts(value) or not self.check(value, repair=False).problems
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        """`accepts(value)`: True only if `value` is valid exactly as it stands; False means "ask `check`"."""
+        return generate(self._schema, self._compiled, counting=False)
+
+    @cached_property
+    def count(self) -> Callable[[Any], int | None]:
+        """`count(value)`: the same for parsed JSON text free of lone surrogates; its object members, or None."""
+        return generate(self._schema, self._compiled, counting=True)
+
+    @cached_property
+    def refusals(self) -> Refusals:
+        """`refusals(value)`: what `check` would say of a dict, where that is quick to tell, or None."""
+        from tools_core._jsonschema._refusals import write_refusals  # a part of explaining, see below
+
+        return write_refusals(self._schema, self._compiled)
+
+    @cached_property
+    def _node(self) -> Node:
+        return self._compiled(self._schema)
+
+    def _compiled(self, schema: Schema) -> Node:
+        from tools_core._jsonschema._nodes import Nodes  # valid arguments never load what explains
+
+        nodes = Nodes(self._schema, self._known)
+        node = nodes.node(schema)
+        self._known = nodes.known
+        return node
+
+
+def _unique(problems: list[Problem]) -> list[Problem]:
+    return problems if len(problems) == 1 else list({str(problem): problem for problem in problems}.values())

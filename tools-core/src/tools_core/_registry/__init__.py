@@ -1,0 +1,1 @@
+"""Tools by name, registered here or found through entry points."""

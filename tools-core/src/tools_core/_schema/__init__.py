@@ -1,6 +1,0 @@
-"""JSON Schema 2020-12: one validator, compiled once per schema."""
-
-from tools_core._schema._report import Checked
-from tools_core._schema._validator import Validator, compile_schema
-
-__all__ = ["Checked", "Validator", "compile_schema"]

@@ -1,0 +1,1 @@
+"""The kinds of tools: classes, functions and toolsets."""

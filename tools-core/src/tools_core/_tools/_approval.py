@@ -1,0 +1,135 @@
+"""`ApprovalRequest`: a call that needs approval; and what the answer to it means."""
+
+from __future__ import annotations
+
+from tools_core._execution._run import fail, read_arguments
+from tools_core._values._result import Result
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal, TypeAlias
+
+    from tools_core._tools._tool import Tool
+    from tools_core._values._context import Context
+    from tools_core._values._effects import Effects
+    from tools_core._values._tool_call import ToolCall
+
+    # A coroutine function for `acall`. True or "once" allows the call, None leaves it pending, all else denies it.
+    Approve: TypeAlias = "Callable[[ApprovalRequest], object] | Literal['all'] | None"
+
+
+class ApprovalRequest:
+    """A call that needs approval: passed to `approve=`, and part of the result of a call that is pending.
+
+    `arguments` are as the tool receives them, `effects` what the call would touch, `reasons` why approval is needed.
+    `scopes` lists the answers that allow it: "once", and where a policy remembers answers "run" and "project". `key`
+    identifies the request in its run.
+    """
+
+    __slots__ = ("arguments", "call", "context", "effects", "key", "reasons", "scopes", "tool")
+
+    def __init__(
+        self,
+        call: ToolCall,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        effects: Effects,
+        context: Context,
+        *,
+        reasons: Sequence[str] = (),
+        scopes: Sequence[str] = ("once",),
+        key: str = "",
+    ) -> None:
+        self.call = call
+        self.tool = tool
+        self.arguments = arguments
+        self.effects = effects
+        self.context = context
+        self.reasons = tuple(reasons)
+        self.scopes = tuple(scopes)
+        self.key = key
+
+    @property
+    def run_id(self) -> str:
+        """The run that the call belongs to."""
+        return self.context.run_id
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as plain JSON, to be approved later or by another process."""
+        workspace = self.context.workspace
+        return {
+            "key": self.key,
+            "run_id": self.run_id,
+            "call_id": self.call.id,
+            "tool": self.tool.name,
+            "arguments": dict(self.arguments),
+            "effects": self.effects.to_dict(),
+            "workspace": None if workspace is None else str(workspace),
+            "reasons": list(self.reasons),
+            "scopes": list(self.scopes),
+        }
+
+    def __repr__(self) -> str:
+        return f"ApprovalRequest({self.tool.name!r}, {dict(self.arguments)!r}, run_id={self.run_id!r})"
+
+
+def ask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> Result | None:
+    """Return None for a call that is approved, else the result that it ends with."""
+    request = _request(tool, call, context, approve)
+    if isinstance(request, Result):
+        return request
+    try:
+        answer: Any = approve(request)  # type: ignore[operator, misc]  # _request has checked it
+    except Exception as error:  # noqa: BLE001  (an approver that fails allows nothing)
+        return _failed(request, error)
+    if hasattr(answer, "__await__"):
+        if hasattr(answer, "close"):
+            answer.close()  # else Python warns that it was never awaited
+        raise TypeError("approve is a coroutine function: use acall")
+    return _refusal(request, answer)
+
+
+async def aask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> Result | None:
+    """`ask` for coroutines."""
+    request = _request(tool, call, context, approve)
+    if isinstance(request, Result):
+        return request
+    try:
+        answer: Any = approve(request)  # type: ignore[operator, misc]  # see ask
+        answer = await answer if hasattr(answer, "__await__") else answer
+    except Exception as error:  # noqa: BLE001  (see ask)
+        return _failed(request, error)
+    return _refusal(request, answer)
+
+
+def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:
+    """What to ask, or the result of a call that cannot be asked about."""
+    if approve is not None and not callable(approve):
+        raise TypeError(f'approve is "all", a function of an ApprovalRequest, or None; got {approve!r}')
+    try:
+        arguments = read_arguments(tool, call)
+        effects = tool.effects(arguments, context)
+    except Exception as error:  # noqa: BLE001  (invalid arguments, or the tool's own code)
+        return fail(error, ())
+    request = ApprovalRequest(call, tool, arguments, effects, context, reasons=["the tool requires approval"])
+    return _pending(request) if approve is None else request
+
+
+def _refusal(request: ApprovalRequest, answer: object) -> Result | None:
+    if answer is True or answer == "once":
+        return None
+    return _pending(request) if answer is None else Result.error(f"{request.tool.name} was not approved", type="denied")
+
+
+def _pending(request: ApprovalRequest) -> Result:
+    message = (
+        f"{request.tool.name} requires approval and was not called. "
+        'Pass approve="all", or a function that returns True to allow it.'
+    )
+    return Result.error(message, type="approval_required", metadata={"pending": request.to_dict()})
+
+
+def _failed(request: ApprovalRequest, error: Exception) -> Result:
+    message = f"{request.tool.name} was not called: approve failed with {type(error).__name__}: {error}"
+    return Result.error(message, type="unavailable", exception=error)

@@ -1,0 +1,240 @@
+"""`@tool`: a function as a tool, which stays the function that it was."""
+
+from __future__ import annotations
+
+import sys
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
+
+from tools_core._definition._naming import check_name
+from tools_core._definition._parameter import parameters_of
+from tools_core._definition._spec import spec_of
+from tools_core._tools._tool import HINTS, Tool, annotations_of, check_attributes
+from tools_core._values._errors import DefinitionError
+from tools_core._values._frozen import FrozenList
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools_core._definition._parameter import Parameter
+    from tools_core._definition._spec import Spec
+    from tools_core._tools._toolset import Toolset
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+class Options(TypedDict, total=False):
+    """What `@tool(...)` takes; each has the meaning of the `Tool` attribute of that name."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+    parameters: Sequence[Parameter]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    timeout: float
+    requires_approval: bool
+    strict: bool
+    tags: Sequence[str]
+    stateful: bool
+    manages_timeout: bool
+
+
+class FunctionTool(Tool, Generic[P, R], abstract=True):
+    """A tool made of a function; calling it calls the function, with its own types and no validation."""
+
+    _method: tuple[Toolset, str] | None = None  # where it is the tool of a method
+
+    def __init__(
+        self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]
+    ) -> None:
+        where = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
+        unknown = options.keys() - Options.__annotations__.keys()
+        if unknown:
+            raise DefinitionError(
+                f"{where}: @tool has no option {min(unknown)!r}; it has {', '.join(Options.__annotations__)}"
+            )
+        self._options = options.copy() if spec is None else Options()  # what defines it besides the function
+        schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
+        self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
+        self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
+        self.name = check_name(options.pop("name", None) or getattr(function, "__name__", ""), where)
+        self.description = (options.pop("description", None) or found).strip()
+        for name, value in options.items():
+            setattr(self, name, value)
+        check_attributes(self, where)
+        self.annotations = annotations_of(self)
+        self.tags = FrozenList(self.tags)
+        self.execute = function  # type: ignore[method-assign]
+        self.__wrapped__ = function
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
+            if hasattr(function, name):
+                setattr(self, name, getattr(function, name))
+
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:  # type: ignore[override]
+        """The parameters by name, in their order."""
+        return self._spec.parameters
+
+    def __new__(cls, *_: Any, **__: Any) -> FunctionTool[P, R]:
+        return object.__new__(cls)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.__wrapped__(*args, **kwargs)
+
+    if TYPE_CHECKING:  # a method of a Toolset is in truth a ToolMethod, which type checkers cannot tell from its `self`
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(
+            self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
+        ) -> Callable[Q, R]: ...
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            """On an instance the method, bound as ever."""
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionTool[..., Any]:
+        import copy  # rare
+
+        if self._method is not None:
+            toolset, method = self._method
+            return _again(copy.deepcopy(toolset, memo), method, self._changes())
+        made = copy.copy(self)
+        made.execute = made.__wrapped__ = copy.deepcopy(self.__wrapped__, memo)  # type: ignore[method-assign]
+        return made
+
+    def __reduce__(self) -> Any:
+        """By reference to the module's tool or function, with all that this tool was given besides.
+
+        PicklingError for a function that cannot be imported, such as one that is defined inside a function.
+        """
+        if self._method is not None:
+            return _again, (*self._method, self._changes())
+        function = self.__wrapped__
+        found: Any = sys.modules.get(self.__module__)
+        for part in getattr(self, "__qualname__", "").split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return str(vars(self)["__qualname__"])
+        if isinstance(found, FunctionTool) and found.__wrapped__ is function:
+            return _again, (found, None, self._changes())
+        if isinstance(function, FunctionType) and found is not function:
+            self._refuse_pickling()
+        return _again, (function, None, self._changes())
+
+    def _changes(self) -> dict[str, Any]:
+        """Return all that another process cannot derive from the function."""
+        changes = {name: value for name, value in vars(self).items() if name not in _DERIVED}
+        declared = next((name for name in ("parameters", "input_schema") if self._options.get(name)), None)
+        return {**changes, "schemas": (self._spec.input_schema, self._spec.output_schema), "declared": declared}
+
+    def _refuse_pickling(self) -> None:
+        if sys.modules.keys() & {"cloudpickle", "ray.cloudpickle"}:  # which sends functions by value
+            return
+        from pickle import PicklingError  # loaded already: it asks
+
+        name = f"{self.__module__}.{getattr(self, '__qualname__', '?')}"
+        problem = "is defined inside a function" if "<locals>" in name else "cannot be imported by this name"
+        text = f"{name} {problem}; define it by `def` at the top level of a module"
+        raise PicklingError(f"the tool {self.name!r} cannot be pickled: {text}")
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"
+
+
+class ToolMethod(Generic[P, R]):
+    """A method of a `Toolset` with `@tool` options; on an instance it is the method, bound as ever."""
+
+    def __init__(self, function: Callable[P, R], options: Options, *, is_static: bool = False) -> None:
+        self.function = function
+        self.options = options
+        self.is_static = is_static
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        is_plain = instance is None or self.is_static
+        return self.function if is_plain else self.function.__get__(instance, owner)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+
+@overload
+def tool(function: Callable[P, R], /, **options: Unpack[Options]) -> FunctionTool[P, R]: ...
+@overload
+def tool(**options: Unpack[Options]) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Any = None, /, **options: Any) -> Any:
+    """Make a tool of a function: `@tool`, `@tool(read_only=True, ...)` or `tool(function, name="...")`.
+
+    The result still is the function, typed and callable, and a `Tool` besides. DefinitionError where a model could
+    not call it. On a method of a `Toolset` it sets the options of that method.
+    """
+    if function is None:
+        return lambda function: tool(function, **options)
+    if isinstance(function, FunctionTool):
+        kept = None if options.keys() & {"input_schema", "parameters"} else (function._spec, function.description)
+        made: FunctionTool[..., Any] = FunctionTool(
+            function.__wrapped__, spec=kept, **{**_options_of(function), **options}
+        )
+        made._method = function._method
+        made._options = {**function._options, **options}  # type: ignore[typeddict-item]
+        return made
+    if isinstance(function, classmethod):
+        raise DefinitionError(f"{function.__qualname__}: a class method cannot be a tool; use @staticmethod or `self`")
+    if isinstance(function, staticmethod):
+        return ToolMethod(function.__func__, options, is_static=True)  # type: ignore[arg-type]
+    return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
+
+
+# Derived from the function, also in another process.
+_DERIVED = frozenset({
+    "_spec", "_method", "_options", "input_schema", "output_schema", "execute", "__wrapped__",
+    "__module__", "__name__", "__qualname__", "__doc__", "__annotations__", "__type_params__",
+})  # fmt: skip
+
+
+def _again(base: Any, method: str | None, changes: dict[str, Any]) -> FunctionTool[..., Any]:
+    """Make a tool once more: of its function, of a tool with that function, or of a toolset and one of its methods."""
+    schemas: tuple[dict[str, Any], dict[str, Any] | None] = changes.pop("schemas")
+    declared = changes.pop("declared")
+    original: Any = base if method is None else base.tool(method)
+    made: FunctionTool[..., Any] = original
+    options: Any = {}
+    if declared == "input_schema":
+        options["input_schema"] = schemas[0]
+    elif declared == "parameters":
+        options["parameters"] = tuple(parameters_of(schemas[0]).values())
+    if method is None or options:
+        made = FunctionTool(getattr(original, "__wrapped__", original), name=changes["name"], **options)
+        made._method = None if method is None else (base, method)
+    if (made._spec.input_schema, made._spec.output_schema) != schemas:
+        made._spec = made._spec.with_schemas(*schemas)
+        made.input_schema, made.output_schema = made._spec.input_schema, made._spec.output_schema
+    vars(made).update(changes)
+    return made
+
+
+def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
+    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags", "stateful", "manages_timeout")
+    return {name: vars(made)[name] for name in names if name in vars(made)}
+
+
+def _is_method(function: Any) -> bool:
+    """Whether this is a plain function whose first parameter is an untyped `self`: a method in a class body."""
+    code = getattr(function, "__code__", None)
+    if hasattr(function, "__self__"):  # bound already
+        return False
+    if code is None or code.co_argcount == 0 or code.co_varnames[0] != "self":
+        return False
+    return "self" not in getattr(function, "__annotations__", {})

@@ -1,0 +1,1 @@
+"""The values of the contract: results, content, contexts, calls and errors."""

@@ -1,0 +1,98 @@
+"""Every exception of the contract, in one tree.
+
+BaseException
+├── Halt                      a decision, not an error: the conversation ends after this result
+└── Exception
+    ├── ToolError             an expected failure; its message reaches the model as it stands
+    │   └── InvalidArguments  the arguments do not fit the tool's schema
+    ├── DefinitionError       a tool that cannot work as it is written (TypeError and ValueError)
+    │   └── SchemaError       a JSON Schema that cannot be enforced
+    └── UnknownToolError      no tool of that name (KeyError)
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tools_core._values._problem import Problem
+
+
+_SHOWN = 20  # problems that one message spells out
+
+
+class ToolError(Exception):
+    """Raise for an expected failure; the model reads `message` as it stands.
+
+    `type` is one of the documented error types, or a tool's own.
+    """
+
+    type: str = "execution_error"  # here as well, for subclasses whose __init__ does not call this one
+
+    def __init__(self, message: str, type: str = "execution_error") -> None:
+        super().__init__(message)
+        self.type = type
+
+    @property
+    def message(self) -> str:
+        """What the model reads."""
+        return str(self)
+
+
+class InvalidArguments(ToolError):
+    """The arguments do not fit the schema; `problems` has every reason, each with its path.
+
+    `reason` names what is wrong with arguments that could not even be read: `invalid_json`, `duplicate_key` and so on.
+    """
+
+    def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:
+        super().__init__(join_problems(problems), "validation_error")
+        self.problems = tuple(problems)
+        self.reason = reason
+
+
+def join_problems(problems: Sequence[object]) -> str:
+    """Write problems in one line; of very many, the first ones and the number of the others."""
+    shown = [str(problem) for problem in problems[:_SHOWN]]
+    if len(problems) > _SHOWN:
+        shown.append(f"and {len(problems) - _SHOWN} more problems")
+    return "; ".join(shown)
+
+
+class DefinitionError(TypeError, ValueError):
+    """A tool that cannot work as it is written; raised where it is defined, never in a run.
+
+    Both a TypeError and a ValueError, because a wrong signature is the one and a wrong name is the other.
+    """
+
+
+class SchemaError(DefinitionError):
+    """A JSON Schema that is malformed, or asks for what this library does not enforce."""
+
+
+class UnknownToolError(KeyError):
+    """No tool has this name; `near` are the names that come closest."""
+
+    def __init__(self, name: str, message: str, near: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.near = tuple(near)
+
+    def __str__(self) -> str:  # a KeyError shows the repr of its argument
+        return str(self.args[0])
+
+
+class Halt(BaseException):
+    """Raise or return it to end the conversation after this tool's result.
+
+    It is no `Exception`, so that a tool's own `except Exception` cannot swallow the decision.
+    `output` is the last result; a `Result.error(...)` halts with a failure.
+    """
+
+    output: Any = None  # here as well, for subclasses whose __init__ does not call this one
+
+    def __init__(self, output: Any = None) -> None:
+        super().__init__(output)
+        self.output = output

@@ -1,0 +1,117 @@
+"""Arguments as a model sends them: JSON text, read strictly, and nothing guessed."""
+
+from __future__ import annotations
+
+import json
+
+from tools_core._values._errors import InvalidArguments
+from tools_core._values._problem import Problem, show
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+TEXT_LIMIT = 10_000_000  # characters; the largest file that a model may reasonably write in one call
+_WHITESPACE = " \t\n\r"
+
+
+def refuse(reason: str, text: str) -> NoReturn:
+    raise InvalidArguments([Problem(None, text)], reason)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    refuse("not_finite", f"invalid JSON in arguments: {name} is no JSON number; send a finite number, null or a string")
+
+
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        refuse("duplicate_key", f"invalid JSON in arguments: the key {show(twice)} is given twice; send it once")
+    return made
+
+
+def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
+    # What JSONDecoder.decode does besides this call costs as much as a small object.
+    scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant, **hooks))[
+        "scan_once"
+    ]
+    return scan
+
+
+_scan = _scanner()
+_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
+
+
+def parse(text: str | bytes, *, exactly: bool = False) -> tuple[str, dict[str, Any]]:
+    """Read one JSON object; returns the text, stripped, and the object. Blank text means no arguments.
+
+    Unless `exactly`, a duplicate key goes unnoticed, because watching for it costs three times the parsing:
+    `proven` then tells cheaply whether there was one. Raises InvalidArguments with one of the reasons
+    `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`, `too_deep`, `too_large`, `lone_surrogate`.
+    """
+    if not isinstance(text, str):
+        text = _decode(text)
+    if len(text) > TEXT_LIMIT:
+        refuse("too_large", f"the arguments are {len(text):,} characters long; the limit is {TEXT_LIMIT:,}")
+    text = text.strip(_WHITESPACE)
+    if not text:
+        return text, {}
+    try:
+        value, end = (_scan_exactly if exactly else _scan)(text, 0)
+    except StopIteration as stop:
+        _refuse_json("Expecting value", text, stop.value)
+    except json.JSONDecodeError as error:
+        _refuse_json(error.msg, text, error.pos)
+    except RecursionError:
+        refuse("too_deep", "the arguments are nested too deeply; send a flatter object")
+    except ValueError:  # int() refuses more than sys.get_int_max_str_digits() digits
+        refuse("number_too_large", "invalid JSON in arguments: a number has too many digits; send it as a string")
+    if end != len(text):
+        _refuse_json("Extra data", text, end)
+    if type(value) is not dict:
+        _refuse_shape(value)
+    return text, value
+
+
+def proven(text: str, members: int) -> bool:
+    """Whether it is certain that `text`, which parsed to objects of `members` members in all, is exact.
+
+    Exact: no key twice in an object, and no lone surrogate. Every member has its colon, and a key that is given twice
+    leaves one member for two colons; so as many colons as members prove that there is none. Colons inside strings
+    only make the answer an undecided False: then `parse(exactly=True)` decides.
+    """
+    if "\\u" in text or not text.isascii():
+        return False
+    if text.count(":") == members:
+        return True
+    # A colon of a member follows its key's quote, a colon inside a string hardly ever a quote. No blank before any
+    # colon makes sure of the former.
+    return text.count('":') == members and not (" :" in text or "\n:" in text or "\t:" in text or "\r:" in text)
+
+
+def _decode(text: bytes) -> str:
+    try:
+        return bytes(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        refuse("invalid_json", f"invalid JSON in arguments: not UTF-8 at byte {error.start}")
+
+
+def _refuse_json(message: str, text: str, position: int) -> NoReturn:
+    if position >= len(text):
+        where = "at the end: it seems cut off"
+    else:
+        where = f"at character {position}, before {show(text[position : position + 20])}"
+    what = f"{message[:1].lower()}{message[1:]}".removesuffix(" at")
+    refuse("invalid_json", f"invalid JSON in arguments: {what} {where}; send one JSON object")
+
+
+def _refuse_shape(value: Any) -> NoReturn:
+    if isinstance(value, str) and value.lstrip(_WHITESPACE).startswith("{"):
+        refuse(
+            "not_an_object",
+            "the arguments are JSON encoded twice (a string that holds an object); send the object itself",
+        )
+    refuse("not_an_object", f'the arguments must be an object, got {show(value)}; send {{"name": value, ...}}')
