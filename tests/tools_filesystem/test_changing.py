@@ -546,7 +546,7 @@ def test_a_folder_that_is_swapped_for_a_link_never_lets_a_change_out(change, roo
     (root / "place").mkdir()
     done = {"deleted": 0, "moved": 0, "copied": 0, "made": 0}
     with swapping():
-        for number in range(1500):
+        for number in range(400):
             (root / "x").write_text("x")
             done["made"] += change.make.call(path=f"place/deep/{number % 9}").is_ok
             done["moved"] += change.move.call(source="x", destination="place/secret.txt", overwrite=True).is_ok

@@ -616,11 +616,6 @@ def test_both_engines_find_the_same(root):
 
 
 @pytest.mark.slow
-def test_both_engines_find_the_same_in_many_more_trees(root):
-    compare(root, range(1000, 1250))
-
-
-@pytest.mark.slow
 def test_both_engines_find_the_same_across_the_pieces_of_large_files(root):
     rg, own = made("rg", root), made("own", root)
     rnd = random.Random(5)

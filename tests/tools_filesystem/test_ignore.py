@@ -78,11 +78,6 @@ def test_random_rules_hide_what_git_hides(repository):
     check_against_git(repository, range(120))
 
 
-@pytest.mark.slow
-def test_many_more_random_rules_hide_what_git_hides(repository):
-    check_against_git(repository, range(1000, 2500))
-
-
 CASES = [
     ("foo", ["foo", "a/foo/b"], ["foox"]),
     ("/foo", ["foo"], ["a/foo"]),

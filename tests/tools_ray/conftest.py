@@ -28,6 +28,7 @@ def cluster():
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray", dir="/tmp") as folder:
         for name, value in SETTINGS.items():
             patch.setenv(name, value)  # Ray reads them as it is imported
+        patch.setenv("RAY_TMPDIR", folder)
         patch.syspath_prepend(HERE / "modules")
         if find_spec("ray") is None:
             pytest.skip("ray is not installed" if sys.version_info < (3, 12) else "Ray is tested on Python 3.11 alone")
@@ -37,7 +38,7 @@ def cluster():
         small = {"object_store_memory": 80 << 20, "include_dashboard": False}
         made = Cluster(
             initialize_head=True,
-            head_node_args={**small, "num_cpus": 2, "resources": {"first": 4}, "temp_dir": folder},
+            head_node_args={**small, "num_cpus": 2, "resources": {"first": 4}},
         )
         made.second = made.add_node(**small, num_cpus=1, resources={"second": 4})
         patch.setenv("RAY_ADDRESS", made.address)
