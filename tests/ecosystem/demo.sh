@@ -56,7 +56,7 @@ def greet(name: Annotated[str, "Who to greet"], language: Literal["en", "no"] = 
 
 print(greet("Ada"))
 print(greet.call({"name": "Ada", "language": "no"}))
-print(greet.call({"nam": "Ada", "language": "fr"}).error_message)
+print(greet.call({"nam": "Ada", "language": "fr"}).error)
 PYTHON
 show cat first.py
 show python first.py

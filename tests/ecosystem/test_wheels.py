@@ -224,7 +224,7 @@ def test_the_tool_of_a_new_package_is_called_through_the_command_and_in_python(m
     called = environment.ask_tools("call", name, "--json", "--args", json_file(tmp_path, arguments))
     assert json.loads(called.stdout)["ok"] is True
     code = "from tools_core import registry; registry.discover(); "
-    code += f"print(registry[{name!r}].call({arguments!r}).is_ok)"
+    code += f"print(registry[{name!r}].call({arguments!r}).ok)"
     assert environment.python("-c", code).stdout == "True\n"
 
 

@@ -75,13 +75,13 @@ def test_parameters_may_be_declared_apart_from_the_function():
         parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, maximum=50)],
     )
     assert made.call(query="x").output == ["x", 10]
-    assert "limit must be at most 50" in made.call(query="x", limit=51).error_message
+    assert "limit must be at most 50" in made.call(query="x", limit=51).error
 
 
 def test_a_ready_schema_may_be_given():
     made = tool(lambda **arguments: arguments, name="echo", input_schema={"type": "object", "required": ["a"]})
     assert made.call(a=1, b=2).output == {"a": 1, "b": 2}
-    assert "a is required" in made.call(b=2).error_message
+    assert "a is required" in made.call(b=2).error
 
 
 def test_an_absent_optional_is_not_passed_so_that_the_functions_own_default_holds():
@@ -115,4 +115,4 @@ def test_a_literal_is_shown_as_choices_and_a_context_is_not_shown():
 
     assert weather.input_schema["properties"]["units"] == {"enum": ["C", "F"], "type": "string", "default": "C"}
     assert weather.call({"city": "Oslo"}, Context(state={"user": 1})).output == "Oslo C 1"
-    assert 'units must be one of "C", "F", got "K"' in weather.call(city="Oslo", units="K").error_message
+    assert 'units must be one of "C", "F", got "K"' in weather.call(city="Oslo", units="K").error

@@ -79,7 +79,7 @@ def test_both_drivers_make_the_same_result_of_the_same_outcome(how, type):
     (awaited,) = in_a_loop(lambda: fail.acall(how=how))
     assert awaited == fail.call(how=how)
     assert awaited.error_type == type
-    assert awaited.is_halted == (how == "halt")
+    assert awaited.halted == (how == "halt")
 
 
 def test_hundreds_of_synchronous_tools_run_at_once_with_nothing_set():
@@ -106,7 +106,7 @@ def test_a_synchronous_tool_that_passes_its_limit_is_left_behind_and_said_to():
 
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
         assert result.error_type == "timeout_error"
-        assert "0.05 s" in result.error_message and "may still be running" in result.error_message
+        assert "0.05 s" in result.error and "may still be running" in result.error
         assert result.metadata["abandoned"] is True
     go_on.set()
     assert told.wait(30)
@@ -125,7 +125,7 @@ def test_a_coroutine_that_passes_its_limit_is_cancelled():
 
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
         assert result.error_type == "timeout_error" and "abandoned" not in result.metadata
-        assert result.error_message == "Timed out after 0.05 s (limit set by the tool)."
+        assert result.error == "Timed out after 0.05 s (limit set by the tool)."
         assert "abandoned" not in result.metadata
     assert ended == ["cancelled", "cancelled"]
 
@@ -147,7 +147,7 @@ def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_left_behind(block
 
     result = hang.call()
     go_on.set()
-    assert result.error_type == "timeout_error" and "may still be running" in result.error_message
+    assert result.error_type == "timeout_error" and "may still be running" in result.error
     assert result.metadata == {"timeout": 0.05, "abandoned": True}
     assert ended.wait(30)
 
@@ -199,7 +199,7 @@ def test_a_tools_own_timeout_error_is_not_ours(body):
 
     for made in (raise_it, raise_async):
         for result in (made.call(), in_a_loop(made.acall)[0]):
-            assert (result.error_type, result.error_message) == ("execution_error", "TimeoutError: socket")
+            assert (result.error_type, result.error) == ("execution_error", "TimeoutError: socket")
 
 
 def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
@@ -257,7 +257,7 @@ def test_a_cancellation_that_nobody_asked_for_is_the_tools_own_error(error):
     for each in (work, work_later):
         for result in (each.call(), asyncio.run(each.acall())):
             assert result.error_type == "cancelled"
-            assert "from inside" in result.error_message
+            assert "from inside" in result.error
 
 
 def test_a_call_with_a_cancelled_context_does_not_begin():
@@ -271,7 +271,7 @@ def test_a_call_with_a_cancelled_context_does_not_begin():
     context.cancel()
     for result in (work.call(context=context), in_a_loop(lambda: work.acall(context=context))[0]):
         assert result.error_type == "cancelled"
-        assert result.error_message == "Cancelled by the caller before the call began."
+        assert result.error == "Cancelled by the caller before the call began."
     assert began == []
 
 
@@ -291,7 +291,7 @@ def test_cancelling_the_context_ends_a_coroutine(door, limit):
 
     context = Context()
     result = cancelled_by_another_thread(work, context, began, door)
-    assert (result.error_type, result.error_message, result.metadata) == ("cancelled", "Cancelled by the caller.", {})
+    assert (result.error_type, result.error, result.metadata) == ("cancelled", "Cancelled by the caller.", {})
     assert ended == [1]
 
 
@@ -310,7 +310,7 @@ def test_cancelling_the_context_abandons_a_limited_function(door):
     result = cancelled_by_another_thread(work, Context(), began, door)
     go.set()
     assert (result.error_type, result.metadata) == ("cancelled", {"abandoned": True})
-    assert result.error_message == "Cancelled by the caller. It may still be running and have effects."
+    assert result.error == "Cancelled by the caller. It may still be running and have effects."
     assert seen.wait(60)
 
 
@@ -352,10 +352,10 @@ def test_a_limit_is_described_by_its_seconds_and_its_origin():
         threading.Event().wait(5)
 
     result = hang.call(context=Context(timeout=0.05))
-    assert result.error_message.startswith("Timed out after 0.05 s (limit set by the caller).")
+    assert result.error.startswith("Timed out after 0.05 s (limit set by the caller).")
     assert result.metadata == {"timeout": 0.05, "abandoned": True}
     result = hang.call(context=Context(timeout=60).for_call(0.05, set_by="the executor"))
-    assert result.error_message.startswith("Timed out after 0.05 s (limit set by the executor).")
+    assert result.error.startswith("Timed out after 0.05 s (limit set by the executor).")
 
 
 def test_a_limit_that_is_none_is_refused_by_name():
@@ -404,7 +404,7 @@ def test_an_async_generator_is_collected():
 
 def test_a_function_that_returns_a_coroutine_is_awaited():
     made = tool(lambda: async_where.__wrapped__(), name="wrapped")  # noqa: PLW0108  (the lambda is the case)
-    assert made.call().is_ok and isinstance(made.call().output, str)
+    assert made.call().ok and isinstance(made.call().output, str)
     assert isinstance(in_a_loop(made.acall)[0].output, str)
 
 

@@ -60,7 +60,7 @@ def test_s02_a_greeter_is_named_described_and_greets():
     greeter = Greeter()
     assert (greeter.name, greeter.description) == ("greeter", "Greets a person by name")
     result = greeter.call(name="World")
-    assert result.is_ok and result.output == "Hello, World!"
+    assert result.ok and result.output == "Hello, World!"
 
 
 def test_s03_a_description_is_set_and_read_on_the_class():
@@ -86,9 +86,9 @@ def test_s06_parameters_are_a_mapping_in_order_of_declaration():
 
 
 def test_s07_call_takes_nothing_or_arguments_checks_them_and_always_returns_a_result():
-    assert Greeter().call().error_message == "name is required: a string"
-    assert Greeter().call(None).is_error and Greeter().call({}).is_error
-    assert Greeter().call({"name": "Ada"}).is_ok
+    assert Greeter().call().error == "name is required: a string"
+    assert not Greeter().call(None).ok and not Greeter().call({}).ok
+    assert Greeter().call({"name": "Ada"}).ok
 
 
 def test_s08_execute_is_what_an_author_writes():
@@ -122,7 +122,7 @@ def halting_loop(replies: list[list[tuple[Tool, dict[str, Any]]]]) -> tuple[int,
     for calls in replies:
         asked += 1
         results += [made.call(arguments) for made, arguments in calls]
-        if not calls or any(result.is_halted for result in results):
+        if not calls or any(result.halted for result in results):
             break
     return asked, results
 
@@ -154,7 +154,7 @@ def test_s12_any_other_exception_is_an_error_result():
         """Divide."""
         return a / b
 
-    assert divide.call(a=1, b=0).error_message == "ZeroDivisionError: division by zero"
+    assert divide.call(a=1, b=0).error == "ZeroDivisionError: division by zero"
 
 
 def test_s13_results_are_made_by_ok_and_error_with_metadata():
@@ -164,8 +164,8 @@ def test_s13_results_are_made_by_ok_and_error_with_metadata():
 
 def test_s14_a_result_tells_success_output_error_and_metadata():
     ok, error = Result.ok(1), Result.error("no")
-    assert (ok.is_ok, ok.output, ok.error_message, ok.metadata) == (True, 1, None, {})
-    assert (error.is_ok, error.output, error.error_message) == (False, None, "no")
+    assert (ok.ok, ok.output, ok.error, ok.metadata) == (True, 1, None, {})
+    assert (error.ok, error.output, error.error) == (False, None, "no")
 
 
 def test_s15_a_result_as_text_as_dict_and_for_people():
@@ -183,7 +183,7 @@ def test_s17_the_registry_registers_lists_finds_discovers_counts_and_clears():
     mine = Registry()
     assert mine.register(Greeter) is Greeter
     assert mine.count == 1 and [made.name for made in mine.all()] == ["greeter"]
-    assert mine["greeter"].call(name="Ada").is_ok and mine.get("nope") is None
+    assert mine["greeter"].call(name="Ada").ok and mine.get("nope") is None
     assert SearchTool in mine.discover_subclasses() and mine.discover_subclasses() == []
     mine.clear()
     assert mine.count == 0
@@ -212,14 +212,14 @@ def test_s20_an_optionals_default_lives_in_execute_and_an_expected_failure_is_a_
 def test_w01_halting_is_an_outcome_and_may_be_a_failure(stop):
     asked, _ = halting_loop([[(stop, {"reason": "x"})], [(Greeter(), {"name": "never"})]])
     assert asked == 1
-    assert Result.halt(Result.error("refused")).is_error
+    assert not Result.halt(Result.error("refused")).ok
 
 
 def test_w02_call_never_raises_and_a_tool_without_code_is_refused_when_defined():
     with pytest.raises(DefinitionError, match="implements nothing"):
         type("Forgot", (Tool,), {"__doc__": "Forgot."})
     anonymous = type("Anonymous", (Tool,), {"execute": lambda self: 1 / 0})
-    assert anonymous().call().is_error
+    assert not anonymous().call().ok
 
 
 def test_w03_every_return_value_becomes_a_result():
@@ -253,7 +253,7 @@ def test_w05_types_choices_and_ranges_are_checked_and_null_is_no_value():
 
         def execute(self, size: str, count: int, note: str) -> None: ...
 
-    message = Order().call(size="XL", count=0, note=None).error_message
+    message = Order().call(size="XL", count=0, note=None).error
     assert 'size must be one of "S", "M", got "XL"' in message
     assert "count must be at least 1, got 0" in message
     assert "note must be a string, got null" in message
@@ -262,7 +262,7 @@ def test_w05_types_choices_and_ranges_are_checked_and_null_is_no_value():
 def test_w06_declared_and_ready_schemas_go_through_one_validator_with_one_wording():
     ready = tool(lambda **arguments: arguments, name="greeter", input_schema=dict(Greeter().params_schema))
     for arguments in ({}, {"name": 5}, {"name": "x", "y": 1}):
-        assert ready.call(arguments).error_message == Greeter().call(arguments).error_message
+        assert ready.call(arguments).error == Greeter().call(arguments).error
 
 
 def test_w07_declarations_and_inference_do_not_mix_and_subclasses_say_what_they_take():
@@ -304,7 +304,7 @@ def test_w09_items_defaults_choices_and_nesting_are_declared_and_enforced():
     assert Order.input_schema["properties"]["priority"]["default"] == "low"
     good = {"lines": [{"id": 1}], "ship_to": {"city": "Oslo"}, "tags": ["a"]}
     assert Order().call(good).output == [[{"id": 1}], {"city": "Oslo"}, ["a"], "low"]
-    message = Order().call({"lines": [{"id": 1}, {"quantity": 2}], "ship_to": {}, "tags": ["a", 5]}).error_message
+    message = Order().call({"lines": [{"id": 1}, {"quantity": 2}], "ship_to": {}, "tags": ["a", 5]}).error
     assert (
         "lines[1].id is required" in message
         and "ship_to.city is required" in message
@@ -315,7 +315,7 @@ def test_w09_items_defaults_choices_and_nesting_are_declared_and_enforced():
 def test_w10_definitions_are_fixed_when_the_class_is_and_copies_are_handed_out():
     SearchTool().definition["input_schema"]["properties"].clear()
     SearchTool().params_schema.clear()
-    assert SearchTool().call(query="x").is_ok and SearchTool().definition["input_schema"]["properties"]
+    assert SearchTool().call(query="x").ok and SearchTool().definition["input_schema"]["properties"]
 
 
 @pytest.mark.parametrize("name", ["", "has spaces and ☃", "a" * 65, "日本語"])
@@ -338,7 +338,7 @@ def test_w12_the_context_is_found_by_type_and_no_users_parameter_is_eaten():
 
 def test_w13_the_model_reads_a_message_and_the_developer_keeps_the_traceback():
     result = tool(lambda: {}["secret_key"], name="leak").call()
-    assert result.error_message == "KeyError: 'secret_key'"
+    assert result.error == "KeyError: 'secret_key'"
     assert result.exception.__traceback__ is not None
     assert "lambda" not in result.to_json() and __file__ not in result.to_json()
 
@@ -347,7 +347,7 @@ def test_w14_a_result_is_an_immutable_value_that_survives_json():
     result = Result.error("late", type="timeout_error", metadata={"after": 3})
     assert Result.from_dict(json.loads(result.to_json())) == result
     with pytest.raises(AttributeError):
-        result.error_message = "other"
+        result.error = "other"
 
 
 def test_w15_restrictive_flags_are_inherited():

@@ -227,7 +227,7 @@ def test_a_tool_whose_function_no_other_process_can_find_is_refused_with_the_rea
         pickle.dumps(local)
     with pytest.raises(pickle.PicklingError, match=r"the tool 'one' cannot be pickled: .*<lambda> cannot be imported"):
         pickle.dumps(one)
-    assert copy.deepcopy(local).call().is_ok
+    assert copy.deepcopy(local).call().ok
 
 
 one = tool(lambda: 1, name="one")

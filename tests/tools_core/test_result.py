@@ -6,6 +6,9 @@ import decimal
 import enum
 import json
 import pickle
+import re
+import subprocess
+import sys
 import uuid
 from pathlib import PurePosixPath
 
@@ -40,16 +43,16 @@ class Model(pydantic.BaseModel):
 
 def test_ok_carries_its_output_and_no_error():
     result = Result.ok({"a": 1}, metadata={"key": "val"})
-    assert result.is_ok and not result.is_error and not result.is_halted
+    assert result.ok is True and bool(result) and not result.halted
     assert result.output == {"a": 1}
-    assert result.error_message is None and result.error_type is None
+    assert result.error is None and result.error_type is None
     assert result.metadata == {"key": "val"}
 
 
 def test_error_carries_message_and_type_and_no_output():
     result = Result.error("no such city", type="not_found", metadata={"code": 404})
-    assert result.is_error and not result.is_ok
-    assert (result.output, result.error_message, result.error_type) == (None, "no such city", "not_found")
+    assert result.ok is False and not bool(result)
+    assert (result.output, result.error, result.error_type) == (None, "no such city", "not_found")
     assert result.content == str(result) == "no such city"
 
 
@@ -72,15 +75,73 @@ def fail(type):
     raise ToolError("no", type)
 
 
+class Mine(Result):
+    """A subclass, whose factories make its own kind."""
+
+
+def test_the_factories_of_a_subclass_make_that_subclass():
+    made = [Mine.ok(), Mine.error("no"), Mine.halt(), Mine.text(1), Mine.json(1)]
+    assert {type(result) for result in made} == {Mine}
+
+
+@pytest.mark.parametrize(("name", "instead"), [("halt", "halted"), ("text", "content"), ("json", "to_json()")])
+def test_a_factory_is_no_attribute_of_a_result_and_the_error_names_the_one_to_use(name, instead):
+    with pytest.raises(AttributeError, match=re.escape(instead)):
+        getattr(Result.ok(1), name)
+
+
+def test_unwrap_returns_the_output_or_raises_what_the_tool_raised():
+    assert Result.ok(3).unwrap() == 3
+    with pytest.raises(ZeroDivisionError):
+        tool(lambda: 1 / 0, name="divide", description="Divide.").call().unwrap()
+    with pytest.raises(ToolError, match="no such city") as caught:
+        Result.error("no such city", type="not_found").unwrap()
+    assert caught.value.type == "not_found"
+
+
+TYPED = """
+from typing import assert_type
+
+from tools_core import Result
+
+
+class Mine(Result):
+    pass
+
+
+result = Result.ok(1, content="one", metadata={"a": 1})
+assert_type(result, Result)
+assert_type(result.ok, bool)
+assert_type(result.error, str | None)
+assert_type(Mine.ok(), Mine)
+assert_type(Mine.error("no", type="denied"), Mine)
+assert_type(Mine.halt(result), Mine)
+"""
+MISTYPED = {"Result.ok(1, 2)": "call-arg", "Result.error()": "call-arg", "Result.error(404)": "arg-type"}
+
+
+@pytest.mark.slow
+def test_type_checkers_infer_a_bool_a_message_and_factories(tmp_path):
+    module = tmp_path / "module.py"
+    module.write_text(TYPED + "\n".join(MISTYPED))
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", module]
+    told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()
+    assert [line.rpartition("[")[2] for line in told if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]
+    module.write_text(TYPED)
+    pyright = [sys.executable, "-m", "basedpyright", "--level", "error", module]
+    done = subprocess.run(pyright, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_halt_is_ok_and_says_so_in_its_metadata():
     result = Result.halt("done", metadata={"by": "tool"})
-    assert result.is_ok and result.is_halted
+    assert result.ok and result.halted
     assert result.metadata == {"by": "tool", "halted": True}
 
 
 def test_a_halt_with_a_failure_stays_a_failure_and_halts():
     result = Result.halt(Result.error("card refused", type="denied"))
-    assert result.is_error and result.is_halted and result.error_type == "denied"
+    assert not result.ok and result.halted and result.error_type == "denied"
 
 
 @pytest.mark.parametrize(
@@ -252,7 +313,7 @@ def test_from_dict_refuses_what_is_no_result():
 
 def test_a_result_cannot_be_changed():
     result = Result.ok([1], metadata={"a": 1})
-    for name in ("is_ok", "output", "error_message", "error_type", "metadata", "content", "exception", "other"):
+    for name in ("ok", "output", "error", "error_type", "metadata", "content", "exception", "other"):
         with pytest.raises(AttributeError):
             setattr(result, name, 2)
     with pytest.raises(AttributeError):

@@ -65,7 +65,7 @@ def test_call_takes_arguments_in_every_form_that_they_come_in(call):
 
 def test_an_argument_that_is_given_twice_is_refused():
     result = Greeter().call({"name": "Ada"}, name="Bob")
-    assert result.error_type == "validation_error" and "once" in result.error_message
+    assert result.error_type == "validation_error" and "once" in result.error
 
 
 @pytest.mark.parametrize("arguments", [5, [], ["name"], object(), 1.5, True])
@@ -131,7 +131,7 @@ def test_a_plain_return_value_becomes_the_output(value):
             return value
 
     result = Give().call()
-    assert result.is_ok and result.output is value
+    assert result.ok and result.output is value
 
 
 def test_a_result_is_passed_on_and_keeps_its_metadata():
@@ -155,7 +155,7 @@ def test_a_generator_is_collected_and_its_exception_is_a_result():
                 raise ToolError("too far")
 
     assert Count().call(to=2).output == [0, 1]
-    assert Count().call(to=4).error_message == "too far"
+    assert Count().call(to=4).error == "too far"
 
 
 def test_a_tool_error_reaches_the_model_verbatim():
@@ -166,7 +166,7 @@ def test_a_tool_error_reaches_the_model_verbatim():
             raise ToolError("no such city", type="not_found")
 
     result = Find().call()
-    assert (result.error_message, result.error_type) == ("no such city", "not_found")
+    assert (result.error, result.error_type) == ("no such city", "not_found")
     assert isinstance(result.exception, ToolError)
 
 
@@ -192,7 +192,7 @@ def test_any_exception_becomes_an_execution_error_that_keeps_the_exception(error
             raise error
 
     result = Fail().call()
-    assert (result.error_message, result.error_type) == (message, "execution_error")
+    assert (result.error, result.error_type) == (message, "execution_error")
     assert result.exception is error
     assert "Traceback" not in result.to_json()
 
@@ -224,7 +224,7 @@ def test_what_an_arguments_own_class_raises_is_a_result_too(error, type):
 
     result = Take().call(picky={"x": 1})
     assert result.error_type == type
-    assert result.is_halted == (type is None)
+    assert result.halted == (type is None)
 
 
 def test_endless_recursion_becomes_a_result():
@@ -234,7 +234,7 @@ def test_endless_recursion_becomes_a_result():
         def execute(self) -> None:
             self.execute()
 
-    assert Deep().call().error_message.startswith("RecursionError")
+    assert Deep().call().error.startswith("RecursionError")
 
 
 def test_an_exception_whose_text_fails_is_named_by_its_class():
@@ -248,7 +248,7 @@ def test_an_exception_whose_text_fails_is_named_by_its_class():
         def execute(self) -> None:
             raise Mute
 
-    assert Fail().call().error_message == "Mute"
+    assert Fail().call().error == "Mute"
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -277,7 +277,7 @@ def test_halt_ends_the_conversation_raised_or_returned_and_no_except_clause_swal
 
     for how in ("return", "raise"):
         result = Stop().call(how=how)
-        assert result.is_ok and result.is_halted and result.output == "done"
+        assert result.ok and result.halted and result.output == "done"
 
 
 def test_halt_needs_no_content_and_can_carry_a_failure():
@@ -289,7 +289,7 @@ def test_halt_needs_no_content_and_can_carry_a_failure():
 
     assert Stop().call() == Result.halt()
     failed = Stop().call(fail=True)
-    assert failed.is_error and failed.is_halted and failed.error_type == "denied"
+    assert not failed.ok and failed.halted and failed.error_type == "denied"
 
 
 def test_invoke_returns_the_plain_value_and_raises():
@@ -305,7 +305,7 @@ def test_all_problems_are_reported_at_once():
 
         def execute(self, item: str, count: int, size: Annotated[str, "S, M or L"] = "M") -> None: ...
 
-    message = Order().call({"count": "many", "sise": "L"}).error_message
+    message = Order().call({"count": "many", "sise": "L"}).error
     assert "item is required" in message
     assert 'count must be an integer, got "many"' in message
     assert 'did you mean "size"?' in message
@@ -398,8 +398,8 @@ class Lookup(Tool):
 def test_a_ready_schema_is_shown_and_enforced():
     assert Lookup.input_schema["type"] == "object"
     assert Lookup().call(key="abc", depth=2).output == {"key": "abc", "depth": 2}
-    assert "key must match" in Lookup().call(key="ABC").error_message
-    assert "depth must be at most 3" in Lookup().call(key="a", depth=4).error_message
+    assert "key must match" in Lookup().call(key="ABC").error
+    assert "depth must be at most 3" in Lookup().call(key="a", depth=4).error
 
 
 def test_an_open_schema_lets_further_arguments_through():
@@ -424,7 +424,7 @@ def test_an_argument_that_python_could_not_pass_is_refused_not_raised():
             return arguments
 
     result = Anything().call({"self": 1})
-    assert result.is_error
+    assert not result.ok
     assert Anything().call({5: 1}).error_type == "validation_error"
 
 
@@ -465,7 +465,7 @@ def test_a_schema_given_by_the_author_is_copied():
             return arguments
 
     schema["properties"]["a"]["type"] = "string"
-    assert Copied().call(a=1).is_ok
+    assert Copied().call(a=1).ok
 
 
 # --- inheritance -------------------------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ def test_instances_have_settings_and_may_describe_themselves():
 def test_a_renamed_tool_is_the_same_under_another_name():
     other = Greeter().renamed("hello")
     assert other.definition["name"] == "hello" and Greeter().name == "greeter"
-    assert other.call(name="Ada").is_ok
+    assert other.call(name="Ada").ok
     with pytest.raises(DefinitionError):
         Greeter().renamed("no good")
 
@@ -584,13 +584,13 @@ def test_the_context_is_injected_and_invisible_to_the_model(tmp_path):
     assert list(Report.input_schema["properties"]) == ["steps"]
     assert Report().call({"steps": 2}, context).output == {"user": 7, "id": "c1", "workspace": str(tmp_path)}
     assert seen == [(1, 2, "working"), (2, 2, "working")]
-    assert Report().call({"steps": 1}, context=context).is_ok
+    assert Report().call({"steps": 1}, context=context).ok
     assert Report().call({"steps": 1}).output["user"] is None
 
 
 def test_a_model_cannot_supply_the_context():
     result = Report().call({"steps": 1, "context": {"user": "root"}})
-    assert result.error_type == "validation_error" and "context" in result.error_message
+    assert result.error_type == "validation_error" and "context" in result.error
 
 
 def test_the_call_id_of_a_tool_call_reaches_the_tool():

@@ -154,7 +154,7 @@ def test_setup_runs_once_however_many_threads_come_first():
 
     def call():
         barrier.wait()
-        assert ping.call().is_ok
+        assert ping.call().ok
 
     threads = [threading.Thread(target=call) for _ in range(8)]
     for thread in threads:
@@ -203,7 +203,7 @@ def test_a_setup_that_fails_is_an_error_result_and_is_tried_again():
 
     toolset = Flaky()
     (ping,) = toolset.tools
-    assert ping.call().error_message == "OSError: no network"
+    assert ping.call().error == "OSError: no network"
     assert ping.call().output == "pong"
     toolset.close()
 

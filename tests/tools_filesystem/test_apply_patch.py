@@ -191,7 +191,7 @@ def test_an_envelope(patch, root, name):
     before, text, after = SCENARIOS[name]
     fill(root, before)
     dry = patch(envelope(text), dry_run=True)
-    assert dry.is_ok, dry
+    assert dry.ok, dry
     assert contents(root) == before
     result = patch(envelope(text))
     assert contents(root) == after
@@ -294,7 +294,7 @@ def test_a_unified_diff(patch, root, name):
     before, text, after = UNIFIED[name]
     fill(root, before)
     result = patch(text)
-    assert result.is_ok, result
+    assert result.ok, result
     assert contents(root) == after
     assert bool(result.output["notes"]) == ("shifted" in name)
 
@@ -377,7 +377,7 @@ def test_what_cannot_be_read_is_refused_with_its_line_and_nothing_is_changed(pat
     fill(root, {"f": FIVE})
     result = patch(text)
     assert result.error_type == "validation_error"
-    assert reason in result.error_message
+    assert reason in result.error
     assert contents(root) == {"f": FIVE}
 
 
@@ -414,8 +414,8 @@ def test_a_hunk_that_does_not_fit_exactly_once_is_refused_and_nothing_is_changed
     other = "*** Delete File: void" if "void" not in text else "*** Delete File: h"
     result = patch(envelope("*** Add File: new/file", "+x", other, text))
     assert result.error_type == "conflict"
-    assert reason in result.error_message, result.error_message
-    assert "Nothing was changed" in result.error_message
+    assert reason in result.error, result.error
+    assert "Nothing was changed" in result.error
     assert contents(root) == before
     assert not (root / "new").exists()
 
@@ -432,7 +432,7 @@ def test_a_unified_hunk_that_is_not_at_its_line_is_applied_only_where_it_is_uniq
     fill(root, {"f": b"a\nx\nx\n"})
     result = patch(f"--- f\n+++ f\n{text}")
     assert result.error_type == "conflict"
-    assert reason in result.error_message
+    assert reason in result.error
     assert contents(root) == {"f": b"a\nx\nx\n"}
 
 
@@ -444,7 +444,7 @@ def test_a_file_is_deleted_by_a_unified_diff_only_if_that_shows_all_of_it(patch,
     hunk = f"--- a/f\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{shown}" if lines else ""
     result = patch(head + hunk)
     assert result.error_type == "conflict"
-    assert "does not show all of its lines" in result.error_message
+    assert "does not show all of its lines" in result.error
     assert contents(root) == {"f": FIVE}
 
 
@@ -496,8 +496,8 @@ def test_a_section_that_cannot_be_leaves_all_files_as_they_were(patch, root, res
     os.mkfifo(root / "pipe")
     before = sorted(os.listdir(root))
     result = patch(envelope("*** Update File: first", "-1", "+2", "*** Add File: made/x", "+x", *sections))
-    assert (result.error_type, result.is_ok) == (kind, False)
-    assert reason in result.error_message, result.error_message
+    assert (result.error_type, result.ok) == (kind, False)
+    assert reason in result.error, result.error
     assert (root / "first").read_bytes() == b"1\n"
     assert (root / "f").read_bytes() == b"one\n"
     assert sorted(os.listdir(root)) == before
@@ -508,7 +508,7 @@ def test_a_section_that_cannot_be_leaves_all_files_as_they_were(patch, root, res
 def test_a_patch_that_came_with_crlf_fits_files_of_either_ending(patch, root):
     fill(root, {"f": b"a\nb\n", "g": b"a\r\nb\r\n"})
     text = envelope("*** Update File: f", " a", "-b", "+B", "*** Update File: g", " a", "-b", "+B")
-    assert patch(text.replace("\n", "\r\n")).is_ok
+    assert patch(text.replace("\n", "\r\n")).ok
     assert contents(root) == {"f": b"a\nB\n", "g": b"a\r\nB\r\n"}
 
 
@@ -535,8 +535,8 @@ def test_the_result_tells_each_file_with_its_lines_and_its_version(patch, root):
     assert versions[1] is None
     assert versions[2] == versions[3]
     write = WriteFile(root)
-    assert write.call(path="f", content="x", version=versions[0]).is_ok
-    assert write.call(path="d/h", content="y", version=versions[2]).is_ok
+    assert write.call(path="f", content="x", version=versions[0]).ok
+    assert write.call(path="d/h", content="y", version=versions[2]).ok
 
 
 def test_a_dry_run_shows_the_diff_that_does_the_same(patch, root):
@@ -544,7 +544,7 @@ def test_a_dry_run_shows_the_diff_that_does_the_same(patch, root):
     text = envelope("*** Update File: f", "@@ two", "+2.5", "@@", "-five", "+5", "*** Add File: n", "+n")
     diff = patch(text, dry_run=True).output["diff"]
     assert diff.splitlines()[:4] == ["--- f", "+++ f", "@@ -2,0 +3,1 @@", "+2.5"]
-    assert patch(diff).is_ok
+    assert patch(diff).ok
     assert contents(root) == {"f": b"one\ntwo\n2.5\nthree\nfour\n5\n", "g": b"a\nb\n", "n": b"n\n"}
     text = "--- g\n+++ g\n@@ -1,2 +1,1 @@\n a\n\\ No newline at end of file\n-b\n"
     assert patch(text).error_type == "validation_error"
@@ -568,7 +568,7 @@ def test_modes_and_owners_are_kept_and_git_modes_applied(patch, root):
     )
     before = os.umask(0o022)
     try:
-        assert patch(text).is_ok
+        assert patch(text).ok
     finally:
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in root.iterdir()}
@@ -583,7 +583,7 @@ def test_a_name_that_is_no_utf8_is_patched_by_either_spelling_and_told_in_one_th
     quoted = '--- "a/bad\\377"\n+++ "b/bad\\377"\n@@ -1 +1 @@\n-a\n+b\n'
     dry = patch(quoted, dry_run=True).output
     assert dry["results"][0]["path"] == "bad\\xff"
-    assert patch(dry["diff"]).is_ok
+    assert patch(dry["diff"]).ok
     assert contents(root) == {name: b"b\n"}
     moved = patch(envelope("*** Update File: bad\\xff", "*** Move to: good", "-b", "+c"))
     assert moved.output["summary"] == "Update bad\\xff -> good (+1 -1)"
@@ -594,7 +594,7 @@ def test_a_moved_file_is_the_same_file(patch, root):
     fill(root, {"f": b"a\n"})
     os.utime(root / "f", ns=(1, 1))
     inode = (root / "f").stat().st_ino
-    assert patch(envelope("*** Update File: f", "*** Move to: d/g")).is_ok
+    assert patch(envelope("*** Update File: f", "*** Move to: d/g")).ok
     found = (root / "d" / "g").stat()
     assert (found.st_ino, found.st_mtime_ns, found.st_nlink) == (inode, 1, 1)
 
@@ -604,7 +604,7 @@ def test_a_link_inside_is_patched_through_and_a_hard_link_to_the_outside_separat
     (root / "link").symlink_to(root / "d" / "f")
     os.link(root.parent / "outside" / "secret.txt", root / "hard")
     text = envelope("*** Update File: link", "-a", "+b", "*** Update File: hard", "-secret", "+open")
-    assert patch(text).is_ok
+    assert patch(text).ok
     assert (root / "link").is_symlink()
     assert (root / "d" / "f").read_bytes() == b"b\n"
     assert (root / "hard").read_text() == "open"
@@ -618,10 +618,10 @@ def test_a_patch_stays_in_one_root_and_out_of_read_only_ones(root, tmp_path):
     fill(fixed, {"f": b"a\n"})
     tool = ApplyPatch(Workspace(root, other, Root(str(fixed), writable=False)))
     change = ["-a", "+b"]
-    assert tool.call(patch=envelope(f"*** Update File: {other}/f", *change)).is_ok
+    assert tool.call(patch=envelope(f"*** Update File: {other}/f", *change)).ok
     across = tool.call(patch=envelope("*** Update File: f", *change, f"*** Delete File: {other}/f"))
     assert across.error_type == "validation_error"
-    assert "one patch for each" in across.error_message
+    assert "one patch for each" in across.error
     moved = tool.call(patch=envelope("*** Update File: f", f"*** Move to: {other}/g"))
     assert moved.error_type == "validation_error"
     assert tool.call(patch=envelope(f"*** Delete File: {fixed}/f")).error_type == "denied"
@@ -633,11 +633,11 @@ def test_who_knew_all_of_a_file_knows_all_of_it_after_the_patch_and_nobody_else(
     fill(root, {"known": b"a\n", "unknown": b"a\n"})
     state = {"file_ledger": Ledger()}
     context = Context(workspace=root, state=state)
-    assert ReadFile().call({"path": "known"}, context).is_ok
+    assert ReadFile().call({"path": "known"}, context).ok
     sections = [line for name in ("known", "unknown") for line in (f"*** Update File: {name}", "-a", "+b")]
-    assert ApplyPatch().call({"patch": envelope(*sections, "*** Add File: new", "+x")}, context).is_ok
+    assert ApplyPatch().call({"patch": envelope(*sections, "*** Add File: new", "+x")}, context).ok
     rewritten = {
-        name: WriteFile().call({"path": name, "content": "c"}, context).is_ok for name in ("known", "unknown", "new")
+        name: WriteFile().call({"path": name, "content": "c"}, context).ok for name in ("known", "unknown", "new")
     }
     assert rewritten == {"known": True, "unknown": False, "new": True}
 
@@ -653,7 +653,7 @@ def test_a_file_system_that_can_do_less_gets_the_same_patches(patch, root, monke
         monkeypatch.setattr("tools_filesystem._rename._libc", lambda: None)
     fill(root, {"f": b"a\n", "g": b"a\n", "h": b"a\n"})
     sections = ["*** Update File: f", "-a", "+b", "*** Delete File: g"]
-    assert patch(envelope(*sections)).is_ok
+    assert patch(envelope(*sections)).ok
     assert contents(root) == {"f": b"b\n", "h": b"a\n"}
     added = patch(envelope("*** Update File: f", "-b", "+c", "*** Update File: h", "*** Move to: d/h"))
     if lacking == "both":  # then nothing can be made without a chance to replace something
@@ -689,7 +689,7 @@ def test_a_file_that_was_not_written_in_full_never_gets_its_name(patch, root, mo
 
     monkeypatch.setattr(os, "write", lying)
     result = patch(envelope("*** Update File: g", "-a", "+b", "*** Update File: f", "-one", "+1"))
-    assert "not all of it was written" in result.error_message
+    assert "not all of it was written" in result.error
     assert contents(root) == {"f": FIVE, "g": b"a\n"}
 
 
@@ -746,7 +746,7 @@ def test_edits_and_patches_of_the_same_file_lose_nothing(root):
                 result = patcher.call(patch=text)
             else:
                 result = editor.call(path="f", old_string=f"line {number}\n", new_string=f"done {number}\n")
-            if result.is_ok:
+            if result.ok:
                 return
             assert result.error_type == "conflict", result
 

@@ -57,7 +57,7 @@ def set_or_skip(path, name, value):
 def test_extended_attributes_stay(replace, root, temporary):
     set_or_skip(root / "file.txt", "user.origin", b"https://example.org\0\xff")
     set_or_skip(root / "file.txt", "user.empty", b"")
-    assert replace().is_ok
+    assert replace().ok
     kept = {name: os.getxattr(root / "file.txt", name) for name in os.listxattr(root / "file.txt")}
     assert kept == {"user.origin": b"https://example.org\0\xff", "user.empty": b""}
     assert (root / "file.txt").read_text() == "new"
@@ -66,7 +66,7 @@ def test_extended_attributes_stay(replace, root, temporary):
 def test_an_access_list_stays_and_with_it_the_mode(replace, root, temporary):
     set_or_skip(root / "file.txt", "system.posix_acl_access", PRIVATE_BUT_ONE)
     mode = (root / "file.txt").stat().st_mode
-    assert replace().is_ok
+    assert replace().ok
     assert os.getxattr(root / "file.txt", "system.posix_acl_access") == PRIVATE_BUT_ONE
     assert (root / "file.txt").stat().st_mode == mode
 
@@ -74,14 +74,14 @@ def test_an_access_list_stays_and_with_it_the_mode(replace, root, temporary):
 def test_a_private_file_stays_private_in_a_folder_that_gives_its_files_to_all(replace, root, temporary):
     set_or_skip(root, "system.posix_acl_default", FOR_ALL)
     (root / "file.txt").chmod(0o600)
-    assert replace().is_ok
+    assert replace().ok
     assert os.listxattr(root / "file.txt") == []
     assert stat.S_IMODE((root / "file.txt").stat().st_mode) == 0o600
 
 
 def test_capabilities_are_not_carried_over_to_other_content(replace, root):
     set_or_skip(root / "file.txt", "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0))
-    assert replace().is_ok
+    assert replace().ok
     assert os.listxattr(root / "file.txt") == []
 
 
@@ -90,7 +90,7 @@ def test_the_mode_stays_but_for_set_id_bits(replace, root, temporary, mode):
     (root / "file.txt").chmod(mode)
     if not os.access(root / "file.txt", os.R_OK):
         pytest.skip("this user is not permitted to read the file")
-    assert replace().is_ok
+    assert replace().ok
     assert stat.S_IMODE((root / "file.txt").stat().st_mode) == mode & 0o777
 
 
@@ -99,7 +99,7 @@ def test_the_owner_stays(replace, root, temporary):
         pytest.skip("this user cannot give files away")
     os.chown(root / "file.txt", 1234, 5678)
     (root / "file.txt").chmod(0o640)
-    assert replace().is_ok
+    assert replace().ok
     found = (root / "file.txt").stat()
     assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 5678, 0o640)
 
@@ -112,7 +112,7 @@ os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)
 result = WriteFile(sys.argv[1]).call(path="file.txt", content="new", overwrite=True)
-print(result.is_ok or result)
+print(result.ok or result)
 """
 
 

@@ -69,7 +69,7 @@ def test_a_copy_has_the_extended_attributes_and_access_lists_of_files_and_folder
         set_or_skip(path, "system.posix_acl_access", FOR_ONE)
     set_or_skip(tree / "inner", "system.posix_acl_default", FOR_ALL)
     expected = {path: (attributes(tree / path), (tree / path).stat().st_mode) for path in ("", "inner", "inner/file")}
-    assert call().is_ok
+    assert call().ok
     assert {path: (attributes(new / path), (new / path).stat().st_mode) for path in expected} == expected
     assert "user.origin" in expected["inner/file"][0]
 
@@ -80,7 +80,7 @@ def test_a_folder_that_gives_its_files_to_all_opens_no_private_copy(carry, tree)
     set_or_skip(new.parent, "system.posix_acl_default", FOR_ALL)
     (tree / "inner" / "file").chmod(0o600)
     (tree / "inner").chmod(0o700)
-    assert call().is_ok
+    assert call().ok
     for path in ("inner", "inner/file"):
         assert attributes(new / path) == {}
         assert stat.S_IMODE((new / path).stat().st_mode) == stat.S_IMODE(0o600 if "file" in path else 0o700)
@@ -91,7 +91,7 @@ def test_a_copy_gets_no_capabilities(carry, root):
     call, new = carry
     (root / "old").write_text("program")
     set_or_skip(root / "old", "security.capability", struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0))
-    assert call().is_ok
+    assert call().ok
     assert attributes(new) == {}
 
 
@@ -103,7 +103,7 @@ def test_a_copy_belongs_to_whom_the_original_belongs_without_set_id_bits(carry, 
     os.chown(tree / "link", 1234, 5678, follow_symlinks=False)
     (tree / "inner" / "file").chmod(0o6750)
     tree.chmod(0o3755)
-    assert call().is_ok
+    assert call().ok
     found = {path: os.lstat(new / path) for path in ("", "inner", "inner/file", "link")}
     owners = {path: (state.st_uid, state.st_gid) for path, state in found.items()}
     assert owners == {"": (12, 34), "inner": (0, 0), "inner/file": (1234, 5678), "link": (1234, 5678)}
@@ -115,7 +115,7 @@ def test_a_copy_has_the_times_of_the_original_and_so_have_its_links(carry, tree)
     call, new = carry
     for number, path in enumerate((tree / "inner" / "file", tree / "link", tree / "inner", tree), 1):
         os.utime(path, ns=(number * 10**9 + 7, number * 10**9 + 5), follow_symlinks=False)
-    assert call().is_ok
+    assert call().ok
     times = [os.lstat(new / path).st_mtime_ns for path in ("inner/file", "link", "inner", "")]
     assert times == [number * 10**9 + 5 for number in (1, 2, 3, 4)]
     assert os.lstat(new / "inner" / "file").st_atime_ns == 10**9 + 7
@@ -131,7 +131,7 @@ os.setgid(65534)
 os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 result = CopyPath(root).call(source="old", destination="new")
-print(result.is_ok or result.error_type)
+print(result.ok or result.error_type)
 """
 
 
@@ -193,7 +193,7 @@ for result in (
     CopyPath(root).call(source="old", destination="new"),
     WriteFile(root).call(path="old", content="changed", overwrite=True),
 ):
-    print(result.is_ok or result)
+    print(result.ok or result)
 """
 
 
@@ -217,7 +217,7 @@ def test_who_a_file_belongs_to_is_told_by_name(root):
     import grp
     import pwd
 
-    assert WriteFile(root).call(path="file", content="x").is_ok
+    assert WriteFile(root).call(path="file", content="x").ok
     found = (root / "file").stat()
     facts = FileInfo(root).call(path="file").output
     assert facts["owner"] == pwd.getpwuid(found.st_uid).pw_name

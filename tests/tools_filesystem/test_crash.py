@@ -42,7 +42,7 @@ while True:
         while signal.sigtimedwait({signal.SIGUSR1}, 1) is None:
             if os.getppid() != server:  # the test is over
                 os._exit(2)
-        os._exit(0 if run().is_ok else 1)
+        os._exit(0 if run().ok else 1)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     if not sys.stdin.buffer.raw.read(1):
         break
@@ -129,7 +129,7 @@ def test_a_kill_at_any_system_call_leaves_old_or_new_and_the_next_call_tidies_up
         seen.append(content)
     assert len(seen) > 20
     assert set(seen) == {old, NEW}  # kills before the change, and kills after it
-    assert WriteFile(root).call(path="file.txt", content="done", overwrite=True).is_ok
+    assert WriteFile(root).call(path="file.txt", content="done", overwrite=True).ok
     assert litter(root) == []
 
 
@@ -178,7 +178,7 @@ def test_a_full_file_system_leaves_the_old_content_and_no_litter(root, monkeypat
                 WriteFile(root).call(path=path, content="n" * 400_000, overwrite=True) for path in ("file.txt", "a/b")
             ]
         assert {result.error_type for result in results} == {"limit_exceeded"}
-        assert "nothing was changed" in results[0].error_message
+        assert "nothing was changed" in results[0].error
         assert (root / "file.txt").read_text() == OLD
         assert os.listdir(root) == ["file.txt"]
     finally:

@@ -17,10 +17,10 @@ def test_the_engine_that_is_told_is_the_one_that_searches(tmp_path, engine):
     tool = Grep(tmp_path, engine=engine)
     told = tool.diagnose()
     found = tool.call({"pattern": "o+ne"}, Context())
-    if found.is_ok:
+    if found.ok:
         assert told["grep_engine"] == found.metadata["engine"]
     else:
-        assert told["grep_engine"] == f"plain text alone: {found.error_message}"
+        assert told["grep_engine"] == f"plain text alone: {found.error}"
 
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("rg") is None, reason="ripgrep is not installed")

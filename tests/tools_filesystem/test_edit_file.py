@@ -43,7 +43,7 @@ def test_the_version_is_that_of_the_new_content(edit, file):
     version = edit(path="file.txt", old_string="old", new_string="mid").metadata["version"]
     stale = edit(path="file.txt", old_string="mid", new_string="x", version="0123456789abcdef")
     assert stale.error_type == "conflict"
-    assert edit(path="file.txt", old_string="mid", new_string="new", version=version).is_ok
+    assert edit(path="file.txt", old_string="mid", new_string="new", version=version).ok
     assert file.read_text() == "new"
 
 
@@ -51,20 +51,20 @@ def test_what_is_there_more_than_once_is_refused_with_its_lines(edit, file):
     file.write_text("a\nb\na\nb\na")
     result = edit(path="file.txt", old_string="a", new_string="x")
     assert result.error_type == "conflict"
-    assert "3 times, at line 1, 3, 5;" in result.error_message
+    assert "3 times, at line 1, 3, 5;" in result.error
     assert file.read_text() == "a\nb\na\nb\na"
 
 
 def test_matches_that_overlap_are_not_unique_either(edit, file):
     file.write_text("aaa")
-    assert "2 times" in edit(path="file.txt", old_string="aa", new_string="x").error_message
+    assert "2 times" in edit(path="file.txt", old_string="aa", new_string="x").error
     assert edit(path="file.txt", old_string="aa", new_string="x", replace_all=True).metadata["replacements"] == 1
     assert file.read_text() == "xa"
 
 
 def test_more_matches_than_anybody_counts_are_named_without_counting(edit, file):
     file.write_text("a" * 100_000)
-    assert "at least 1000 times, at line 1, 1," in edit(path="file.txt", old_string="a", new_string="x").error_message
+    assert "at least 1000 times, at line 1, 1," in edit(path="file.txt", old_string="a", new_string="x").error
 
 
 def test_all_places_are_replaced_when_told(edit, file):
@@ -79,7 +79,7 @@ def test_all_places_are_replaced_when_told(edit, file):
 @pytest.mark.slow
 def test_more_places_than_memory_may_hold_are_refused(edit, file):
     file.write_text("ab" * 100_000)
-    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).is_ok
+    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).ok
     file.write_text("ab" * 100_001)
     assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).error_type == "limit_exceeded"
     assert file.read_text() == "ab" * 100_001
@@ -93,7 +93,7 @@ def test_one_of_several_places_is_chosen_by_its_number(edit, file, number):
         assert file.read_text() == "a1 a2 a3".replace(f"a{number}", f"b{number}")
     else:
         assert result.error_type == "conflict"
-        assert "has it 3 times" in result.error_message
+        assert "has it 3 times" in result.error
 
 
 def test_several_edits_are_made_together_each_against_the_file_as_it_was(edit, file):
@@ -121,7 +121,7 @@ def test_several_edits_are_made_together_each_against_the_file_as_it_was(edit, f
 def test_of_several_edits_all_are_made_or_none(edit, file, edits, words):
     file.write_text("one two three")
     result = edit(path="file.txt", edits=[{"old_string": old, "new_string": new} for old, new in edits])
-    assert words in result.error_message
+    assert words in result.error
     assert file.read_text() == "one two three"
 
 
@@ -151,10 +151,10 @@ def test_arguments_that_say_nothing_clear_are_refused(edit, file, arguments):
 @pytest.mark.parametrize("text", ["a\\0b", "C:\\\\dir", "\\1\\g<0>\\n", "$1 $& ${x}", "%s {0}", "a\x00b", "\\"])
 def test_every_text_is_literal(edit, file, text):
     file.write_text("<old> .* [a-z]+ (x) old2")
-    assert edit(path="file.txt", old_string="old>", new_string=text).is_ok
+    assert edit(path="file.txt", old_string="old>", new_string=text).ok
     assert file.read_text() == f"<{text} .* [a-z]+ (x) old2"
-    assert edit(path="file.txt", old_string=text, new_string="$0").is_ok
-    assert edit(path="file.txt", old_string=".* [a-z]+ (x)", new_string="").is_ok
+    assert edit(path="file.txt", old_string=text, new_string="$0").ok
+    assert edit(path="file.txt", old_string=".* [a-z]+ (x)", new_string="").ok
     assert file.read_text() == "<$0  old2"
 
 
@@ -210,7 +210,7 @@ def test_outside_the_match_no_byte_changes(edit, file, content, old, new, expect
     file.write_bytes(content)
     result = edit(path="file.txt", old_string=old, new_string=new)
     assert file.read_bytes() == (expected or content)
-    assert result.is_ok is bool(expected)
+    assert result.ok is bool(expected)
 
 
 OLD, NEW = "old\ntext", "new\ntext"
@@ -243,7 +243,7 @@ def test_bytes_around_the_match_stay_whatever_they_are(before, after, way, endin
     with TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(content)
         result = EditFile(folder).call(path="file", old_string=OLD, new_string=NEW)
-        assert result.is_ok, result
+        assert result.ok, result
         assert Path(folder, "file").read_bytes() == before + new + after
 
 
@@ -336,8 +336,8 @@ def test_a_miss_says_where_the_text_almost_is_and_what_differs(edit, file, conte
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
     result = edit(path="file.txt", old_string=old, new_string="the new text")
     assert result.error_type == "conflict"
-    assert words in result.error_message
-    assert len(result.error_message) < 700
+    assert words in result.error
+    assert len(result.error) < 700
     assert file.read_bytes() == content.encode("utf-8", "surrogateescape")
 
 
@@ -350,13 +350,13 @@ def test_any_miss_is_explained(content, old):
     with TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(content.encode())
         result = EditFile(folder).call(path="file", old_string=old, new_string="something new")
-        assert result.is_ok or result.error_type == "conflict"
+        assert result.ok or result.error_type == "conflict"
 
 
 def test_a_miss_in_a_large_file_is_told_without_a_search(edit, file):
     with file.open("wb") as out:
         out.truncate(50 << 20)
-    assert "grep" in edit(path="file.txt", old_string="x", new_string="y").error_message
+    assert "grep" in edit(path="file.txt", old_string="x", new_string="y").error
 
 
 def test_a_file_without_end_is_refused(edit, file):
@@ -402,11 +402,11 @@ def test_a_read_only_root_is_not_edited(root, file):
 def test_a_link_is_written_through_and_a_hard_link_to_the_outside_is_not(edit, root):
     (root / "file.txt").write_text("old")
     (root / "link").symlink_to("file.txt")
-    assert edit(path="link", old_string="old", new_string="new").is_ok
+    assert edit(path="link", old_string="old", new_string="new").ok
     assert (root / "link").is_symlink()
     assert (root / "file.txt").read_text() == "new"
     os.link(root.parent / "outside" / "secret.txt", root / "hard")
-    assert edit(path="hard", old_string="secret", new_string="x").is_ok
+    assert edit(path="hard", old_string="secret", new_string="x").ok
     assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
 
 

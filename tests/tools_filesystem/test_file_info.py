@@ -93,4 +93,4 @@ def test_the_time_is_in_iso_format(info, root):
 
 def test_a_miss_is_explained(info, root):
     (root / "file.txt").write_text("")
-    assert "did you mean 'file.txt'?" in info.call(path="fil.txt").error_message
+    assert "did you mean 'file.txt'?" in info.call(path="fil.txt").error

@@ -29,7 +29,7 @@ def make(root):
 
 
 def lines(result):
-    assert result.is_ok, result.error_message
+    assert result.ok, result.error
     return [] if not result.metadata["count"] else result.output.split("\n")[: result.metadata["count"]]
 
 
@@ -109,7 +109,7 @@ def test_a_pattern_never_leads_out(glob, make, pattern):
     make(*TREE)
     result = glob.call(pattern=pattern)
     assert result.error_type == "denied"
-    assert "path" in result.error_message
+    assert "path" in result.error
 
 
 def test_links_are_shown_and_not_followed(glob, make, root):
@@ -150,7 +150,7 @@ def test_ignore_files_are_heeded_and_can_be_switched_off(glob, make, root):
 def test_nothing_found_is_a_fact_with_a_next_step(glob, make):
     make("src/a.py")
     result = glob.call(pattern="*.py")
-    assert result.is_ok
+    assert result.ok
     assert result.output.startswith("No files match '*.py' in '.'; '**/*.py' looks in its folders, too")
     assert dict(result.metadata) == {"total": 0, "count": 0, "truncated": False}
 
@@ -170,7 +170,7 @@ def test_what_cannot_work_says_what_would(glob, make, arguments, error, words):
     make("file.txt")
     result = glob.call(arguments)
     assert result.error_type == error
-    assert words in result.error_message
+    assert words in result.error
 
 
 @pytest.mark.parametrize("sort", ["path", "newest"])
@@ -241,7 +241,7 @@ def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
     finally:
         done.set()
         thread.join()
-    assert all(result.is_ok for result in results)
+    assert all(result.ok for result in results)
     assert all(result.metadata["count"] > 300 for result in results)
 
 
@@ -282,14 +282,14 @@ def test_no_pattern_blows_up(glob, root, pattern):
     for path in [folder, *folder.parents][:40]:
         (path / ("a" * 200)).write_text("")
     result = glob.call({"pattern": pattern}, Context(timeout=20))
-    assert result.is_ok
+    assert result.ok
     assert "stopped" not in result.metadata
 
 
 def test_a_search_out_of_time_says_so(glob, make):
     make("a.py")
     result = glob.call({"pattern": "**"}, Context(timeout=1e-9))
-    assert result.is_error or result.metadata["truncated"] is True
+    assert not result.ok or result.metadata["truncated"] is True
 
 
 def test_a_search_that_stopped_is_called_truncated(glob, make, monkeypatch):

@@ -26,7 +26,7 @@ def follow(read, arguments):
     """The results of a call and of all that its hints lead to."""
     while arguments:
         result = read.call(arguments)
-        assert result.is_ok, result
+        assert result.ok, result
         yield result
         arguments = result.metadata.get("next")
 
@@ -133,7 +133,7 @@ def test_several_files_are_shown_as_far_as_the_time_of_the_call_permits(root):
         (root / name).write_bytes(b"x" * 3_000_000 + b"\nend")
     late = Context(timeout=1e-9)
     result = ReadFiles(root).execute(["a", "b", "c"], context=late)
-    assert result.is_ok
+    assert result.ok
     assert result.output.count("[... more of this line: offset=1 column=2001 limit=1]") == 3
 
 
@@ -250,7 +250,7 @@ def test_a_file_that_shrinks_grows_and_is_replaced_while_it_is_read_never_fails_
         for number in range(300):
             wanted = {"tail": 3} if number % 3 == 0 else {"offset": 19_000 - number, "limit": 3}
             result = read.call(path="log", **wanted)
-            assert result.is_ok, result
+            assert result.ok, result
             whole = [line for line in result.output.splitlines() if len(line) == 99 and line.isdigit()]
             assert all(int(line) == 7 for line in whole)
     finally:

@@ -149,4 +149,4 @@ def test_a_limit_out_of_range_is_refused(files, limit):
 def test_a_file_is_not_listed_and_a_miss_is_explained(files, root):
     (root / "file.txt").write_text("")
     assert files.list.call(path="file.txt").error_type == "not_a_directory"
-    assert "did you mean 'file.txt'?" in files.list.call(path="file.tx").error_message
+    assert "did you mean 'file.txt'?" in files.list.call(path="file.tx").error

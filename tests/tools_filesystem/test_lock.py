@@ -20,7 +20,7 @@ from tools_filesystem import EditFile
 edit = EditFile(sys.argv[1])
 for number in range(50):
     result = edit.call(path="file.txt", old_string="END", new_string=f"<{sys.argv[2]}-{number}>\\nEND")
-    assert result.is_ok, result
+    assert result.ok, result
 """
 
 REWRITER = """
@@ -34,7 +34,7 @@ for number in range(50):
         content = file.read_bytes()
         more = content.decode() + f"<{sys.argv[2]}-{number}>\\n"
         result = write.call(path="file.txt", content=more, version=version_of(content))
-        if result.is_ok:
+        if result.ok:
             break
         assert result.error_type == "conflict", result
     else:
@@ -83,8 +83,8 @@ def test_a_holder_that_is_stopped_is_not_waited_for_for_ever_and_named(root, hol
     ):
         assert result.error_type == "unavailable"
         if sys.platform == "linux":
-            assert f"process {holder.pid} (which is stopped)" in result.error_message
-    assert EditFile(workspace).call(path="file.txt", old_string="old", new_string="new", dry_run=True).is_ok
+            assert f"process {holder.pid} (which is stopped)" in result.error
+    assert EditFile(workspace).call(path="file.txt", old_string="old", new_string="new", dry_run=True).ok
     assert os.listdir(root) == ["file.txt"]
     assert (root / "file.txt").read_text() == "old"
 
@@ -92,7 +92,7 @@ def test_a_holder_that_is_stopped_is_not_waited_for_for_ever_and_named(root, hol
 def test_a_holder_that_dies_leaves_no_lock(root, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    assert WriteFile(root).call(path="new.txt", content="new").is_ok
+    assert WriteFile(root).call(path="new.txt", content="new").ok
 
 
 def test_a_call_that_nobody_waits_for_any_longer_stops_waiting_too(root, holder):
@@ -110,7 +110,7 @@ def test_a_lock_ends_with_the_write_even_if_a_process_that_was_started_meanwhile
         command = [sys.executable, "-c", "input()"]
         heir = subprocess.Popen(command, pass_fds=[target.folder], stdin=subprocess.PIPE)
     with heir:
-        assert WriteFile(root).call(path="file.txt", content="x").is_ok
+        assert WriteFile(root).call(path="file.txt", content="x").ok
         heir.kill()
 
 

@@ -65,7 +65,7 @@ def test_where_two_names_look_alike_none_is_chosen_and_both_are_named(files, roo
     (root / "README").write_text("")
     result = files.read.call(path="readme")
     assert result.error_type == "not_found"
-    assert "'README'" in result.error_message and "'Readme'" in result.error_message
+    assert "'README'" in result.error and "'Readme'" in result.error
 
 
 def test_the_accents_decide_before_the_case_does(files, root):
@@ -76,7 +76,7 @@ def test_the_accents_decide_before_the_case_does(files, root):
 
 def test_writing_repairs_nothing(files, root):
     (root / "README.md").write_text("old")
-    assert files.write.call(path="readme.md", content="new").is_ok
+    assert files.write.call(path="readme.md", content="new").ok
     assert (root / "README.md").read_text() == "old"
 
 
@@ -90,8 +90,8 @@ def test_repair_never_looks_outside(files, root):
     (root / "out").symlink_to(root.parent / "outside")
     for path in ("out/SECRET.txt", "OUT/secret.txt", "../OUTSIDE/secret.txt", f"{root.parent}/OUTSIDE/secret.txt"):
         result = files.read.call(path=path)
-        assert result.is_error
-        assert "secret" not in result.error_message.lower().partition("did you mean")[2]
+        assert not result.ok
+        assert "secret" not in result.error.lower().partition("did you mean")[2]
 
 
 def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root):
@@ -105,7 +105,7 @@ def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root)
     inner = listed.rpartition(" (")[0]
     for path in (rf"\xff/{inner}", rf"'\xff'/{inner.strip(chr(39))}"):
         assert files.read.call(path=path).output == "content"
-        assert ReadFiles(str(root)).call(paths=[path]).is_ok
+        assert ReadFiles(str(root)).call(paths=[path]).ok
         assert FileInfo(str(root)).call(path=path).output["size"] == 7
 
 
@@ -115,27 +115,27 @@ def test_what_such_a_name_is_sent_back_to_changes_that_file_and_makes_no_other(r
     (root / folder / name).write_text("old")
     (root / folder / "link\udcff").symlink_to("nowhere")
     path = "dir\\xfe/bad\\xff"
-    assert EditFile(root).call(path=path, old_string="old", new_string="mid").is_ok
+    assert EditFile(root).call(path=path, old_string="old", new_string="mid").ok
     assert WriteFile(root).call(path=path, content="new", overwrite=True).output["created"] is False
     assert WriteFile(root).call(path="dir\\xfe/new", content="x").output["created"] is True
-    assert CopyPath(root).call(source=path, destination="dir\\xfe/copy").is_ok
-    assert MovePath(root).call(source=path, destination="'dir\\xfe'/moved").is_ok
+    assert CopyPath(root).call(source=path, destination="dir\\xfe/copy").ok
+    assert MovePath(root).call(source=path, destination="'dir\\xfe'/moved").ok
     assert MakeDirectory(root).call(path="dir\\xfe").output["created"] is False
-    assert DeletePath(root).call(path="dir\\xfe/link\\xff").is_ok
+    assert DeletePath(root).call(path="dir\\xfe/link\\xff").ok
     assert os.listdir(root) == [folder]
     left = {entry.name: entry.read_text() for entry in (root / folder).iterdir()}
     assert left == {"new": "x", "copy": "new", "moved": "new"}
-    assert DeletePath(root).call(path="dir\\xfe/", recursive=True).is_ok
+    assert DeletePath(root).call(path="dir\\xfe/", recursive=True).ok
     assert os.listdir(root) == []
 
 
 def test_a_change_means_the_name_with_the_very_backslash_if_there_is_one(root):
     (root / "a\\x62").write_text("literal")
     (root / "ab").write_text("other")
-    assert EditFile(root).call(path="a\\x62", old_string="literal", new_string="changed").is_ok
-    assert DeletePath(root).call(path="a\\x62").is_ok
+    assert EditFile(root).call(path="a\\x62", old_string="literal", new_string="changed").ok
+    assert DeletePath(root).call(path="a\\x62").ok
     assert (root / "ab").read_text() == "other"
-    assert EditFile(root).call(path="a\\x62", old_string="other", new_string="meant").is_ok
+    assert EditFile(root).call(path="a\\x62", old_string="other", new_string="meant").ok
 
 
 @pytest.mark.parametrize("path", ["\\x2egit/config", "'.git'/config", "a/'\\x2e\\x2e'/x", "\\x2e\\x2e/outside/x"])

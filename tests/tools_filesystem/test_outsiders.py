@@ -109,7 +109,7 @@ def test_what_an_outsider_writes_at_any_moment_of_a_call_is_never_lost(root, exc
         if not any(b"theirs" in content for content in left.values()):
             lost.append(function)
             continue
-        if result.is_error:
+        if not result.ok:
             conflicts += result.error_type == "conflict"
             assert left["e"] == b"e\n"
             assert {name: content for name, content in left.items() if b"theirs" not in content} == {"e": b"e\n"}
@@ -128,12 +128,12 @@ def test_what_an_outsider_writes_at_any_moment_of_a_call_is_never_lost(root, exc
 def test_a_file_that_an_outsider_deletes_at_any_moment_of_a_call_does_not_come_back(root, exchanging, name):
     back, conflicts = [], 0
     for function, result, left in at_every_moment(root, name, os.unlink):
-        conflicts += result.is_error
-        if result.is_ok and name == "write after reading" and result.output["created"]:
+        conflicts += not result.ok
+        if result.ok and name == "write after reading" and result.output["created"]:
             assert left["f"] == b"new"  # it was gone already, and nobody said which content must be there
-        elif "f" in left and (result.is_ok or name not in ("patch that deletes", "patch that moves")):
+        elif "f" in left and (result.ok or name not in ("patch that deletes", "patch that moves")):
             back.append(function)
-        elif result.is_error:
+        elif not result.ok:
             assert result.error_type in ("conflict", "not_found")
             # A patch that deletes cannot tell whose deletion it takes back.
             assert left in ({"e": b"e\n"}, {"e": b"e\n", "f": b"old\n"})
@@ -160,7 +160,7 @@ def test_a_file_that_an_outsider_makes_at_any_moment_is_not_replaced_by_a_new_on
             if has_happened:
                 assert (root / "f").read_bytes() == b"theirs"
                 assert result.error_type == "conflict"
-                assert ("overwrite=true" in result.error_message) == (tool is WriteFile)
+                assert ("overwrite=true" in result.error) == (tool is WriteFile)
                 conflicts += 1
             assert os.listdir(root) == ["f"]
         assert conflicts > 10

@@ -33,7 +33,7 @@ def refused(session, *words):
     result = session.write(path="file.txt", content="new")
     assert result.error_type == "conflict"
     for word in (*words, "overwrite=true"):
-        assert word in result.error_message
+        assert word in result.error
     assert session.file.read_bytes() == before
     return True
 
@@ -44,8 +44,8 @@ def test_a_file_that_was_never_read_is_not_replaced(session):
 
 def test_a_file_that_was_read_whole_is_replaced_and_again_after_that(session):
     session.read(path="file.txt")
-    assert session.write(path="file.txt", content="new").is_ok
-    assert session.write(path="file.txt", content="newer").is_ok
+    assert session.write(path="file.txt", content="new").ok
+    assert session.write(path="file.txt", content="newer").ok
     assert session.file.read_text() == "newer"
 
 
@@ -56,8 +56,8 @@ def test_a_file_that_the_session_made_is_replaced(session, root):
 
 def test_an_empty_file_hides_nothing_once_it_was_read(session):
     session.file.write_text("")
-    assert session.read(path="file.txt").is_ok
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.read(path="file.txt").ok
+    assert session.write(path="file.txt", content="new").ok
 
 
 @pytest.mark.parametrize(
@@ -73,20 +73,20 @@ def test_an_empty_file_hides_nothing_once_it_was_read(session):
 )
 def test_a_file_that_was_read_in_part_is_not_replaced_and_the_gap_is_named(session, reads, words):
     for arguments in reads:
-        assert session.read({"path": "file.txt", **arguments}).is_ok
+        assert session.read({"path": "file.txt", **arguments}).ok
     assert refused(session, *words)
 
 
 def test_parts_that_make_the_whole_are_the_whole_in_any_order(session):
     for arguments in ({"offset": 15}, {"limit": 5}, {"offset": 4, "limit": 12}):
         session.read({"path": "file.txt", **arguments})
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="new").ok
 
 
 def test_a_partial_look_after_the_whole_does_not_take_it_back(session):
     for arguments in ({}, {"limit": 2}, {}):
         session.read({"path": "file.txt", **arguments})
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="new").ok
 
 
 def test_what_was_read_under_one_name_is_known_under_all(session, root):
@@ -94,7 +94,7 @@ def test_what_was_read_under_one_name_is_known_under_all(session, root):
     session.read(path="link", limit=3)
     assert refused(session, "in lines 4 to 20")
     session.read(path="file.txt")
-    assert session.write(path="link", content="new").is_ok
+    assert session.write(path="link", content="new").ok
 
 
 def test_a_line_that_is_too_long_can_be_read_to_its_end(session):
@@ -103,7 +103,7 @@ def test_a_line_that_is_too_long_can_be_read_to_its_end(session):
     while following:
         assert refused(session) is True
         following = session.read(following[0]).metadata.get("cut_lines")
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="new").ok
 
 
 @pytest.mark.parametrize("content", ["", "other", LINES + "more", LINES.replace("1", "2")])
@@ -130,19 +130,19 @@ def test_what_one_session_read_another_does_not_know(session):
     session.read({"path": "file.txt"}, reader)
     wanted = {"path": "file.txt", "content": "new"}
     assert session.write(wanted, writer).error_type == "conflict"
-    assert session.write(wanted, reader).is_ok
+    assert session.write(wanted, reader).ok
 
 
 def test_a_version_permits_what_it_was_the_version_of(session):
     version = hashlib.sha256(LINES.encode()).hexdigest()[:16]
     stale = session.write(path="file.txt", content="new", version="0" * 16)
     assert stale.error_type == "conflict"
-    assert f"{len(LINES)} bytes now" in stale.error_message
+    assert f"{len(LINES)} bytes now" in stale.error
     done = session.write(path="file.txt", content="new", version=version)
-    assert done.is_ok
+    assert done.ok
     again = session.write(path="file.txt", content="x", version=version, overwrite=True)
     assert again.error_type == "conflict"
-    assert session.write(path="file.txt", content="x", version=done.output["version"]).is_ok
+    assert session.write(path="file.txt", content="x", version=done.output["version"]).ok
 
 
 def test_a_version_of_a_file_that_is_gone_creates_nothing(session):
@@ -161,10 +161,10 @@ def test_an_edit_makes_known_what_it_put_in_and_no_more(session):
     ])  # fmt: skip
     assert refused(session, "in lines 8 to 20")
     session.read(path="file.txt", offset=8)
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="new").ok
 
 
 def test_an_edit_of_a_file_that_was_read_whole_leaves_it_known(session):
     session.read(path="file.txt")
     session.edit(path="file.txt", old_string="line", new_string="row", replace_all=True)
-    assert session.write(path="file.txt", content="new").is_ok
+    assert session.write(path="file.txt", content="new").ok

@@ -44,7 +44,7 @@ for line in sys.stdin:
     child = os.fork()
     if child == 0:
         os.read(ready, 1)
-        os._exit(0 if tool.call(patch=patch).is_ok else 3)
+        os._exit(0 if tool.call(patch=patch).ok else 3)
     print(child, flush=True)
     sys.stdin.readline()
     os.write(go, b"!")
@@ -167,7 +167,7 @@ def test_a_link_planted_in_the_place_of_a_journal_is_not_written_through(root):
             planter.stdout.readline()
             for number in range(50):
                 patch = f"*** Begin Patch\n*** Add File: {number}\n+x\n*** End Patch"
-                assert ApplyPatch(root).call(patch=patch).is_ok
+                assert ApplyPatch(root).call(patch=patch).ok
         finally:
             planter.kill()
     assert secret.read_text() == "secret"
@@ -184,7 +184,7 @@ def test_a_planted_journal_deletes_and_restores_nothing(root):
     (root / ".ask-tools-journal").mkdir()
     plan = f'["applying", [], [[".git", "config", {names}, {identity}, null]]]'
     (root / ".ask-tools-journal" / "plan.json").write_text(plan)
-    assert WriteFile(root).call(path="other.txt", content="x").is_ok
+    assert WriteFile(root).call(path="other.txt", content="x").ok
     assert (hook.read_text(), config.read_text()) == ("hook", "config")
 
 
@@ -192,9 +192,9 @@ def test_a_planted_journal_deletes_and_restores_nothing(root):
 def test_garbage_in_the_place_of_a_journal_blocks_no_tool(root, before, name):
     (root / name).parent.mkdir(exist_ok=True)
     (root / name).write_text("garbage")
-    assert WriteFile(root).call(path="other.txt", content="x").is_ok
-    assert EditFile(root).call(path="other.txt", old_string="x", new_string="y").is_ok
-    assert ApplyPatch(root).call(patch=PATCH).is_ok
+    assert WriteFile(root).call(path="other.txt", content="x").ok
+    assert EditFile(root).call(path="other.txt", old_string="x", new_string="y").ok
+    assert ApplyPatch(root).call(patch=PATCH).ok
 
 
 def test_a_folder_planted_under_the_name_of_a_temporary_file_blocks_no_write(root):
@@ -207,13 +207,13 @@ def watch(source, name, **options):
     print(name)
     link(source, name, **options)
 os.link = watch
-assert WriteFile(sys.argv[1]).call(path="f", content="new", overwrite=True).is_ok
+assert WriteFile(sys.argv[1]).call(path="f", content="new", overwrite=True).ok
 """
     (root / "f").write_text("old")
     watched = subprocess.run([sys.executable, "-c", program, root], capture_output=True, text=True, check=True)
     for name in watched.stdout.split():
         (root / name).mkdir()
-    assert WriteFile(root).call(path="f", content="newer", overwrite=True).is_ok
+    assert WriteFile(root).call(path="f", content="newer", overwrite=True).ok
 
 
 def test_concurrent_patches_of_the_same_files_are_applied_one_after_the_other(root):
@@ -227,7 +227,7 @@ def test_concurrent_patches_of_the_same_files_are_applied_one_after_the_other(ro
             change = f"-{value}\n+{int(value) + 1}\n"
             sections = f"*** Update File: left.txt\n{change}*** Update File: right.txt\n{change}"
             result = tool.call(patch=f"*** Begin Patch\n{sections}*** End Patch\n")
-            if result.is_ok:
+            if result.ok:
                 return
             assert result.error_type == "conflict", result
 

@@ -255,5 +255,5 @@ def test_what_git_writes_turns_the_old_tree_into_the_new_one(root):
         diff = git("diff", "--cached", f"-U{case % 4}")
         write_tree(root, old)
         result = ApplyPatch(root).call(patch=diff)
-        assert result.is_ok, result
+        assert result.ok, result
         assert read_tree(root) == new

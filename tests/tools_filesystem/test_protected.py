@@ -78,8 +78,8 @@ def test_the_target_of_a_protected_link_is_protected(root, path, resolver):
 
 def test_the_refusal_names_the_place_and_who_can_permit_it(root):
     result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
-    assert "'a/.git'" in result.error_message
-    assert "Workspace(protected=...)" in result.error_message
+    assert "'a/.git'" in result.error
+    assert "Workspace(protected=...)" in result.error
 
 
 @pytest.mark.parametrize("marks", [["HEAD", "objects/", "refs/"], ["HEAD", "commondir"]])
@@ -101,30 +101,30 @@ def test_nothing_becomes_a_repository_step_by_step(root, last):
     steps = {"config": "store/config", "head": "store/HEAD", "objects": "store/objects/x", "refs": "store/refs/x"}
     missing = last.partition("/")[0].lower()
     for name, path in steps.items():
-        assert name == missing or tool.call(path=path, content="x").is_ok
+        assert name == missing or tool.call(path=path, content="x").ok
     assert tool.call(path=f"store/{last}", content="x").error_type == "denied"
-    assert tool.call(path="other/HEAD", content="x").is_ok
+    assert tool.call(path="other/HEAD", content="x").ok
 
 
 def test_names_that_only_look_alike_are_free(root):
     tool = WriteFile(Workspace(root))
     for path in (".github/workflows/x.yml", ".gitignore", "git/x", "my.git/x", "bashrc", "x.bashrc"):
-        assert tool.call(path=path, content="x").is_ok
+        assert tool.call(path=path, content="x").ok
 
 
 def test_which_places_are_protected_can_be_settled(root):
     free = WriteFile(Workspace(root, protected=()))
-    assert free.call(path=".git/config", content="x").is_ok
+    assert free.call(path=".git/config", content="x").ok
     assert free.call(path=".ask-tools-own/x", content="x").error_type == "denied"
     other = WriteFile(Workspace(root, protected={"secrets"}))
-    assert other.call(path=".git/config", content="y", overwrite=True).is_ok
+    assert other.call(path=".git/config", content="y", overwrite=True).ok
     assert other.call(path="a/Secrets/x", content="x").error_type == "denied"
 
 
 def test_every_root_of_a_workspace_is_protected_and_its_own_name_does_not_count(root, tmp_path):
     (tmp_path / ".husky").mkdir()
     tool = WriteFile(Workspace(root, Root(str(tmp_path / ".husky"))))
-    assert tool.call(path=str(tmp_path / ".husky" / "x"), content="x").is_ok
+    assert tool.call(path=str(tmp_path / ".husky" / "x"), content="x").ok
     assert tool.call(path=str(tmp_path / ".husky" / ".git" / "x"), content="x").error_type == "denied"
 
 
@@ -133,5 +133,5 @@ def test_a_root_that_is_a_link_or_the_top_of_all_is_judged_alike(root, tmp_path)
     assert WriteFile(Workspace(tmp_path / "way")).call(path=".git/x", content="x").error_type == "denied"
     top = WriteFile(Workspace("/"))
     assert top.call(path=f"{root}/.git/x", content="x").error_type == "denied"
-    assert top.call(path=f"{root}/x", content="x").is_ok
+    assert top.call(path=f"{root}/x", content="x").ok
     assert os.listdir(root) == ["x"]

@@ -102,7 +102,7 @@ def test_a_column_behind_the_end_of_the_line_is_a_fact(files, root):
     (root / "file.txt").write_text("one\ntwo")
     for offset in (1, 2):
         result = files.read.call(path="file.txt", offset=offset, column=5)
-        assert result.is_ok
+        assert result.ok
         assert f"line {offset} of 'file.txt' ends before byte 5" in result.output
 
 
@@ -196,7 +196,7 @@ def test_a_version_is_told_when_all_of_the_file_was_shown(files, root):
 def test_what_has_no_text_to_show_is_a_fact_and_no_error(files, root, content, offset, words):
     (root / "file.png").write_bytes(content)
     result = files.read.call(path="file.png", offset=offset)
-    assert result.is_ok
+    assert result.ok
     assert words in result.output
 
 
@@ -205,24 +205,24 @@ def test_lines_are_counted_from_1_up(files, root, name):
     (root / "file.txt").write_text("text")
     result = files.read.call({"path": "file.txt", name: 0})
     assert result.error_type == "validation_error"
-    assert name in result.error_message
+    assert name in result.error
 
 
 def test_a_miss_names_the_sibling_that_was_meant(files, root):
     (root / "src").mkdir()
     (root / "src" / "app.py").write_text("")
     (root / "README.md").write_text("")
-    assert "did you mean 'src/app.py'?" in files.read.call(path="src/ap.py").error_message
-    message = files.read.call(path="scr/app.py").error_message
+    assert "did you mean 'src/app.py'?" in files.read.call(path="src/ap.py").error
+    message = files.read.call(path="scr/app.py").error
     assert message == "no 'scr/app.py', because there is no folder 'scr'; did you mean 'src/app.py'?"
-    assert "did you mean 'src'?" in files.read.call(path="scr/new.py").error_message
-    assert files.read.call(path="zzz").error_message == "no 'zzz'; list_directory shows what is in '.'"
+    assert "did you mean 'src'?" in files.read.call(path="scr/new.py").error
+    assert files.read.call(path="zzz").error == "no 'zzz'; list_directory shows what is in '.'"
 
 
 def test_a_miss_names_the_same_path_in_another_root(root, tmp_path):
     (tmp_path / "second").mkdir()
     (tmp_path / "second" / "file.txt").write_text("text")
-    message = ReadFile(Workspace(root, tmp_path / "second")).call(path="file.txt").error_message
+    message = ReadFile(Workspace(root, tmp_path / "second")).call(path="file.txt").error
     assert f"did you mean '{tmp_path}/second/file.txt'?" in message
 
 
@@ -236,7 +236,7 @@ def test_a_miss_beside_what_cannot_be_gone_into_is_a_miss(files, root):
 def test_a_miss_outside_tells_nothing_of_what_is_there(files, root):
     result = files.read.call(path="../outside/secre.txt")
     assert result.error_type == "denied"
-    assert "secret" not in result.error_message
+    assert "secret" not in result.error
 
 
 def test_a_folder_is_not_read(files, root):

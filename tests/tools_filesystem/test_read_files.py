@@ -31,7 +31,7 @@ def test_one_path_that_fails_hides_none_of_the_others(read_files, root):
 def test_the_call_fails_only_when_every_path_does(read_files):
     result = read_files.call(paths=["missing", "../outside/secret.txt"])
     assert result.error_type == "not_found"
-    assert "'missing'" in result.error_message and "leads out" in result.error_message
+    assert "'missing'" in result.error and "leads out" in result.error
     assert [entry["ok"] for entry in result.metadata["files"]] == [False, False]
 
 

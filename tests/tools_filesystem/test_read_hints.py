@@ -27,7 +27,7 @@ class Reader:
         self.calls += 1
         assert self.calls < MOST_CALLS, "the hints lead in a circle"
         result = self.read.call(arguments)
-        assert result.is_ok, result
+        assert result.ok, result
         facts = result.metadata
         self.first = self.first or facts
         self.last = facts

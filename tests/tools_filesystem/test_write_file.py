@@ -37,7 +37,7 @@ def test_an_existing_file_is_replaced_only_when_told(files, root, temporary):
     (root / "file.txt").write_text("old")
     refused = files.write.call(path="file.txt", content="new")
     assert refused.error_type == "conflict"
-    assert "overwrite=true" in refused.error_message
+    assert "overwrite=true" in refused.error
     assert (root / "file.txt").read_text() == "old"
     assert files.write.call(path="file.txt", content="new", overwrite=True).output["created"] is False
     assert (root / "file.txt").read_text() == "new"
@@ -75,10 +75,10 @@ def test_a_link_inside_is_written_through_and_one_to_the_outside_is_refused(file
     (root / "out").symlink_to("../outside/secret.txt")
     (root / "out-new").symlink_to("../outside/new.txt")
     (root / "loop").symlink_to("loop")
-    assert files.write.call(path="link", content="new", overwrite=True).is_ok
+    assert files.write.call(path="link", content="new", overwrite=True).ok
     assert (root / "link").is_symlink()
     assert (root / "folder" / "file.txt").read_text() == "new"
-    assert files.write.call(path="absolute", content="made").is_ok
+    assert files.write.call(path="absolute", content="made").ok
     assert (root / "folder" / "new.txt").read_text() == "made"
     for path in ("out", "out-new", "../outside/new.txt", "folder/../../outside/new.txt"):
         assert files.write.call(path=path, content="x", overwrite=True).error_type == "denied"
@@ -88,7 +88,7 @@ def test_a_link_inside_is_written_through_and_one_to_the_outside_is_refused(file
 
 def test_a_hard_link_to_an_outside_file_is_never_written_through(files, root):
     os.link(root.parent / "outside" / "secret.txt", root / "hard")
-    assert files.write.call(path="hard", content="x", overwrite=True).is_ok
+    assert files.write.call(path="hard", content="x", overwrite=True).ok
     assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
 
 
@@ -101,7 +101,7 @@ def test_a_path_that_cannot_be_a_file_is_refused_and_nothing_is_made(files, root
 
 def test_a_file_whose_path_ends_like_that_of_a_folder_is_not_called_a_folder(files, root):
     (root / "file").write_text("x")
-    message = files.write.call(path="file/", content="y", overwrite=True).error_message
+    message = files.write.call(path="file/", content="y", overwrite=True).error
     assert "ends with a slash" in message
     assert "is a folder" not in message
 
@@ -109,7 +109,7 @@ def test_a_file_whose_path_ends_like_that_of_a_folder_is_not_called_a_folder(fil
 @pytest.mark.parametrize("path", ["a/b/" + "x" * 256, "a/b/../../../x", "dangling/x"])
 def test_a_failure_leaves_no_folders_behind(files, root, path):
     (root / "dangling").symlink_to("nowhere")
-    assert files.write.call(path=path, content="x").is_error
+    assert not files.write.call(path=path, content="x").ok
     assert names(root) == ["dangling"]
 
 
@@ -134,9 +134,9 @@ def test_of_many_sessions_that_create_one_file_one_succeeds(files, root, tempora
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(write, range(40)))
-    written = [number for number, result in enumerate(results) if result.is_ok]
+    written = [number for number, result in enumerate(results) if result.ok]
     assert len(written) == 1
-    assert {result.error_type for result in results if result.is_error} == {"conflict"}
+    assert {result.error_type for result in results if not result.ok} == {"conflict"}
     assert (root / "a" / "b" / "file").read_text() == str(written[0]) * 9
 
 

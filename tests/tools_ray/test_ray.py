@@ -127,13 +127,13 @@ def test_a_tool_of_a_function_travels_by_value(call):
 def test_a_tool_that_differs_on_the_node_is_refused(call, tools):
     result = call(tools.Varies())
     assert result.error_type == "unavailable"
-    assert "install the same version" in result.error_message
+    assert "install the same version" in result.error
 
 
 def test_a_tool_that_cannot_be_pickled_is_refused(call, tools):
     result = call(tools.Locked())
     assert result.error_type == "unavailable"
-    assert "cannot be sent to the cluster" in result.error_message
+    assert "cannot be sent to the cluster" in result.error
 
 
 def test_a_tool_gets_the_context(call, tmp_path):
@@ -151,7 +151,7 @@ def test_an_exception_has_the_traceback_of_the_worker(call):
 
 
 def test_an_output_that_cannot_be_pickled_is_an_error(call):
-    assert "Return plain data" in call("returns_lock").error_message
+    assert "Return plain data" in call("returns_lock").error
 
 
 def test_a_stateful_tool_runs_in_this_process(call):
@@ -189,7 +189,7 @@ def test_a_worker_is_killed_at_the_limit_of_its_call(call, tmp_path):
     path = tmp_path / "pid"
     result = call("sleeps", {"path": str(path)}, Context(timeout=5))
     assert result.error_type == "timeout_error"
-    assert "was killed" in result.error_message
+    assert "was killed" in result.error
     assert eventually(lambda: not any(map(is_alive, pids_in(path))))
 
 
@@ -206,7 +206,7 @@ def test_closing_the_runtime_ends_its_calls(call, tmp_path):
     with once_noted(path, own.close):
         assert call("sleeps", {"path": str(path)}, using=own).error_type == "interrupted"
     assert eventually(lambda: not is_alive(*pids_in(path)))
-    assert call("node").is_ok  # of the other runtime
+    assert call("node").ok  # of the other runtime
 
 
 def test_the_loss_of_a_node_is_a_crash(call, cluster, tmp_path):
@@ -217,7 +217,7 @@ def test_the_loss_of_a_node_is_a_crash(call, cluster, tmp_path):
     with once_noted(path, lambda: cluster.remove_node(cluster.second, allow_graceful=False)):
         result = call("sleeps", {"path": str(path)}, using=there)
     assert result.metadata["crash"] in ("node lost", "worker lost")
-    assert call("node").is_ok
+    assert call("node").ok
 
 
 def test_the_loss_of_the_head_ends_calls_and_the_connection(call, cluster, tmp_path):

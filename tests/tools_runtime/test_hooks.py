@@ -175,7 +175,7 @@ def test_tool_error_and_halt_are_answers(one):
         raise Halt("enough")
 
     assert one(before(refuse)).error_type == "closed"
-    assert one(after(halt)).is_halted
+    assert one(after(halt)).halted
 
 
 def test_a_listener_that_fails_keeps_nothing_from_the_others(one, recorder, caplog):

@@ -12,7 +12,7 @@ from tools_shell import Bash
 
 def test_an_exit_code_is_a_fact_and_no_error(bash):
     result = bash.call(command="echo out; echo error >&2; exit 3")
-    assert result.is_ok
+    assert result.ok
     rare = {name: result.output[name] for name in ("stdout", "stderr", "exit_code", "timed_out")}
     assert rare == {"stdout": "out\n", "stderr": "error\n", "exit_code": 3, "timed_out": False}
     assert set(result.output) == {*rare, "duration", "isolation"}

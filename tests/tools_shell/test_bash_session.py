@@ -42,7 +42,7 @@ def run(bash):
 
     def run(script, **arguments):
         result = bash.call(command=script, session="s", **arguments)
-        assert result.is_ok, result.error_message
+        assert result.ok, result.error
         return result.output
 
     return run
@@ -133,7 +133,7 @@ def test_workdir_and_env_are_for_the_beginning_of_a_session(bash, root):
     assert first.output["stdout"] == "inner 1\n"
     assert bash.call(command="echo ${PWD##*/} $A", session="s").output["stdout"] == "inner 1\n"
     later = bash.call(command=":", session="s", workdir="inner")
-    assert (later.error_type, "use cd" in later.error_message) == ("conflict", True)
+    assert (later.error_type, "use cd" in later.error) == ("conflict", True)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ LOST = {
 def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, script, exit_code):
     run("x=old; echo run >> runs")
     first = bash.call(command=f"echo said; echo run >> runs\n{script}", session="s")
-    facts = first.output if first.is_ok else first.metadata
+    facts = first.output if first.ok else first.metadata
     assert facts["stdout"] == "said\n"
     assert "the session has ended" in notes(facts)
     assert not facts["timed_out"]
@@ -244,14 +244,14 @@ def test_a_session_that_ends_by_an_earlier_set_e_says_so(run):
 
 def test_a_trap_that_skips_all_commands_is_named_among_what_may_have_ended_the_session(bash):
     result = bash.call(command="shopt -s extdebug; trap false DEBUG", session="s")
-    assert "a trap on DEBUG" in result.error_message
+    assert "a trap on DEBUG" in result.error
 
 
 def test_a_script_that_something_else_has_read_is_never_reported_as_run(bash, run):
     run("PROMPT_COMMAND='read -r taken'")
     result = bash.call(command="echo said", session="s")
     assert result.error_type == "execution_error"
-    assert "PROMPT_COMMAND, has read the script in place of the shell" in result.error_message
+    assert "PROMPT_COMMAND, has read the script in place of the shell" in result.error
     assert run("echo said")["stdout"] == "said\n"
 
 
@@ -263,11 +263,9 @@ def test_what_exec_runs_in_place_of_the_shell_is_waited_for_and_shown(run):
 @pytest.mark.slow
 def test_what_exec_runs_ends_with_the_session_when_it_is_interrupted_and_that_is_told(bash, at_its_limit):
     told = "the session has ended (the shell was ended by SIGINT)"
-    result = at_its_limit(
-        bash, lambda result: told in result.error_message, command="echo begun; exec sleep 900", session="s"
-    )
+    result = at_its_limit(bash, lambda result: told in result.error, command="echo begun; exec sleep 900", session="s")
     assert result.error_type == "timeout_error"
-    assert told in result.error_message
+    assert told in result.error
 
 
 def test_a_shell_that_is_killed_between_two_calls_is_replaced_and_that_is_told(run, root):
@@ -318,7 +316,7 @@ def test_at_its_limit_a_script_is_interrupted_and_the_state_is_kept(bash, run, s
     command = f"echo begun\n{script}\necho not reached > reached"
     result = at_its_limit(bash, lambda result: result.metadata["stdout"], command=command, session="s")
     assert (result.error_type, result.metadata["timed_out"]) == ("timeout_error", True)
-    assert "are kept" in result.error_message
+    assert "are kept" in result.error
     assert result.metadata["stdout"].startswith("begun\n")
     output = run("echo $x")
     assert (output["stdout"], "notes" in output) == ("kept\n", False)
@@ -330,9 +328,9 @@ def test_a_shell_that_does_not_give_way_is_ended_with_all_that_it_started_and_th
     bash, run, lifeline, at_its_limit
 ):
     script = f"exec 9> {lifeline.path}; trap '' INT; while :; do :; done"
-    result = at_its_limit(bash, lambda result: "are lost" in result.error_message, command=script, session="s")
+    result = at_its_limit(bash, lambda result: "are lost" in result.error, command=script, session="s")
     assert result.error_type == "timeout_error"
-    assert "are lost" in result.error_message
+    assert "are lost" in result.error
     assert lifeline.holders_are_gone()
     assert "this is a new session" in notes(run("echo"))
 

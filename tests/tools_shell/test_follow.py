@@ -125,7 +125,7 @@ from tools_core import Context
 from tools_shell import JobInput, JobList, JobOutput, JobStart, JobStop
 context = Context(workspace=sys.argv[1])
 def ok(result):
-    assert result.is_ok, result.error_message
+    assert result.ok, result.error
     return result.output
 def ended(id):
     return ok(JobOutput().call({"id": id, "until_end": True, "wait": 60}, context))["output"]

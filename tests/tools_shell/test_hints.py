@@ -50,7 +50,7 @@ def test_nothing_is_claimed_of_another_shell():
 WITHOUT_BASH = """
 from tools_shell import Bash
 bash, script = Bash(sandbox="none"), {"command": "[[ a > b ]]"}
-print(dict(bash.effects(script).annotations), bash.effects(script).commands, bash.call(script).is_ok)
+print(dict(bash.effects(script).annotations), bash.effects(script).commands, bash.call(script).ok)
 """
 
 

@@ -20,7 +20,7 @@ bash, python, start = (tool(sys.argv[1], sandbox=sys.argv[2]) for tool in (Bash,
 said = os.dup2(1, 99)
 def job():
     started = start.call(command="echo a job")
-    return JobOutput(sys.argv[1]).call(id=started.output["id"], until_end=True) if started.is_ok else started
+    return JobOutput(sys.argv[1]).call(id=started.output["id"], until_end=True) if started.ok else started
 """
 SHOW = """
 for result in (
@@ -29,7 +29,7 @@ for result in (
     bash.call(command="echo a terminal", tty=True),
     job(),
 ):
-    facts = result.output if result.is_ok else result.metadata | {"message": result.error_message}
+    facts = result.output if result.ok else result.metadata | {"message": result.error}
     os.write(said, repr({name: fact for name, fact in facts.items() if name != "duration"}).encode() + b"\\n")
 """
 HANDLER = """
@@ -123,7 +123,7 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
 
 
 def test_a_host_that_knows_no_interpreter_is_told_what_is_missing(root):
-    program = "sys.executable = ''\nos.write(said, bash.call(command='true').error_message.encode())"
+    program = "sys.executable = ''\nos.write(said, bash.call(command='true').error.encode())"
     assert "no Python executable is known" in run(root, "contained", program).stdout
 
 
@@ -165,7 +165,7 @@ wrong, is_done = [], threading.Event()
 def call():
     while not is_done.is_set():
         result = bash.call(command="cat; echo done", stdin="in\\n", timeout=120)
-        if not result.is_ok or result.output["stdout"] != "in\\ndone\\n" or "background" in result.output:
+        if not result.ok or result.output["stdout"] != "in\\ndone\\n" or "background" in result.output:
             wrong.append(result)
 threads = [threading.Thread(target=call) for _ in range(4)]
 for thread in threads:
@@ -214,7 +214,7 @@ for tty in (False, True):
             for _ in range(free):
                 os.close(files.pop())
         result = bash.call(command="cat", stdin="x", tty=tty)
-        kinds.add((result.error_type, result.is_ok))
+        kinds.add((result.error_type, result.ok))
         for file in files:
             os.close(file)
 print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str))
@@ -241,7 +241,7 @@ os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 result = bash.call(command="id -u; id -g")
-os.write(said, (result.output["stdout"] if result.is_ok else "refused: " + result.error_message).encode())
+os.write(said, (result.output["stdout"] if result.ok else "refused: " + result.error).encode())
 """
 
 

@@ -165,11 +165,11 @@ def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_f
         folder.mkdir(parents=True)
     for rung in [name for name, _ in rungs() if name != "contained"]:
         tool = Bash(root / "in/it", sandbox=Sandbox(level=rung, writable=(root,), protected=frozenset()))
-        assert tool.call(command="mv ../it ../moved && ln -s moved ../it").is_ok
+        assert tool.call(command="mv ../it ../moved && ln -s moved ../it").ok
         inside = tool.call(command="rm ../it && ln -s ../../secrets ../it; pwd")
         assert inside.output["stdout"] == f"{root}/in/moved\n"
         refused = tool.call(command="touch found")
-        assert refused.error_type == "denied" and "leads out of a folder" in refused.error_message
+        assert refused.error_type == "denied" and "leads out of a folder" in refused.error
         (root / "in/it").unlink()
         (root / "in/moved").rename(root / "in/it")
 
@@ -272,7 +272,7 @@ def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_
         assert ("own environment" in result.metadata["not_isolated"]) == (rung != "bubblewrap")
         (root / top).exists() or (root / "moved").rename(root / top)
     opened = Bash(root, sandbox=Sandbox(writable=(environment,))).call(command=f"echo x > {place}/pyvenv.cfg")
-    assert opened.is_ok and (environment / "pyvenv.cfg").read_text() == "x\n"
+    assert opened.ok and (environment / "pyvenv.cfg").read_text() == "x\n"
 
 
 @linux

@@ -60,7 +60,7 @@ class Conversation:
 
 
 def _ok(result):
-    assert result.is_ok, result.error_message
+    assert result.ok, result.error
     return result.output
 
 
@@ -450,7 +450,7 @@ def test_a_regular_expression_needs_an_engine_that_cannot_be_kept_busy(here, mon
     monkeypatch.setitem(sys.modules, "re2", None)
     refused = here.try_output(id, wait_for="h.*", regex=True)
     assert refused.error_type == "unavailable"
-    assert "tools-shell[re2]" in refused.error_message
+    assert "tools-shell[re2]" in refused.error
     assert here.output(id, wait_for="hello")["found"] == "hello"
 
 
@@ -503,7 +503,7 @@ def test_without_stdin_it_is_empty_and_takes_no_input(on):
     assert on.output(id, wait_for="ended")["output"] == "ended\n"
     refused = on.try_input(id, "hello\n")
     assert refused.error_type == "unavailable"
-    assert "stdin" in refused.error_message
+    assert "stdin" in refused.error
 
 
 def test_input_that_ended_or_is_nothing_is_refused(here):
@@ -513,7 +513,7 @@ def test_input_that_ended_or_is_nothing_is_refused(here):
     here.input(id, end=True)
     assert here.try_input(id, "more").error_type == "unavailable"
     here.stop(id, grace=0)
-    assert "has ended" in here.try_input(id, "more").error_message
+    assert "has ended" in here.try_input(id, "more").error
 
 
 def test_what_a_job_does_not_take_in_time_is_counted_and_can_be_sent_again(here, root):
@@ -828,6 +828,6 @@ def test_where_there_is_more_already_how_to_go_on_is_said(here):
 
 
 def test_of_a_job_that_is_not_there_the_error_says_which_are_or_why_there_is_none(here):
-    assert "jobs end with the process" in here.try_output("job-9").error_message
+    assert "jobs end with the process" in here.try_output("job-9").error
     id = here.start("sleep 900")
-    assert here.try_output("job-9").error_message == f"no job 'job-9'; there is {id}"
+    assert here.try_output("job-9").error == f"no job 'job-9'; there is {id}"

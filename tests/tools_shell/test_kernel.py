@@ -231,8 +231,8 @@ def test_an_interpreter_that_is_none_is_told(root, tmp_path):
     fake.chmod(0o755)
     result = Repl(root, interpreter=fake, sandbox="contained").call(code="1")
     assert result.error_type == "execution_error"
-    assert "exit code 7" in result.error_message
-    assert "sorry" in result.error_message
+    assert "exit code 7" in result.error
+    assert "sorry" in result.error
 
 
 # ------------------------------------------------------------------------------------------------------- sessions

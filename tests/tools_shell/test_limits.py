@@ -21,7 +21,7 @@ def test_at_the_limit_the_whole_group_is_ended_and_the_output_so_far_is_kept(bas
     script = f"exec 9> {lifeline.path}; echo so far; (sleep 900 & sleep 900) & sleep 900"
     result = at_its_limit(bash, lambda result: result.metadata["stdout"], command=script)
     assert result.error_type == "timeout_error"
-    assert "so far" in result.error_message
+    assert "so far" in result.error
     assert result.metadata["stdout"] == "so far\n"
     assert result.metadata["timed_out"] is True
     assert result.metadata["duration"] >= 1
@@ -76,7 +76,7 @@ def test_a_background_process_that_holds_the_output_is_ended_at_once(bash, lifel
 
 
 def test_a_background_process_of_the_group_ends_with_the_script(bash, lifeline):
-    assert bash.call(command=f"exec 9> {lifeline.path}; sleep 900 > /dev/null 2>&1 &").is_ok
+    assert bash.call(command=f"exec 9> {lifeline.path}; sleep 900 > /dev/null 2>&1 &").ok
     assert lifeline.holders_are_gone()
 
 
@@ -94,7 +94,7 @@ def test_the_deadline_of_the_caller_counts_too_and_leaves_the_output(bash, lifel
         if result.metadata.get("stdout"):
             break
     assert result.error_type == "timeout_error"
-    assert "so far" in result.error_message
+    assert "so far" in result.error
     assert lifeline.holders_are_gone()
 
 
@@ -102,7 +102,7 @@ def test_the_deadline_of_the_caller_counts_too_and_leaves_the_output(bash, lifel
 def test_a_script_has_all_the_time_that_its_caller_has(bash):
     for seconds in (2, 4, 6):  # in two, a busy machine may not have begun
         result = bash.call({"command": f"sleep {seconds * 0.75}; echo ok"}, context=Context(timeout=seconds))
-        if result.is_ok:
+        if result.ok:
             break
     assert result.output["stdout"] == "ok\n"
 

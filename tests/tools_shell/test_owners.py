@@ -29,7 +29,7 @@ def strangers(folders):
 
 def start(context, command="cat; sleep 900", **arguments):
     result = JobStart(sandbox="none").call({"command": command, "stdin": True, **arguments}, context)
-    assert result.is_ok, result
+    assert result.ok, result
     return result.output["id"]
 
 
@@ -42,7 +42,7 @@ def test_no_other_run_or_workspace_reaches_a_job(folders):
             refused = tool.call({"id": id, **arguments}, context)
             unknown = tool.call({"id": "job-0", **arguments}, context)
             assert refused.error_type == unknown.error_type == "not_found"
-            assert refused.error_message == unknown.error_message.replace("job-0", id)
+            assert refused.error == unknown.error.replace("job-0", id)
     again = Context(workspace=folders[0], run_id="mine")
     assert [row["id"] for row in JobList().call({}, again).output] == [id]
     assert JobOutput().call({"id": id}, again).output["status"] == "running"
@@ -55,7 +55,7 @@ def test_no_other_run_or_workspace_reaches_a_session(folders, tool):
     shown = "echo $x" if tool is Bash else "print(globals().get('x', ''))"
     with closing(tool(sandbox="none")) as made:
         mine = Context(workspace=folders[0], run_id="mine")
-        assert made.call({argument: "x=1", "session": "s"}, mine).is_ok
+        assert made.call({argument: "x=1", "session": "s"}, mine).ok
         for context in strangers(folders):
             assert made.call({argument: shown, "session": "s"}, context).output["stdout"] == "\n"
         again = Context(workspace=folders[0], run_id="mine")
@@ -81,7 +81,7 @@ def test_a_workspace_is_the_folder_and_not_its_path(folders):
     assert JobOutput().call({"id": id}, mine).error_type == "not_found"
     (moved.parent / "link").symlink_to(moved)
     for path in (moved, moved.parent / "link"):
-        assert JobOutput().call({"id": id}, Context(workspace=path, run_id="mine")).is_ok
+        assert JobOutput().call({"id": id}, Context(workspace=path, run_id="mine")).ok
 
 
 def test_direct_calls_without_a_context_share_their_jobs_and_sessions(folders, monkeypatch):
@@ -125,4 +125,4 @@ def test_a_workspace_that_does_not_exist_is_named(tmp_path):
     for tool, arguments in ((JobList(), {}), (JobOutput(), {"id": "x"}), (Bash(), {"command": "1", "session": "s"})):
         result = tool.call(arguments, Context(workspace=tmp_path / "gone"))
         assert result.error_type == "not_found"
-        assert str(os.path.join(tmp_path, "gone")) in result.error_message
+        assert str(os.path.join(tmp_path, "gone")) in result.error

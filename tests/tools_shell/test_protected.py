@@ -252,7 +252,7 @@ def test_a_protected_file_that_a_job_creates_is_reported(root, sandboxed):
 HOST = """
 import sys
 from tools_shell import JobStart
-assert JobStart(sys.argv[1], sandbox="bubblewrap").call(command="sleep 60").is_ok
+assert JobStart(sys.argv[1], sandbox="bubblewrap").call(command="sleep 60").ok
 print("running", flush=True)
 sys.stdin.read()
 """

@@ -34,7 +34,7 @@ def test_a_result_has_the_value_the_streams_and_the_exit_code(every):
 
 def test_an_exception_is_a_fact_with_its_traceback_from_the_code_alone(every):
     result = every.call(code="def f():\n    return 1 / 0  # here\nprint('before')\nf()")
-    assert result.is_ok
+    assert result.ok
     output = result.output
     assert (output["stdout"], output["exit_code"]) == ("before\n", 1)
     assert (output["error"]["type"], output["error"]["message"]) == ("ZeroDivisionError", "division by zero")
@@ -174,8 +174,8 @@ def test_at_its_limit_it_is_ended_and_says_where_it_was(every, lifeline, at_its_
     code = f"held = open({str(lifeline.path)!r}, 'w')\nprint('begun')\ndef wait():\n    while True: pass\nwait()"
     result = at_its_limit(every, lambda result: result.metadata["stdout"], code=code)
     assert result.error_type == "timeout_error"
-    assert "    while True: pass" in result.error_message
-    assert "begun" in result.error_message
+    assert "    while True: pass" in result.error
+    assert "begun" in result.error
     assert (result.metadata["timed_out"], result.metadata["stdout"]) == (True, "begun\n")
     assert lifeline.holders_are_gone()
 
@@ -304,7 +304,7 @@ def test_an_interpreter_may_be_a_link_or_a_script_that_starts_it(root, level, tm
 def test_a_program_that_knows_no_interpreter_says_what_to_do(root, monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     result = Python(root, sandbox="none").call(code="1")
-    assert (result.error_type, "name one when the tool is made" in result.error_message) == ("unavailable", True)
+    assert (result.error_type, "name one when the tool is made" in result.error) == ("unavailable", True)
 
 
 def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, level, tmp_path):
@@ -312,7 +312,7 @@ def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, leve
     text.write_text("this is no program\n")
     text.chmod(0o755)
     result = Python(root, interpreters={"default": text}, sandbox=level).call(code="1")
-    assert (result.error_type, result.error_message) == ("unavailable", f"{text} cannot be started: Exec format error")
+    assert (result.error_type, result.error) == ("unavailable", f"{text} cannot be started: Exec format error")
 
 
 def test_an_interpreter_that_is_not_there_is_told_when_the_tool_is_made(root):
@@ -349,7 +349,7 @@ def test_a_value_that_can_show_itself_is_shown(python):
 )
 def test_what_is_no_picture_or_too_large_is_left_out(python, method):
     result = python.call(code=f"class Picture:\n    def _repr_png_(self): {method}\nPicture()")
-    assert result.is_ok
+    assert result.ok
     assert "images" not in result.output
     assert isinstance(result.content, str)
 
@@ -475,4 +475,4 @@ def test_an_interpreter_that_does_not_answer_is_told_of_at_the_limit_of_the_call
     chosen = {"interpreters": {"silent": silent}} if tool is Python else {"interpreter": silent}
     result = tool(root, sandbox="none", **chosen).call(code="1", timeout=1)
     assert result.error_type == "timeout_error"
-    assert "where its libraries are; nothing was run" in result.error_message
+    assert "where its libraries are; nothing was run" in result.error

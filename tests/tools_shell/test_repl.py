@@ -34,7 +34,7 @@ def repl(root):
 
 def value_of(repl, code, **arguments):
     result = repl.call({"code": code, **arguments})
-    assert result.is_ok, result
+    assert result.ok, result
     assert "error" not in result.output, result.output["error"]
     return result.output["value"]
 
@@ -151,7 +151,7 @@ def test_re_01_the_value_is_its_repr_and_statements_have_none(repl):
 def test_re_02_an_exception_is_a_fact_and_the_session_goes_on(repl):
     value_of(repl, "x = 1")
     result = repl.call(code="import json\njson.loads('{')")
-    assert result.is_ok
+    assert result.ok
     assert result.output["error"]["type"] == "JSONDecodeError"
     assert value_of(repl, "x") == "1"
 
@@ -169,8 +169,8 @@ def test_re_04_code_that_cannot_be_interrupted_loses_its_session_and_the_next_ca
     stubborn = "import time\nprint('begun')\nwhile True:\n    try: time.sleep(9)\n    except KeyboardInterrupt: pass"
     result = at_its_limit(every, lambda result: result.metadata["stdout"], code=stubborn)
     assert result.error_type == "timeout_error"
-    assert "variables are lost" in result.error_message
-    assert "begun" in result.error_message
+    assert "variables are lost" in result.error
+    assert "begun" in result.error
     assert (result.metadata["stdout"], result.metadata["timed_out"]) == ("begun\n", True)
     output = every.call(code="'x' in dir()").output
     assert output["value"] == "False"
@@ -203,8 +203,8 @@ def test_re_05_a_session_that_was_killed_from_outside_is_begun_anew_and_the_call
 def test_re_06_code_during_which_the_session_dies_is_never_run_twice(repl, root, death, told):
     result = repl.call(code=f"import os\nopen('log', 'a').write('ran ')\nprint('last words')\n{death}")
     assert result.error_type == "execution_error"
-    assert told in result.error_message
-    assert "last words" in result.error_message
+    assert told in result.error
+    assert "last words" in result.error
     assert value_of(repl, "1") == "1"
     assert (root / "log").read_text() == "ran "
 
@@ -305,7 +305,7 @@ def test_re_13_what_a_session_started_ends_with_it(repl, lifeline, end, at_its_l
         repl.call(reset=True)
     elif end == "limit":
         code = "import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass"
-        at_its_limit(repl, lambda result: "variables are lost" in result.error_message, code=code)
+        at_its_limit(repl, lambda result: "variables are lost" in result.error, code=code)
     else:
         repl.call(code="os._exit(0)")
     assert lifeline.holders_are_gone()
@@ -335,7 +335,7 @@ def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(root, at_it
     value_of(repl, "x = 1")
     result = at_its_limit(repl, lambda result: result.metadata["stdout"], code=f"print('begun')\n{LASTING[name]}")
     assert (result.error_type, result.metadata["stdout"]) == ("timeout_error", "begun\n")
-    assert "its variables are kept" in result.error_message
+    assert "its variables are kept" in result.error
     assert value_of(repl, "x") == "1"
     repl.close()
 
@@ -343,9 +343,9 @@ def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(root, at_it
 @pytest.mark.slow
 def test_an_interrupt_says_where_the_code_was(repl, at_its_limit):
     line = "    while True: pass\n"
-    result = at_its_limit(repl, lambda result: line in result.error_message, code=f"def wait():\n{line}wait()")
-    assert line in result.error_message
-    assert "_kernel" not in result.error_message
+    result = at_its_limit(repl, lambda result: line in result.error, code=f"def wait():\n{line}wait()")
+    assert line in result.error
+    assert "_kernel" not in result.error
 
 
 @pytest.mark.slow
@@ -360,17 +360,17 @@ def test_an_interrupt_ends_the_coroutine_too(repl, at_its_limit):
 @pytest.mark.slow
 def test_an_interrupt_says_where_a_coroutine_waited(repl, at_its_limit):
     code = "import asyncio\nasync def work():\n    await asyncio.sleep(900)  # here\nawait work()"
-    result = at_its_limit(repl, lambda result: "# here" in result.error_message, code=code)
+    result = at_its_limit(repl, lambda result: "# here" in result.error, code=code)
     assert result.error_type == "timeout_error"
-    assert "await asyncio.sleep(900)  # here" in result.error_message
-    assert "_kernel" not in result.error_message
+    assert "await asyncio.sleep(900)  # here" in result.error
+    assert "_kernel" not in result.error
 
 
 @pytest.mark.slow
 def test_code_is_interrupted_whatever_signals_earlier_code_has_blocked(repl):
     value_of(repl, "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nx = 1")
     result = repl.call(code="while True: pass", timeout=1)
-    assert (result.error_type, "variables are kept" in result.error_message) == ("timeout_error", True)
+    assert (result.error_type, "variables are kept" in result.error) == ("timeout_error", True)
     assert value_of(repl, "x") == "1"
 
 
@@ -426,7 +426,7 @@ def test_the_deadline_of_the_caller_counts_too(repl):
     value_of(repl, "x = 1")
     result = repl.call({"code": "while True: pass"}, context=Context(timeout=3))
     assert result.error_type == "timeout_error"
-    assert "its variables are kept" in result.error_message
+    assert "its variables are kept" in result.error
 
 
 # --------------------------------------------------------------------------------------- what code does to the kernel
@@ -468,7 +468,7 @@ def test_output_works_again_after_code_that_replaced_closed_or_redirected_it(rep
 def test_a_stream_that_hangs_when_it_is_flushed_is_interrupted_and_the_variables_are_kept(repl):
     value_of(repl, "x = 1")
     code = "import sys, threading\nclass S:\n    def flush(self): threading.Event().wait()\nsys.stdout = S()"
-    assert "variables are kept" in repl.call(code=code, timeout=1).error_message
+    assert "variables are kept" in repl.call(code=code, timeout=1).error
     assert value_of(repl, "x") == "1"
 
 
@@ -659,7 +659,7 @@ def test_a_session_that_is_closed_during_a_call_ends_with_all_that_it_started(ro
         used.close()
         assert lifeline.holders_are_gone()
         assert call.result().error_type == "cancelled"
-        assert "it was closed" in call.result().error_message
+        assert "it was closed" in call.result().error
 
 
 def test_a_table_that_nobody_holds_any_more_ends_its_sessions(root, lifeline):

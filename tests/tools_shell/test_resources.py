@@ -164,17 +164,17 @@ def test_a_job_that_uses_too_much_is_killed_and_told_why(limited, root, lifeline
     os.mkfifo(root / "pipe")
     result = limited(**resources).call(command=f"exec 9> {lifeline.path}; echo so far; {script}", timeout=60)
     assert result.error_type == "limit_exceeded"
-    assert f"killed: {name}" in result.error_message
+    assert f"killed: {name}" in result.error
     assert result.metadata["stdout"] == "so far\n"
     assert lifeline.holders_are_gone()
 
 
 def test_a_file_that_grows_too_large_is_named(limited):
     result = limited(file_size=10_000).call(command="head -c 1000000 /dev/zero > file")
-    if result.is_ok:  # a program that ignores the signal sees the write fail, and says so itself
+    if result.ok:  # a program that ignores the signal sees the write fail, and says so itself
         assert "File too large" in result.output["stderr"]
     else:
-        assert "file size limit 10 kB" in result.error_message
+        assert "file size limit 10 kB" in result.error
 
 
 def test_a_file_never_grows_beyond_the_limit(limited, root):
@@ -185,7 +185,7 @@ def test_a_file_never_grows_beyond_the_limit(limited, root):
 @pytest.mark.parametrize("session", [{}, {"session": "s"}])
 def test_an_exit_code_that_only_looks_like_a_limit_is_none(limited, session):
     result = limited(cpu=5).call(command="exit 152", **session)
-    assert (result.is_ok, result.output["exit_code"]) == (True, 152)
+    assert (result.ok, result.output["exit_code"]) == (True, 152)
 
 
 def test_too_many_open_files_are_refused(limited):
@@ -209,7 +209,7 @@ def test_what_the_limits_allow_is_left_alone(limited):
 
 @pytest.mark.slow
 def test_what_wraps_a_command_is_not_counted_among_its_processes(limited):
-    assert limited(processes=1).call(command="for ((n = 0; n < 300000; n++)); do :; done").is_ok
+    assert limited(processes=1).call(command="for ((n = 0; n < 300000; n++)); do :; done").ok
     assert limited(processes=2).call(command="sleep 0.3; echo done").output["stdout"] == "done\n"
 
 

@@ -54,7 +54,7 @@ def test_a_line_that_a_terminal_would_cut_is_refused_and_not_typed(bash, root):
     os.unlink(root / "read")
     result = bash.call(command=script, stdin="x" * 4096 + "\n", tty=True)
     assert (result.error_type, os.listdir(root)) == ("limit_exceeded", [])
-    assert "4095 bytes at most" in result.error_message
+    assert "4095 bytes at most" in result.error
 
 
 def test_on_a_terminal_both_streams_are_one_in_order(bash):
@@ -193,7 +193,7 @@ def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch, a
     (root / "file").write_text(f"a {CANARY} b")
     tool = Bash(str(root), sandbox="contained")
     result = at_its_limit(tool, lambda result: result.metadata["stdout"], command="cat file; sleep 900")
-    assert "[redacted SERVICE_TOKEN]" in result.error_message
+    assert "[redacted SERVICE_TOKEN]" in result.error
     assert CANARY not in result.to_json()
 
 

@@ -264,7 +264,7 @@ def test_a_tool_stands_for_its_schema():
         """Repeat a text."""
         return text
 
-    assert all(repeat.call(arguments).is_ok for arguments in drawn(arguments_for(repeat)))
+    assert all(repeat.call(arguments).ok for arguments in drawn(arguments_for(repeat)))
 
 
 def test_failing_arguments_shrink_to_the_simplest():

@@ -197,4 +197,4 @@ def test_without_a_breaking_change_every_valid_call_stays_valid(old, new, data):
     valid = arguments_for(old)
     for _ in range(5):
         arguments = data.draw(valid)
-        assert after.call(arguments).is_ok, arguments
+        assert after.call(arguments).ok, arguments

@@ -56,7 +56,7 @@ def test_limits_are_shown_to_the_model():
     ],
 )
 def test_limits_are_enforced(arguments, text):
-    assert text in wait.call(arguments).error_message
+    assert text in wait.call(arguments).error
 
 
 def test_limits_are_values():

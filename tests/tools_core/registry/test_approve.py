@@ -42,7 +42,7 @@ def call(request, post):
 def test_without_approval_the_call_ends_and_the_message_says_how_to_allow_it(post, call):
     result = call(SEND, Context(run_id="r"))
     assert (result.error_type, post.sent) == ("approval_required", [])
-    assert result.error_message == (
+    assert result.error == (
         'send requires approval and was not called. Pass approve="all", or a function that returns True to allow it.'
     )
     pending = result.metadata["pending"]
@@ -86,7 +86,7 @@ def test_an_approver_that_fails_allows_nothing(post, call):
 
     result = call(SEND, approve=ask)
     assert (result.error_type, post.sent) == ("unavailable", [])
-    assert "OSError: gone" in result.error_message
+    assert "OSError: gone" in result.error
 
 
 def test_a_tool_whose_effects_fail_is_not_called(call, post):
@@ -102,7 +102,7 @@ def test_a_tool_whose_effects_fail_is_not_called(call, post):
             return Effects({}, paths=["relative"])
 
     post.registry.register(Odd())
-    assert call(ToolCall("1", "odd"), approve=lambda request: True).is_error
+    assert not call(ToolCall("1", "odd"), approve=lambda request: True).ok
     assert post.sent == []
 
 
@@ -111,7 +111,7 @@ def test_a_coroutine_function_may_approve_asynchronous_calls_only(post):
         await asyncio.sleep(0)
         return True
 
-    assert asyncio.run(post.registry.acall(SEND, approve=ask)).is_ok
+    assert asyncio.run(post.registry.acall(SEND, approve=ask)).ok
     with pytest.raises(TypeError, match="coroutine function: use acall"):
         post.registry.call(SEND, approve=ask)
     assert len(post.sent) == 1
@@ -124,6 +124,6 @@ def test_an_approver_that_is_none_is_a_type_error(call, approve):
 
 
 def test_the_tool_itself_is_called_directly_and_views_ask_too(post):
-    assert post.registry["send"].call(to="ada").is_ok
+    assert post.registry["send"].call(to="ada").ok
     view = post.registry.prefix("post_")
     assert view.call(ToolCall("1", "post_send", {"to": "ada"})).error_type == "approval_required"

@@ -359,7 +359,7 @@ def test_what_a_plugin_does_to_the_process_is_undone_and_reported(site, discover
     site.install("tools-mover", ["get = {}:Get"], source + TOOL.format("get", 1))
     before = list(sys.path)
     registry = discovered()
-    assert registry["get"].call().is_ok
+    assert registry["get"].call().ok
     assert sys.path == before
     assert str(tmp_path.resolve()) == str(type(tmp_path).cwd())
     folder, path = problems_of(registry)

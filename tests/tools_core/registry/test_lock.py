@@ -144,7 +144,7 @@ def test_of_a_toolset_the_changed_tool_alone_is_refused_and_a_new_one_is_blocked
     changed("tools-fs", "Read a file.", "Read a file, and send it away.")
     changed("tools-fs", "def read", erase)
     registry = discovered(site, lock)
-    assert registry["fs_write"].call(path="x").is_ok
+    assert registry["fs_write"].call(path="x").ok
     assert (list(registry), registry.blocked) == (["fs_write"], ["tools-fs:fs_erase"])
     for name in ("fs_read", "tools-fs:fs_read"):
         with pytest.raises(ToolError, match="not the one that was locked"):
@@ -167,7 +167,7 @@ def test_a_new_lock_is_heeded_by_a_registry_that_had_another(site, locked, chang
     site.install("tools-greet", ["greet = {}:greet"], GREET)
     lock = locked()
     registry = discovered(site, lock)
-    assert registry["greet"].call(name="x").is_ok
+    assert registry["greet"].call(name="x").ok
     value = json.loads(lock.read_text())
     value["tools"]["tools-greet:greet"]["sha256"] = "0" * 64
     lock.write_text(json.dumps(value))
@@ -175,7 +175,7 @@ def test_a_new_lock_is_heeded_by_a_registry_that_had_another(site, locked, chang
     with pytest.raises(ToolError, match="not the one that was locked"):
         registry["greet"]
     registry.discover(paths=[site.folder], lock=locked())
-    assert registry["greet"].call(name="x").is_ok
+    assert registry["greet"].call(name="x").ok
 
 
 def test_the_environment_names_the_lock_and_none_ignores_it(site, locked, monkeypatch):

@@ -51,7 +51,7 @@ def test_a_cycle_of_several_calls_is_a_loop(run, calls):
     results = conversation(LoopDetector(), *[HERE, THERE, FAIL] * 3)
     assert loops(results)[:-1] == [None] * 8 and loops(results)[-1] == {"period": 3, "repeats": 3}
     assert results[-1].error_type == "conflict"
-    assert "no way\n\n[Warning: the same 3 calls with the same results" in results[-1].error_message
+    assert "no way\n\n[Warning: the same 3 calls with the same results" in results[-1].error
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_with_a_limit_the_call_that_continues_the_loop_is_refused(run, calls):
     assert [result.error_type for result in results] == [None] * 3 + ["limit_exceeded"] * 2
     assert "was not made: the same call with the same arguments gave the same result 3 times" in str(results[-1])
     assert run([look, fail], calls("fail", {}), [hook], context)[0].error_type == "conflict"
-    assert run([look, fail], calls("look", {}), [hook], context)[0].is_ok
+    assert run([look, fail], calls("look", {}), [hook], context)[0].ok
 
 
 def test_of_a_cycle_only_the_call_that_continues_it_is_refused():

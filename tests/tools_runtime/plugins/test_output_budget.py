@@ -86,24 +86,24 @@ def test_another_run_cannot_read_an_output_and_displaces_none():
     budget, mine, other = OutputBudget(10, outputs=2, max_stored=1000), Context(), Context()
     handle = cut(budget, "x" * 100, mine).metadata["cut"]["handle"]
     refused = read(budget, other, handle)
-    assert refused.error_type == "not_found" and "call the tool again" in refused.error_message
+    assert refused.error_type == "not_found" and "call the tool again" in refused.error
     for _ in range(20):
         cut(budget, "y" * 900, other)
-    assert read(budget, mine, handle).is_ok
+    assert read(budget, mine, handle).ok
 
 
 def test_a_key_shares_outputs_among_runs(by_user):
     key, of = by_user
     budget = OutputBudget(10, key=key)
     handle = cut(budget, "x" * 100, of("ann")).metadata["cut"]["handle"]
-    assert [read(budget, of(user), handle).is_ok for user in ("ann", "bob")] == [True, False]
+    assert [read(budget, of(user), handle).ok for user in ("ann", "bob")] == [True, False]
 
 
 def test_outputs_of_a_run_are_bounded_in_number_and_size_and_the_oldest_go_first():
     for budget in (OutputBudget(10, outputs=2), OutputBudget(10, max_stored=250)):
         context = Context()
         handles = [cut(budget, "x" * 100, context).metadata["cut"]["handle"] for _ in range(3)]
-        assert [read(budget, context, handle).is_ok for handle in handles] == [False, True, True]
+        assert [read(budget, context, handle).ok for handle in handles] == [False, True, True]
     result = cut(budget, "x" * 300, context)
     assert "it was not stored" in result.content and result.metadata["cut"]["handle"] is None
 
@@ -115,7 +115,7 @@ def test_errors_are_cut_and_stay_errors(call):
 
     result = call(fail, [OutputBudget(100)])
     assert result.error_type == "conflict" and isinstance(result.exception, ToolError)
-    assert "2900 of 3000 characters" in result.error_message
+    assert "2900 of 3000 characters" in result.error
 
 
 def test_images_stay_and_texts_beside_them_share_the_budget(call):

@@ -154,10 +154,10 @@ def test_a_call_that_would_wait_beyond_the_deadline_is_refused_with_the_time_to_
     _, search = counted
     hook = RateLimit({"search": "1/h"})
     results = run([search], calls("search", {}, {}), [hook], Context(timeout=60))
-    first, second = sorted(results, key=lambda result: result.is_error)
-    assert first.is_ok and second.error_type == "limit_exceeded"
+    first, second = sorted(results, key=lambda result: not result.ok)
+    assert first.ok and second.error_type == "limit_exceeded"
     assert 3500 < second.metadata["retry_after"] <= 3600
-    assert "search was not called: it is called too often; try again in" in second.error_message
+    assert "search was not called: it is called too often; try again in" in second.error
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
@@ -168,8 +168,8 @@ def test_a_call_that_waits_for_a_running_one_until_the_deadline_is_refused_and_l
     result = executor.call(ToolCall(None, "deploy"), context=Context(timeout=0.5))
     held.over.set()
     thread.join(20)
-    assert result.error_type == "limit_exceeded" and "too many calls of it are running" in result.error_message
-    assert executor.call(ToolCall(None, "deploy"), context=Context(timeout=60)).is_ok
+    assert result.error_type == "limit_exceeded" and "too many calls of it are running" in result.error
+    assert executor.call(ToolCall(None, "deploy"), context=Context(timeout=60)).ok
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
@@ -190,7 +190,7 @@ def test_a_call_whose_caller_is_gone_while_it_waits_is_not_made_and_leaves_its_p
     held.over.set()
     thread.join(20)
     assert result.error_type == "cancelled" and held.made == [1]
-    assert executor.call(ToolCall(None, "deploy", {"number": 3}), context=Context(timeout=60)).is_ok
+    assert executor.call(ToolCall(None, "deploy", {"number": 3}), context=Context(timeout=60)).ok
 
 
 @pytest.mark.slow
@@ -211,7 +211,7 @@ def test_turns_and_places_of_cancelled_calls_go_to_others(calls, counted):
         return await executor.aexecute(calls("search", {}), Context(timeout=60))
 
     [(_, result)] = asyncio.run(main())
-    assert result.is_ok, result
+    assert result.ok, result
 
 
 def test_a_call_from_inside_another_one_passes_the_places_of_its_caller(run, calls):

@@ -45,7 +45,7 @@ def test_a_call_that_fails_for_the_moment_is_made_again_until_it_succeeds(run, c
 def test_the_number_of_attempts_is_limited_and_the_last_error_is_the_result(call):
     fetch = failing(9, BUSY, idempotent=True)
     result = call(fetch, [Retry(4, first=0)])
-    assert (result.error_message, result.metadata, made(fetch)) == ("busy", {"attempts": 4}, 4)
+    assert (result.error, result.metadata, made(fetch)) == ("busy", {"attempts": 4}, 4)
 
 
 @pytest.mark.parametrize("options", [{}, {"destructive": True}, {"read_only": False}, {"idempotent": False}])
@@ -133,7 +133,7 @@ def test_each_further_attempt_is_announced_by_an_event(run, calls):
 def test_there_is_no_attempt_beyond_the_deadline(run, calls):
     fetch = failing(9, Result.error("busy", metadata={"retry_after": 20}), read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry()], Context(timeout=10))
-    assert (result.error_message, made(fetch)) == ("busy", 1)
+    assert (result.error, made(fetch)) == ("busy", 1)
 
 
 @pytest.mark.parametrize("kind", ["retry", "progress"], ids=["while-it-waits", "while-it-runs"])
@@ -147,7 +147,7 @@ def test_there_is_no_attempt_once_the_caller_is_gone(run, calls, cancels, kind):
         return Result.error("busy", metadata={"retry_after": 30})
 
     [result] = run([fetch], calls("fetch", {}), [cancels(kind, context), Retry()], context)
-    assert result.is_error and attempts == [1]
+    assert not result.ok and attempts == [1]
 
 
 def test_options_that_mean_nothing_are_refused():

@@ -44,7 +44,7 @@ def test_a_denied_call_is_not_made_and_its_result_names_the_rule(place, call, ma
     result = call(policy=Policy(), runtime=runtime)
     assert result.error_type == "denied"
     for words in ("save was not called", "frozen until Monday", f"rule 1 of {place.user}", "Do not try"):
-        assert words in result.error_message
+        assert words in result.error
     assert made == []
 
 
@@ -132,7 +132,7 @@ def test_a_policy_that_is_not_understood_denies_a_call_that_a_user_typed(place, 
     place.theirs.write_text("[[rule]]\n")
     result = make_call(tools.save, SAVE)
     assert result.error_type == "denied"
-    assert f"{place.theirs}: rule 1: decision is None" in result.error_message
+    assert f"{place.theirs}: rule 1: decision is None" in result.error
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])

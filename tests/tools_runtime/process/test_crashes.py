@@ -21,7 +21,7 @@ import pytest
 def test_a_crash_is_named(name, arguments, crash, tools, run):
     result = run(getattr(tools, name), arguments)
     assert result.error_type == "execution_error"
-    assert result.error_message.startswith(f"The worker process ended with {crash}")
+    assert result.error.startswith(f"The worker process ended with {crash}")
     assert result.metadata == {"crash": crash}
     assert run(tools.echo, {"value": 1}).output == 1
 

@@ -21,7 +21,7 @@ def test_a_call_is_killed_at_its_limit(executor, processes, tmp_path):
     executor.call("echo", {"value": 1})
     result = executor.call("spin", {"note": str(note)}, Context(timeout=2))
     assert result.error_type == "timeout_error"
-    assert "killed" in result.error_message
+    assert "killed" in result.error
     assert not processes.is_alive(int(note.read_text()))
 
 

@@ -44,20 +44,20 @@ def test_a_result_arrives_with_all_its_parts(tools, run):
 
 def test_a_result_that_cannot_be_pickled_is_an_error_that_names_its_type(tools, run):
     result = run(tools.make, {"code": "threading.Lock()"})
-    assert (result.error_type, "returned a lock" in result.error_message) == ("execution_error", True)
-    assert 'runtime="thread"' in result.error_message
+    assert (result.error_type, "returned a lock" in result.error) == ("execution_error", True)
+    assert 'runtime="thread"' in result.error
 
 
 def test_a_result_of_a_class_that_only_the_worker_has_is_an_error(tools, run):
     code = "(globals().__setitem__('Mine', type('Mine', (), {'__module__': 'process_tools'})), Mine())[1]"
     result = run(tools.make, {"code": code})
-    assert (result.error_type, "Mine" in result.error_message) == ("execution_error", True)
+    assert (result.error_type, "Mine" in result.error) == ("execution_error", True)
     assert run(tools.echo, {"value": 1}).output == 1
 
 
 def test_arguments_that_cannot_be_pickled_are_a_validation_error(tools, run):
     result = run(tools.echo, {"value": (number for number in ())})
-    assert (result.error_type, "cannot be sent to a worker process" in result.error_message) == (
+    assert (result.error_type, "cannot be sent to a worker process" in result.error) == (
         "validation_error", True,
     )  # fmt: skip
 
@@ -66,14 +66,14 @@ def test_a_result_that_is_too_large_is_refused(tools, make, run):
     runtime = make(1, max_result_bytes=100_000)
     assert len(run(tools.make, {"code": "'x' * 90_000"}, on=runtime).output) == 90_000
     result = run(tools.make, {"code": "'x' * 110_000"}, on=runtime)
-    assert (result.error_type, "limit of 100,000" in result.error_message) == ("limit_exceeded", True)
+    assert (result.error_type, "limit of 100,000" in result.error) == ("limit_exceeded", True)
 
 
 def test_memory_beyond_the_limit_is_an_error_and_the_next_call_has_a_fresh_worker(tools, make, run):
     runtime = make(1, memory=256 << 20)
     first = run(tools.whoami, on=runtime).output["pid"]
     result = run(tools.hog, {"size": 1 << 30}, on=runtime)
-    assert (result.error_type, "limit of 268,435,456 bytes" in result.error_message) == ("limit_exceeded", True)
+    assert (result.error_type, "limit of 268,435,456 bytes" in result.error) == ("limit_exceeded", True)
     assert run(tools.hog, {"size": 64 << 20}, on=runtime).output == 64 << 20
     assert run(tools.whoami, on=runtime).output["pid"] != first
 
@@ -89,7 +89,7 @@ def test_a_result_that_needs_more_memory_than_the_limit_is_an_error(tools, make,
 @pytest.mark.parametrize("name", ["TypeError", "UnboundLocalError", "LookupError"])
 def test_an_exception_arrives_with_the_traceback_of_the_worker(name, tools, run):
     result = run(tools.fail, {"name": name})
-    assert (result.error_message, result.error_type) == (f"{name}: a mistake", "execution_error")
+    assert (result.error, result.error_type) == (f"{name}: a mistake", "execution_error")
     assert type(result.exception).__name__ == name
     assert isinstance(result.exception.__cause__, RemoteError)
     assert result.exception.__cause__.kind == f"builtins.{name}"
@@ -99,7 +99,7 @@ def test_an_exception_arrives_with_the_traceback_of_the_worker(name, tools, run)
 @pytest.mark.parametrize(("unshowable", "message"), [(True, "Unshowable"), (False, "Unpicklable: one and two")])
 def test_an_exception_that_cannot_be_sent_arrives_as_text(unshowable, message, tools, run):
     result = run(tools.fail_oddly, {"unshowable": unshowable})
-    assert result.error_message == message
+    assert result.error == message
     text = str(result.exception if isinstance(result.exception, RemoteError) else result.exception.__cause__)
     assert "process_tools.py" in text
 
@@ -115,9 +115,9 @@ def test_a_tool_that_cannot_be_pickled_is_unavailable_and_says_what_works(tools,
     for refused in (tools.Locked(), local):
         result = run(refused)
         assert result.error_type == "unavailable"
-        assert f"The tool {refused.name!r} cannot be sent to a worker process" in result.error_message
-        assert "top level of a module" in result.error_message
-        assert 'runtime="thread"' in result.error_message
+        assert f"The tool {refused.name!r} cannot be sent to a worker process" in result.error
+        assert "top level of a module" in result.error
+        assert 'runtime="thread"' in result.error
 
 
 def test_a_tool_that_workers_do_not_find_is_unavailable(tools, run, tmp_path, monkeypatch):
@@ -127,7 +127,7 @@ def test_a_tool_that_workers_do_not_find_is_unavailable(tools, run, tmp_path, mo
     import late_tools
 
     result = run(late_tools.late)
-    assert (result.error_type, "ModuleNotFoundError" in result.error_message) == ("unavailable", True)
+    assert (result.error_type, "ModuleNotFoundError" in result.error) == ("unavailable", True)
 
 
 def test_a_tool_keeps_its_state_in_its_worker(tools, run):
@@ -153,7 +153,7 @@ def test_the_state_arrives_item_by_item(tools, run):
     }  # fmt: skip
     refused = run(tools.take, {"key": "lock"}, state=state)
     assert isinstance(refused.exception, KeyError)
-    assert "'lock' cannot be sent to a worker process" in refused.error_message
+    assert "'lock' cannot be sent to a worker process" in refused.error
 
 
 def test_progress_arrives_in_order(tools, run):
@@ -209,7 +209,7 @@ def test_modules_are_imported_beforehand(tools, make, run):
     assert run(tools.imported, {"name": "wave"}, on=make(1)).output is False
     assert run(tools.imported, {"name": "wave"}, on=make(1, preload=["wave"])).output is True
     result = run(tools.echo, {"value": 1}, on=make(1, preload=["no_such_module"]))
-    assert (result.error_type, "cannot preload the module no_such_module" in result.error_message) == (
+    assert (result.error_type, "cannot preload the module no_such_module" in result.error) == (
         "unavailable", True,
     )  # fmt: skip
 

@@ -51,7 +51,7 @@ class ReadFiles(FileTool):
                 result = _one(access, path, Wanted(limit=limit, line_numbers=line_numbers, budget=share), context)
                 texts.append(str(result))
                 facts.append(_entry(path, result))
-                left -= min(share, len(texts[-1].encode()) if result.is_ok else 0)
+                left -= min(share, len(texts[-1].encode()) if result.ok else 0)
         text = _framed(paths, texts)
         if not any(entry["ok"] for entry in facts):
             return Result.error(text, type=facts[0]["error_type"], metadata={"files": facts})
@@ -71,9 +71,9 @@ def _one(access: Access, path: str, wanted: Wanted, context: Context) -> Result:
 
 
 def _entry(path: str, result: Result) -> dict[str, Any]:
-    if result.is_ok:
+    if result.ok:
         return {"path": path, "ok": True, **result.metadata}
-    return {"path": path, "ok": False, "error_type": result.error_type, "error": result.error_message}
+    return {"path": path, "ok": False, "error_type": result.error_type, "error": result.error}
 
 
 def _framed(paths: list[str], texts: list[str]) -> str:

@@ -68,7 +68,7 @@ def load_result(data: bytes) -> Result:
     except Exception:  # noqa: BLE001  (as above)
         return made
     kind = made.error_type or "execution_error"
-    return Result.error(made.error_message or "", type=kind, metadata=made.metadata, exception=error)
+    return Result.error(made.error or "", type=kind, metadata=made.metadata, exception=error)
 
 
 def describe(error: BaseException) -> str:

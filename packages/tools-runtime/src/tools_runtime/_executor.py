@@ -121,7 +121,7 @@ class Executor:
         """
         batch = self._batch(CallingThread(), calls, context)
         for job in drive(batch, as_completed=as_completed):
-            yield job.call, job.result or _NO_RESULT
+            yield job.call, _NO_RESULT if job.result is None else job.result
         self._raise_bug(batch.jobs)
 
     async def aiterate(
@@ -131,7 +131,7 @@ class Executor:
         batch = self._batch(EventLoop(), calls, context)
         async with aclosing(adrive(batch, as_completed=as_completed)) as done:
             async for job in done:
-                yield job.call, job.result or _NO_RESULT
+                yield job.call, _NO_RESULT if job.result is None else job.result
         self._raise_bug(batch.jobs)
 
     def call(

@@ -21,7 +21,7 @@ def assert_ok(result: Result, output: Any = _ANY) -> Any:
     """Assert that a call succeeded, with this output if one is given; return the output."""
     __tracebackhide__ = True
     _must_be_result(result)
-    if result.is_error:
+    if not result.ok:
         _fail("expected a success", result)
     if output is not _ANY and result.output != output:
         _fail(f"expected another output\n{difference(output, result.output)}", result)
@@ -32,9 +32,9 @@ def assert_error(result: Result, type: str | None = None, *, match: str | None =
     """Assert that a call failed, with this error type and a message that matches a pattern; return the message."""
     __tracebackhide__ = True
     _must_be_result(result)
-    if result.is_ok:
+    if result.ok:
         _fail(f"expected an error{f' of type {type}' if type else ''}", result)
-    message = result.error_message or ""
+    message = result.error or ""
     if type is not None and result.error_type != type:
         _fail(f"expected an error of type {type}, got {result.error_type}", result)
     if match is not None and not re.search(match, message):
@@ -46,7 +46,7 @@ def assert_halted(result: Result, output: Any = _ANY) -> Any:
     """Assert that a call ends the conversation, with this output if one is given; return the output."""
     __tracebackhide__ = True
     _must_be_result(result)
-    if not result.is_halted:
+    if not result.halted:
         _fail("expected a halt", result)
     if output is not _ANY and result.output != output:
         _fail(f"expected another output of the halt\n{difference(output, result.output)}", result)

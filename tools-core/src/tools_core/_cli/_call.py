@@ -241,25 +241,25 @@ def _ask(request: ApprovalRequest) -> bool:
 
 
 def _report(result: Result, options: Namespace) -> int:
-    if result.is_ok and options.save is not None:
+    if result.ok and options.save is not None:
         from tools_core._cli._save import save  # only here
 
         save(result, options.save, force=options.force)
     if options.json:
         write_json(result.to_dict())
-    elif result.is_ok and options.raw:
+    elif result.ok and options.raw:
         from tools_core._cli._save import write_raw  # only here
 
         write_raw(result)
-    elif result.is_ok and options.save is None:
+    elif result.ok and options.save is None:
         _write_content(result)
-    if result.is_halted:
+    if result.halted:
         note("halted: the tool ends the conversation here")
-    if result.is_ok:
+    if result.ok:
         return 0
     is_mistake = result.error_type == "validation_error"
     if not options.json:
-        error(result.error_message or "", [f"ask-tools show {options.name}"] if is_mistake else ())
+        error(result.error or "", [f"ask-tools show {options.name}"] if is_mistake else ())
     return 2 if is_mistake else 1
 
 

@@ -2,34 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MethodType
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
 
 from tools_core._values._content import Block, File, block_from_dict
+from tools_core._values._errors import ToolError
 from tools_core._values._frozen import FrozenDict
 from tools_core._values._problem import show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any, Self
-
 EMPTY: Mapping[str, Any] = FrozenDict()
+P = ParamSpec("P")
+R = TypeVar("R", bound="Result")
+V = TypeVar("V")
+
+
+class _Factory(Generic[P, V]):
+    """A name that makes a Result on the class, and reads a value on an instance: `Result.ok(1)`, `result.ok`."""
+
+    def __init__(self, make: Callable[Concatenate[type[Any], P], Any], read: Callable[[Result], V]) -> None:
+        self._make = make
+        self._read = read
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[R]) -> Callable[P, R]: ...
+    @overload
+    def __get__(self, instance: Result, owner: type[Result]) -> V: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return MethodType(self._make, owner) if instance is None else self._read(instance)
+
+
+def _only_on_the_class(name: str, instead: str) -> Callable[[Result], NoReturn]:
+    def refuse(_: Result) -> NoReturn:
+        raise AttributeError(f"Result.{name}(...) makes a result; on a result, use {instead}")
+
+    return refuse
+
+
+def _make_ok(
+    cls: type[Result], data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None
+) -> Result:
+    """Return a success. `content` is what the model reads, where that differs from `data`.
+
+    On an instance: whether the tool did what it was asked. A halt is ok, too.
+    """
+    return cls._make(True, data, _frozen(metadata), content)
+
+
+def _make_error(
+    cls: type[Result],
+    message: str,
+    *,
+    type: str = "execution_error",
+    metadata: Mapping[str, Any] | None = None,
+    exception: BaseException | None = None,
+) -> Result:
+    """Return a failure; the model reads `message`: what was wrong and what would work.
+
+    `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
+    `execution_error` (the tool failed), `timeout_error` (it did not end within its limit), `unknown_tool`,
+    `approval_required` (a person has to approve the call first), `denied` (a policy or a person denied it),
+    `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, where it should
+    not), `limit_exceeded` (too large, too many, too deep), `cancelled` (by the caller), `interrupted` (the run
+    was stopped before the call ended) and `unavailable` (what it needs is not there now).
+
+    On an instance: the message of a failure, else None.
+    """
+    return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
+
+
+def _make_halt(
+    cls: type[Result], data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None
+) -> Result:
+    """Return a success after which the conversation ends; an error `Result` as `data` ends it with that failure."""
+    halted = {**(metadata or EMPTY), "halted": True}
+    if isinstance(data, cls):
+        return data.with_metadata(halted)
+    return cls._make(True, data, _frozen(halted), content)
+
+
+def _make_text(cls: type[Result], value: Any) -> Result:
+    """Return a success whose output is `str(value)`."""
+    return cls._make(True, str(value), EMPTY)
+
+
+def _make_json(cls: type[Result], value: Any) -> Result:
+    """Return a success that the model reads as JSON, a plain string included."""
+    from tools_core._values._jsonable import to_json_text  # results of plain text never need it
+
+    return cls._make(True, value, EMPTY, to_json_text(value))
 
 
 class Result:
-    """The outcome of a call, made by `Result.ok`, `Result.error`, `Result.halt`, `Result.text` or `Result.json`.
+    """The outcome of a call: a frozen value, true if the call was ok.
 
-    Nothing of it can be reassigned. Results are equal when they serialise alike.
+    On the class, `Result.ok(data)`, `Result.error(message)`, `Result.halt(data)`, `Result.text(x)` and
+    `Result.json(x)` make results. On an instance, `result.ok` is a bool, and `result.error` the message of a failure
+    or None. Results are equal when they serialise alike.
     """
 
-    __slots__ = ("_content", "_error_message", "_error_type", "_exception", "_is_ok", "_metadata", "_output")
+    __slots__ = ("_content", "_error", "_error_type", "_exception", "_metadata", "_ok", "_output")
 
-    _is_ok: bool
+    _ok: bool
     _output: Any
     _metadata: Mapping[str, Any]
     _content: Any
-    _error_message: str | None
+    _error: str | None
     _error_type: str | None
     _exception: BaseException | None
+
+    ok = _Factory(_make_ok, lambda result: result._ok)
+    error = _Factory(_make_error, lambda result: result._error)
+    halt = _Factory(_make_halt, _only_on_the_class("halt", "`halted`"))
+    text = _Factory(_make_text, _only_on_the_class("text", "`content` or str(result)"))
+    json = _Factory(_make_json, _only_on_the_class("json", "`to_json()`"))
 
     def __init__(self) -> None:
         raise TypeError(
@@ -37,83 +124,30 @@ class Result:
         )
 
     @classmethod
-    def ok(cls, data: Any = None, *, metadata: Mapping[str, Any] | None = None, content: Any = None) -> Self:
-        """A success. `content` replaces what the model reads, where that should differ from `data`."""
-        return cls._make(True, data, _frozen(metadata), content)
-
-    @classmethod
-    def error(
-        cls,
-        message: str,
-        *,
-        type: str = "execution_error",
-        metadata: Mapping[str, Any] | None = None,
-        exception: BaseException | None = None,
-    ) -> Self:
-        """A failure that the model reads as `message`: what was wrong and what would work.
-
-        `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
-        `execution_error` (the tool failed), `timeout_error` (it did not end within its limit), `unknown_tool`,
-        `approval_required` (a person has to approve the call first), `denied` (a policy or a person denied it),
-        `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, where it should
-        not), `limit_exceeded` (too large, too many, too deep), `cancelled` (the caller gave up), `interrupted` (the run
-        was stopped before the call ended) and `unavailable` (what it needs is not there now).
-        """
-        return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
-
-    @classmethod
-    def halt(cls, data: Any = None, *, metadata: Mapping[str, Any] | None = None) -> Self:
-        """A success after which the conversation ends; an error `Result` as `data` ends it with that failure."""
-        halted = {**(metadata or EMPTY), "halted": True}
-        return data.with_metadata(halted) if isinstance(data, cls) else cls.ok(data, metadata=halted)
-
-    @classmethod
-    def text(cls, value: Any) -> Self:
-        """A success whose output is `str(value)`."""
-        return cls._make(True, str(value), EMPTY)
-
-    @classmethod
-    def json(cls, value: Any) -> Self:
-        """A success that the model reads as JSON, a plain string included."""
-        from tools_core._values._jsonable import to_json_text  # results of plain text never need it
-
-        return cls._make(True, value, EMPTY, to_json_text(value))
-
-    @classmethod
     def _make(
         cls,
-        is_ok: bool,
+        ok: bool,
         output: Any,
         metadata: Mapping[str, Any],
         content: Any = None,
-        error_message: str | None = None,
+        error: str | None = None,
         error_type: str | None = None,
         exception: BaseException | None = None,
     ) -> Self:
         made = object.__new__(cls)
-        made._is_ok = is_ok
+        made._ok = ok
         made._output = output
         made._metadata = metadata
         made._content = content
-        made._error_message = error_message
+        made._error = error
         made._error_type = error_type
         made._exception = exception
         return made
 
     @property
-    def is_ok(self) -> bool:
-        """Whether the tool did what it was asked; a halt is ok, too."""
-        return self._is_ok
-
-    @property
     def output(self) -> Any:
         """The tool's own value; None for an error."""
         return self._output
-
-    @property
-    def error_message(self) -> str | None:
-        """What was wrong, and what would work."""
-        return self._error_message
 
     @property
     def error_type(self) -> str | None:
@@ -131,19 +165,15 @@ class Result:
         return self._exception
 
     @property
-    def is_error(self) -> bool:
-        return not self._is_ok
-
-    @property
-    def is_halted(self) -> bool:
+    def halted(self) -> bool:
         """Whether the conversation must end after this result."""
         return self._metadata.get("halted") is True
 
     @property
     def content(self) -> str | tuple[str | Block, ...]:
         """What the model reads: text, JSON for structured data, or content blocks (text as `str` among them)."""
-        if not self._is_ok:
-            return self._error_message or ""
+        if not self._ok:
+            return self._error or ""
         value = self._output if self._content is None else self._content
         if isinstance(value, _BINARY):
             return (_as_block(value),)
@@ -151,11 +181,17 @@ class Result:
             return tuple(_as_block(item) if isinstance(item, _BINARY) else _as_text(item) for item in value)
         return _as_text(value)
 
+    def unwrap(self) -> Any:
+        """Return the output; for an error, raise what the tool raised, or else a ToolError with the message."""
+        if self._ok:
+            return self._output
+        raise self._exception or ToolError(self._error or "", self._error_type or "execution_error")
+
     def with_metadata(self, more: Mapping[str, Any]) -> Self:
         """The same result with `more` metadata."""
         return self._make(
-            self._is_ok, self._output, _frozen({**self._metadata, **more}), self._content,
-            self._error_message, self._error_type, self._exception,
+            self._ok, self._output, _frozen({**self._metadata, **more}), self._content,
+            self._error, self._error_type, self._exception,
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,9 +199,9 @@ class Result:
         from tools_core._values._jsonable import clean  # only what is stored or sent is serialised
 
         out: dict[str, Any] = {
-            "ok": self._is_ok,
+            "ok": self._ok,
             "output": clean(self._output),
-            "error": self._error_message,
+            "error": self._error,
             "metadata": clean(self._metadata),
         }
         if self._error_type is not None:
@@ -193,14 +229,17 @@ class Result:
 
         return dumps(self.to_dict())
 
+    def __bool__(self) -> bool:
+        return self._ok
+
     def __str__(self) -> str:
         content = self.content
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        failed = f"error={self._error_message!r}, type={self._error_type!r}"
-        shown = f"ok={_repr(self._output)}" if self._is_ok else failed
-        return f"<Result {shown}{', halted' if self.is_halted else ''}>"
+        failed = f"error={self._error!r}, type={self._error_type!r}"
+        shown = f"ok={_repr(self._output)}" if self._ok else failed
+        return f"<Result {shown}{', halted' if self.halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and self._identity() == other._identity()
@@ -215,11 +254,11 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
-            self._is_ok,
+            self._ok,
             self._output,
             dict(self._metadata),
             self._content,
-            self._error_message,
+            self._error,
             self._error_type,
         )
 
@@ -227,26 +266,26 @@ class Result:
 def success(output: Any) -> Result:
     """`Result.ok(output)`, without a step too many: every call makes one."""
     made = object.__new__(Result)
-    made._is_ok = True
+    made._ok = True
     made._output = output
     made._metadata = EMPTY
-    made._content = made._error_message = made._error_type = made._exception = None
+    made._content = made._error = made._error_type = made._exception = None
     return made
 
 
 def failure(message: str, type: str) -> Result:
     """`Result.error(message, type=type)`, in the same way: every refused call makes one."""
     made = object.__new__(Result)
-    made._is_ok = False
+    made._ok = False
     made._metadata = EMPTY
-    made._error_message = message
+    made._error = message
     made._error_type = type
     made._output = made._content = made._exception = None
     return made
 
 
-def _restore(is_ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Result:
-    return Result._make(is_ok, output, _frozen(metadata), *rest)
+def _restore(ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Result:
+    return Result._make(ok, output, _frozen(metadata), *rest)
 
 
 def _frozen(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -46,7 +46,7 @@ def _result_block(id_: str | None, result: Result) -> dict[str, Any]:
         content = [{"type": "text", "text": p} if isinstance(p, str) else _block(p) for p in parts if p != ""]
     if content:
         made["content"] = content
-    return made | ({"is_error": True} if result.is_error else {})
+    return made | ({"is_error": True} if not result.ok else {})
 
 
 def _block(block: Block) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _response(id_: str | None, name: str, result: Result) -> dict[str, Any]:
             carried.append(_inline(part))
         else:
             texts.append(described(part))
-    key = "error" if result.is_error else "output"
+    key = "error" if not result.ok else "output"
     made: dict[str, Any] = {"name": name, "response": {key: value if is_structured else "\n".join(texts)}}
     return ({"id": id_} if id_ else {}) | made | ({"parts": carried} if carried else {})
 

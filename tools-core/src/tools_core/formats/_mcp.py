@@ -57,11 +57,11 @@ class Mcp(Format):
 
 def _result(result: Result) -> dict[str, Any]:
     content = [{"type": "text", "text": p} if isinstance(p, str) else _block(p) for p in plain_parts_of(result)]
-    made: dict[str, Any] = {"content": content, "isError": result.is_error}
+    made: dict[str, Any] = {"content": content, "isError": not result.ok}
     is_structured, value = structured(result)
     if is_structured and isinstance(value, dict):
         made["structuredContent"] = value
-    return made | ({"_meta": {HALTED: True}} if result.is_halted else {})
+    return made | ({"_meta": {HALTED: True}} if result.halted else {})
 
 
 def _block(block: Block) -> dict[str, Any]:

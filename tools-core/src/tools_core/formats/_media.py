@@ -17,7 +17,7 @@ PDF = "application/pdf"
 def parts_of(result: Result) -> tuple[str | Block, ...]:
     """The content as texts and blocks; an error's text begins with `Error: `."""
     content = result.content
-    if result.is_error:
+    if not result.ok:
         return (f"Error: {content or result.error_type}",)
     return (content,) if isinstance(content, str) else content
 
@@ -25,7 +25,7 @@ def parts_of(result: Result) -> tuple[str | Block, ...]:
 def plain_parts_of(result: Result) -> tuple[str | Block, ...]:
     """The content as texts and blocks, for providers that have a flag for errors."""
     content = result.content
-    if result.is_error and not content:
+    if not result.ok and not content:
         content = str(result.error_type)
     return (content,) if isinstance(content, str) else content
 
@@ -68,7 +68,7 @@ def described(block: Block) -> str:
 
 def structured(result: Result) -> tuple[bool, Any]:
     """Whether the model reads JSON, and its data."""
-    if result.is_error or isinstance(result.output, str) or result.output is None:
+    if not result.ok or isinstance(result.output, str) or result.output is None:
         return False, None
     content = result.content
     if not isinstance(content, str):

@@ -128,12 +128,12 @@ class _Call:
 
 
 def _facts_of(result: Result, redactor: Redactor) -> dict[str, Any]:
-    facts: dict[str, Any] = {"result": "halted" if result.is_halted else "ok" if result.is_ok else "error"}
+    facts: dict[str, Any] = {"result": "halted" if result.halted else "ok" if result.ok else "error"}
     facts["bytes"] = content_size(result)
-    if result.is_error:
+    if not result.ok:
         facts["error_type"] = redactor.text(result.error_type or "", _LONGEST_NAME)
         if result.error_type != "validation_error":  # which shows parts of arguments
-            facts["error"] = redactor.text((result.error_message or "").strip().partition("\n")[0], _LONGEST_ERROR)
+            facts["error"] = redactor.text((result.error or "").strip().partition("\n")[0], _LONGEST_ERROR)
     approval = result.metadata.get("approval")
     if isinstance(approval, Mapping):
         facts["approval"] = redactor.copy({name: approval.get(name) for name in ("by", "scope", "key")})

@@ -88,7 +88,7 @@ class Cache:
             return own.with_metadata({"cached": True, "age": round(age, 3)})
         changes = pool.changes
         result = yield
-        if result.is_ok and not result.is_halted:
+        if result.ok and not result.halted:
             pool.add(request, result, tool, changes)
         return None
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def with_content(result: Result, content: Any, metadata: Mapping[str, Any]) -> Result:
     """Return the same result with other content and more metadata; the content of an error is its message."""
     whole = {**result.metadata, **metadata}
-    if result.is_error:
+    if not result.ok:
         kind = result.error_type or "execution_error"
         return Result.error(content, type=kind, metadata=whole, exception=result.exception)
     return Result.ok(result.output, metadata=whole, content=content)

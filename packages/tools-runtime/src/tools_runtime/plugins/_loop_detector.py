@@ -72,7 +72,7 @@ class LoopDetector:
                     metadata={"loop": {"period": period, "repeats": repeats}},
                 )
         result: Result = yield
-        answer = hash((result.is_ok, result.error_type, _without_durations(result.content)))
+        answer = hash((result.ok, result.error_type, _without_durations(result.content)))
         with self._lock:
             history.append((request, answer))
             period, repeats = self._loop(history)

@@ -89,10 +89,10 @@ class OpenTelemetry:
             self._context.attach(outside)
         # A name that no tool has was made up by a model: as a metric each would be another series.
         measured = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name if tool is not None else "_OTHER"}
-        if result.is_error:
+        if not result.ok:
             measured["error.type"] = _encodable(result.error_type or "execution_error")
             span.set_attribute("error.type", measured["error.type"])
-            message = None if redactor is None else _encodable(redactor.text(result.error_message or ""))
+            message = None if redactor is None else _encodable(redactor.text(result.error or ""))
             span.set_status(self._trace.StatusCode.ERROR, message)
         elif redactor is not None:
             span.set_attribute("gen_ai.tool.call.result", _encodable(redactor.text(str(result))))

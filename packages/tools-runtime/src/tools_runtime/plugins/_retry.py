@@ -89,7 +89,7 @@ class Retry:
         return result.with_metadata({"attempts": made, **more}) if made > 1 else None
 
     def _may_repeat(self, call: ToolCall, tool: Tool, context: Context, result: Result) -> bool:
-        if result.is_ok or result.is_halted or result.error_type in _FINAL or context.cancelled:
+        if result.ok or result.halted or result.error_type in _FINAL or context.cancelled:
             return False
         if result.error_type not in self.types and not {"crash", "retry_after"} & result.metadata.keys():
             return False

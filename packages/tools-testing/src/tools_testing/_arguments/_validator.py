@@ -25,11 +25,11 @@ class Validator:
 
     def accepts(self, arguments: Any) -> bool:
         """Return whether the arguments are valid without a repair."""
-        return self._strict.call(arguments).is_ok
+        return self._strict.call(arguments).ok
 
     def refuses(self, arguments: Any) -> bool:
         """Return whether the arguments are invalid and no repair helps."""
-        return self._repairing.call(arguments).is_error
+        return not self._repairing.call(arguments).ok
 
 
 def fits(schema: Mapping[str, Any], value: Any) -> bool:

@@ -105,15 +105,15 @@ class RuntimeConformance(ABC):
 
     def test_an_expected_failure_keeps_its_message_and_type(self) -> None:
         result = self.run_one("fail", {"reason": "no such city"})
-        assert (result.error_message, result.error_type) == ("no such city", "not_found")
+        assert (result.error, result.error_type) == ("no such city", "not_found")
 
     def test_an_exception_becomes_an_error_with_its_name(self) -> None:
         result = self.run_one("crash", {"text": "nowhere"})
-        assert (result.error_message, result.error_type) == ("LookupError: nowhere", "execution_error")
+        assert (result.error, result.error_type) == ("LookupError: nowhere", "execution_error")
 
     def test_a_halt_becomes_a_result_that_ends_the_conversation(self) -> None:
         result = self.run_one("stop", {"answer": "done"})
-        assert (result.is_halted, result.is_ok, result.output) == (True, True, "done")
+        assert (result.halted, result.ok, result.output) == (True, True, "done")
 
     def test_a_coroutine_is_awaited(self) -> None:
         assert self.run_one("repeat_later", {"text": "here"}).output == "here"

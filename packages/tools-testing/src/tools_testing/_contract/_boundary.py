@@ -36,11 +36,11 @@ def invalid_arguments_are_refused(subject: Subject) -> Iterator[str]:
             yield f"{what}: the body ran, with {received[0]!r:.200}"
         elif not isinstance(result, Result):
             yield f"{what}: call returned {type(result).__name__}, not a Result"
-        elif result.error_type != "validation_error" or not (result.error_message or "").strip():
+        elif result.error_type != "validation_error" or not (result.error or "").strip():
             yield f"{what}: the result is {result!r:.200}"
     for name in subject.schema.get("required", ()):
         without = {key: value for key, value in subject.valid[0].items() if key != name}
-        message = subject.recorder()[0].call(without).error_message or ""
+        message = subject.recorder()[0].call(without).error or ""
         if name not in message:
             yield f"without {name!r}: the message does not name it: {message!r:.200}"
 
@@ -56,7 +56,7 @@ def _invalid(subject: Subject) -> Iterator[tuple[str, Any]]:
 
 def _refused(call: ObservedCall) -> str | None:
     if call.kind == "valid" and call.result is not None and call.result.error_type == "validation_error":
-        return f"refused: {call.result.error_message}"
+        return f"refused: {call.result.error}"
     return None
 
 
@@ -71,7 +71,7 @@ def valid_arguments_are_accepted(subject: Subject) -> Iterator[str]:
         probe, received = subject.recorder()
         result = probe.call(arguments)
         if not received:
-            refusals.append(f"for {shown(arguments)}: {result.error_message}")
+            refusals.append(f"for {shown(arguments)}: {result.error}")
             if index < len(subject.given) or result.error_type != "validation_error":
                 yield refusals[-1]
     if len(refusals) == len(subject.valid) > len(subject.given):
@@ -100,5 +100,5 @@ def exceptions_become_results(subject: Subject) -> Iterator[str]:
             yield f"{error!r} became {result!r:.200}"
     returned = subject.probe(lambda _: Halt("done")).call(subject.valid[0])
     for how, result in (("raised", raising(Halt("done"))), ("returned", returned)):
-        if not isinstance(result, Result) or not result.is_halted or result.output != "done":
+        if not isinstance(result, Result) or not result.halted or result.output != "done":
             yield f"a Halt that was {how} became {result!r:.200}"

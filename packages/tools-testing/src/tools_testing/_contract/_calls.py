@@ -49,17 +49,17 @@ def body_does_not_crash(call: ObservedCall) -> str | None:
     result = call.result
     if result is None or result.error_type != "execution_error" or not isinstance(result.exception, Exception):
         return None
-    return None if isinstance(result.exception, ToolError) else f"the body crashed: {result.error_message}"
+    return None if isinstance(result.exception, ToolError) else f"the body crashed: {result.error}"
 
 
 @call_promise("an error has a message", 'raise ToolError("what was wrong, and what would work")')
 def errors_have_a_message(call: ObservedCall) -> str | None:
     result = call.result
-    if result is None or result.is_ok:
+    if result is None or result.ok:
         return None
-    message = (result.error_message or "").strip()
+    message = (result.error or "").strip()
     if not message or (result.exception is not None and message == type(result.exception).__name__):
-        return f"the message is {result.error_message!r}"
+        return f"the message is {result.error!r}"
     return None
 
 
@@ -100,7 +100,7 @@ def _not_json(value: Any, place: str) -> Iterator[str]:
 @call_promise("the output fits the output schema", "return what the return type says, or correct the type")
 def output_fits_its_schema(call: ObservedCall) -> str | None:
     schema = call.definition_before.get("output_schema")
-    if schema is None or call.result is None or call.result.is_error or call.result.is_halted:
+    if schema is None or call.result is None or not call.result.ok or call.result.halted:
         return None
     output = json.loads(call.result.to_json())["output"]
     return None if fits(schema, output) else f"the output {shown(output)} does not fit its output_schema"
@@ -161,4 +161,4 @@ def calls_are_thread_safe(subject: Subject) -> Iterator[str]:
 
 def _kind(tool: Tool, arguments: dict[str, Any], caller: Caller) -> str:
     result = tool.call(arguments, caller.new_context())
-    return ("halted" if result.is_halted else "ok") if result.is_ok else str(result.error_type)
+    return ("halted" if result.halted else "ok") if result.ok else str(result.error_type)

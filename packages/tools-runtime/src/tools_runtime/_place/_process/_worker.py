@@ -168,7 +168,7 @@ class Worker:
             self._pool.give_back(self)
         if error is not None:
             result = Result.error(
-                result.error_message or "",
+                result.error or "",
                 type=result.error_type or "execution_error",
                 metadata=result.metadata,
                 exception=unpack_error(*error),

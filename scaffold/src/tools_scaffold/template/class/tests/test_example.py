@@ -23,7 +23,7 @@ def test_its_work_is_an_ordinary_method() -> None:
 
 def test_it_answers_what_a_model_asks() -> None:
     result = ExampleTool().call(ARGUMENTS)
-    assert result.is_ok, result.error_message
+    assert result.ok, result.error
     assert result.to_dict()["output"] == ANSWER
 
 
@@ -31,7 +31,7 @@ def test_it_answers_what_a_model_asks() -> None:
 def test_an_unknown_city_is_a_result_that_says_what_would_work() -> None:
     result = ExampleTool().call(city="Atlantis")
     assert result.error_type == "not_found"
-    assert "known cities: Lima, Nairobi, Oslo" in str(result.error_message)
+    assert "known cities: Lima, Nairobi, Oslo" in str(result.error)
 
 
 # endregion
@@ -39,4 +39,4 @@ def test_an_unknown_city_is_a_result_that_says_what_would_work() -> None:
 def test_an_argument_that_does_not_fit_is_refused_by_name_before_anything_runs(name: str) -> None:
     result = ExampleTool().call({**ARGUMENTS, name: {}})
     assert result.error_type == "validation_error"
-    assert name in str(result.error_message)
+    assert name in str(result.error)

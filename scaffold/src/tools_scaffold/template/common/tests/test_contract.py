@@ -52,7 +52,7 @@ def test_what_no_tool_takes_is_refused_before_anything_runs(subject: Tool, sent:
 @EVERY_TOOL
 def test_a_missing_argument_is_named(subject: Tool) -> None:
     needed = subject.definition["input_schema"].get("required", [])
-    message = str(subject.call({}).error_message) if needed else ""
+    message = str(subject.call({}).error) if needed else ""
     assert [name for name in needed if name not in message] == []
 
 
@@ -66,7 +66,7 @@ def test_whatever_arrives_is_answered_and_never_with_a_crash(subject: Tool) -> N
         for name in chance.sample([*sent, "unknown"], k=chance.randrange(2)):
             sent[name] = anything(chance)
         answered = subject.call(sent)
-        assert answered.error_type != "execution_error", (sent, answered.error_message)
+        assert answered.error_type != "execution_error", (sent, answered.error)
 
 
 def test_an_installation_is_a_registration() -> None:

@@ -15,7 +15,7 @@ ANSWER: dict[str, Any] = {"city": "Oslo", "temperature": 45.5, "unit": "fahrenhe
 
 def test_lookup_answers_what_a_model_asks() -> None:
     result = ExampleTools().tool("lookup").call(ARGUMENTS)
-    assert result.is_ok, result.error_message
+    assert result.ok, result.error
     assert result.to_dict()["output"] == ANSWER
 
 
@@ -23,7 +23,7 @@ def test_lookup_answers_what_a_model_asks() -> None:
 def test_an_unknown_city_is_a_result_that_says_what_would_work() -> None:
     result = ExampleTools().tool("lookup").call(city="Atlantis")
     assert result.error_type == "not_found"
-    assert "known cities: Lima, Nairobi, Oslo" in str(result.error_message)
+    assert "known cities: Lima, Nairobi, Oslo" in str(result.error)
 
 
 # endregion
@@ -31,7 +31,7 @@ def test_an_unknown_city_is_a_result_that_says_what_would_work() -> None:
 def test_an_argument_that_does_not_fit_is_refused_by_name_before_anything_runs(name: str) -> None:
     result = ExampleTools().tool("lookup").call({**ARGUMENTS, name: {}})
     assert result.error_type == "validation_error"
-    assert name in str(result.error_message)
+    assert name in str(result.error)
 
 
 def test_history_has_the_answers_of_this_object_and_of_no_other() -> None:
@@ -43,5 +43,5 @@ def test_history_has_the_answers_of_this_object_and_of_no_other() -> None:
 
 def test_finish_halts_and_hands_its_summary_over() -> None:
     result = ExampleTools().tool("finish").call(summary="It is mild in Oslo.")
-    assert result.is_halted
+    assert result.halted
     assert result.output == "It is mild in Oslo."
