@@ -67,7 +67,9 @@ def test_no_descriptor_or_thread_is_left(tools, make, run, begin):
         assert future.result(20).error_type == "cancelled"
         runtime.close()
         held.append((len(os.listdir("/proc/self/fd")), threading.active_count()))
-    assert held[1:] == held[:1] * 2
+    descriptors, threads = zip(*held, strict=True)
+    assert len(set(descriptors)) == 1
+    assert threads[2] <= threads[0]  # idle threads of earlier tests may end meanwhile
 
 
 def test_a_runtime_without_references_ends(tools, processes):
