@@ -356,7 +356,7 @@ def workers() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
 
     def made() -> Any:
         begun: Any = runtime.begin(plus, call, Context())
-        return begun.result()
+        return begun()
 
     def submitted() -> Result:
         return pool.submit(plus.call, arguments).result()

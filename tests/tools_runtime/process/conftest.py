@@ -4,6 +4,7 @@ import importlib
 import os
 import threading
 import time
+from concurrent.futures import Future
 from multiprocessing import resource_tracker
 from pathlib import Path
 
@@ -98,7 +99,9 @@ def begin(runtime):
         context = Context(**parts)
         begun = (on or runtime).begin(tool, ToolCall("call", tool.name, arguments or {}), context)
         assert not isinstance(begun, Result), begun
-        return context, begun
+        future = Future()
+        threading.Thread(target=lambda: future.set_result(begun())).start()
+        return context, future
 
     return call
 
@@ -110,6 +113,6 @@ def run(runtime):
     def call(tool, arguments=None, *, on=None, **parts):
         given = {} if arguments is None else arguments
         begun = (on or runtime).begin(tool, ToolCall("call", tool.name, given), Context(**parts))
-        return begun if isinstance(begun, Result) else begun.result(60)
+        return begun if isinstance(begun, Result) else begun()
 
     return call

@@ -21,7 +21,7 @@ from tools_runtime import ProcessRuntime
 
 def run(runtime, tool, **arguments):
     begun = runtime.begin(tool, ToolCall("c", tool.name, arguments), Context())
-    return begun if not hasattr(begun, "result") else begun.result(60)
+    return begun() if callable(begun) else begun
 """
 
 
@@ -74,7 +74,7 @@ def test_no_descriptor_or_thread_is_left(tools, make, run, begin):
 
 def test_a_runtime_without_references_ends(tools, processes):
     runtime = ProcessRuntime(1)
-    runtime.begin(tools.echo, ToolCall("1", "echo", {"value": 1}), Context()).result(60)
+    runtime.begin(tools.echo, ToolCall("1", "echo", {"value": 1}), Context())()
     del runtime
     gc.collect()
     assert processes.all() == []

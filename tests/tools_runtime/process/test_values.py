@@ -92,8 +92,7 @@ def test_an_exception_arrives_with_the_traceback_of_the_worker(name, tools, run)
     assert (result.error, result.error_type) == (f"{name}: a mistake", "execution_error")
     assert type(result.exception).__name__ == name
     assert isinstance(result.exception.__cause__, RemoteError)
-    assert result.exception.__cause__.kind == f"builtins.{name}"
-    assert "process_tools.py" in result.exception.__cause__.traceback
+    assert "process_tools.py" in str(result.exception.__cause__)
 
 
 @pytest.mark.parametrize(("unshowable", "message"), [(True, "Unshowable"), (False, "Unpicklable: one and two")])
@@ -209,7 +208,7 @@ def test_modules_are_imported_beforehand(tools, make, run):
     assert run(tools.imported, {"name": "wave"}, on=make(1)).output is False
     assert run(tools.imported, {"name": "wave"}, on=make(1, preload=["wave"])).output is True
     result = run(tools.echo, {"value": 1}, on=make(1, preload=["no_such_module"]))
-    assert (result.error_type, "cannot preload the module no_such_module" in result.error) == (
+    assert (result.error_type, "cannot prepare the call: ModuleNotFoundError" in result.error) == (
         "unavailable", True,
     )  # fmt: skip
 

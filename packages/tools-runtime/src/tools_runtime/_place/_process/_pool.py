@@ -1,90 +1,194 @@
-"""The workers of one runtime."""
+"""The host's side of workers: `Pool` makes each call in an idle worker, or starts one for it."""
 
 from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from tools_core import Result
+from tools_runtime._errors import describe_error, log
 from tools_runtime._place._process._fork_server import ForkServer
-from tools_runtime._place._process._messages import Tools
-from tools_runtime._place._process._worker import Worker
+from tools_runtime._place._process._messages import Tools, load_message, unpack_result
+from tools_runtime._place._process._supervisor import name_exit
 
 if TYPE_CHECKING:
-    from tools_runtime._place._process._serve import Settings
-    from tools_runtime._place._process._worker import Attempt
+    from multiprocessing.connection import Connection
 
-_END = 8.0  # seconds for all workers to end, of which a supervisor takes 5 where something hangs
+    from tools_core import Context
+    from tools_runtime._place._process._messages import PackedTool
+    from tools_runtime._place._process._serve import Settings
+
+_DEATH = 1.0  # seconds for a supervisor to report the end of a worker whose connection has ended
+_KILL = 5.0  # seconds for a supervisor to kill everything
+_END = 8.0  # seconds for all workers to end
 _pools: WeakSet[Pool] = WeakSet()
 
 
+class Worker:
+    """A worker process and its supervisor. It belongs to the pool while it is idle, else to the thread of its call."""
+
+    def __init__(self, requests: Connection, control: Connection) -> None:
+        self._requests = requests
+        self._control = control
+        self._known: set[int] = set()  # numbers of the tools that the worker has
+        self._lock = threading.RLock()  # a garbage collection inside it may close the pool
+        self.context: Context | None = None  # of the current call
+        self.has_answered = False
+        self.is_killed = False
+        self.has_ended = threading.Event()
+
+    def send(self, packed: PackedTool, request: bytes) -> None:
+        """Send a call; OSError where the worker has ended."""
+        if packed.number not in self._known:
+            self._requests.send_bytes(packed.message)
+            self._known.add(packed.number)
+        self._requests.send_bytes(request)
+
+    def receive(self, context: Context) -> tuple[Result, bool]:
+        """Wait for the result of the call, and return it and whether it is the last; EOFError if the worker ends."""
+        while True:
+            kind, content = load_message(self._requests.recv_bytes())
+            if kind == "result":
+                *parts, is_last = content
+                with self._lock:
+                    self.context = None
+                self.has_answered = True
+                return unpack_result(*parts), is_last
+            try:
+                context.progress(*content)
+            except Exception:  # noqa: BLE001  (a listener's mistake must not end the call)
+                log.exception("A listener to the progress of a call raised an exception")
+
+    def kill(self, context: Context | None = None) -> None:
+        """Have the supervisor kill the worker and its descendants; with a context only if it makes that call."""
+        with self._lock:
+            if context in (None, self.context):
+                self.is_killed = True
+                with suppress(OSError):  # the supervisor has ended
+                    self._control.send_bytes(b"kill")
+
+    def end(self) -> int | None:
+        """Wait until the supervisor has killed everything; return the exit code of a worker that ended by itself."""
+        code = None
+        with suppress(EOFError, OSError):  # the supervisor has ended
+            if not self._control.poll(_DEATH):  # the worker has closed its connection, and lives
+                self.kill()
+            if self._control.poll(_KILL):
+                code = self._control.recv()
+                self._control.poll(_DEATH)  # the end of the supervisor itself
+        self.abandon()
+        self.has_ended.set()
+        return code
+
+    def abandon(self) -> None:
+        """Close the connections: the worker has ended, or belongs to the process that this one was forked from."""
+        with self._lock:
+            self._requests.close()
+            self._control.close()
+
+
 class Pool:
-    """Starts workers as they are needed, and keeps them."""
+    """The workers of one runtime: started as they are needed, and kept for later calls."""
 
     def __init__(self, settings: Settings) -> None:
-        self.fork_server = ForkServer(settings)
         self.tools = Tools()
-        self.is_closed = False
-        self.owner = os.getpid()
+        self._fork_server = ForkServer(settings)
+        self._owner = os.getpid()
+        self._is_closed = False
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
         self._lock = threading.RLock()  # a garbage collection inside it may close the pool
         _pools.add(self)
 
-    def submit(self, attempt: Attempt) -> None:
-        """Send a call to an idle worker, or start one for it."""
-        if attempt.is_cancelled:
-            attempt.finish(Result.error("The call was cancelled before it began.", type="cancelled"))
-            return
-        with self._lock:
-            idle = self._idle.pop() if self._idle else None
-            new = Worker(self) if idle is None and not self.is_closed else None
-            if new is not None:
-                self._workers.add(new)
-        if idle is not None:
-            idle.send(attempt)
-        elif new is not None:
-            new.start(attempt)
-        else:
-            attempt.finish(Result.error("The runtime was closed before the call began.", type="interrupted"))
-
-    def give_back(self, worker: Worker) -> None:
-        """Keep a worker that has answered for the next call."""
-        with self._lock:
-            if not self.is_closed:
-                self._idle.append(worker)
-
-    def discard(self, worker: Worker) -> None:
-        """Forget a worker that has ended."""
-        with self._lock:
-            self._workers.discard(worker)
-            if worker in self._idle:
-                self._idle.remove(worker)
+    def call(self, packed: PackedTool, request: bytes, context: Context) -> Result:
+        """Make a call; cancelling its context kills the worker."""
+        while True:
+            if context.cancelled:
+                return Result.error("The call was cancelled before it began.", type="cancelled")
+            try:
+                worker = self._take()
+            except Exception as error:  # noqa: BLE001  (no process or descriptor is left, or the fork server ended)
+                return Result.error(f"No worker process can be started: {describe_error(error)}", type="unavailable")
+            worker.context, is_last = context, True
+            unregister = context.on_cancel(partial(worker.kill, context))
+            try:
+                worker.send(packed, request)
+                result, is_last = worker.receive(context)
+            except (EOFError, OSError) as error:
+                code = worker.end()
+                if isinstance(error, BrokenPipeError) and worker.has_answered:
+                    continue  # it had ended while it was idle: the call has not begun
+                return self._lost(context, code)
+            finally:
+                unregister()
+                self._give_back(worker, is_last=is_last)
+            return result
 
     def close(self) -> None:
         """Kill all workers, and wait until they have ended."""
-        if self.owner != os.getpid():
+        if self._owner != os.getpid():
             return
         with self._lock:
-            self.is_closed = True
+            self._is_closed = True
+            idle, workers = self._idle.copy(), list(self._workers)
             self._idle.clear()
-            workers = list(self._workers)
         for worker in workers:
             worker.kill()
+        for worker in idle:
+            worker.end()
         until = monotonic() + _END
         for worker in workers:
-            if worker.thread is not threading.current_thread():
-                worker.thread.join(max(0.0, until - monotonic()))
-        self.fork_server.stop()
+            worker.has_ended.wait(max(0.0, until - monotonic()))
+        self._fork_server.stop()
 
     def abandon(self) -> None:
         """In a fork of the host: close what belongs to the parent."""
         for worker in self._workers:
             worker.abandon()
-        self.fork_server.abandon()
+        self._fork_server.abandon()
+
+    def _take(self) -> Worker:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        worker = Worker(*self._fork_server.start_worker())
+        with self._lock:
+            self._workers.add(worker)
+            if self._is_closed:  # meanwhile
+                worker.kill()
+        return worker
+
+    def _give_back(self, worker: Worker, *, is_last: bool) -> None:
+        """Keep a worker for the next call, unless it has ended or must end."""
+        with self._lock:
+            if not (is_last or worker.is_killed or self._is_closed):
+                self._idle.append(worker)
+                return
+        if not worker.has_ended.is_set():
+            worker.kill()
+            worker.end()
+        with self._lock:
+            self._workers.discard(worker)
+        if self._is_closed:
+            self._fork_server.stop()
+
+    def _lost(self, context: Context, code: int | None) -> Result:
+        """Return the result of a call whose worker has ended."""
+        if self._is_closed:
+            return Result.error("The runtime was closed before the call ended.", type="interrupted")
+        if context.cancelled:
+            text = "The call was cancelled and its worker process killed. The call may have had effects."
+            return Result.error(text, type="cancelled", metadata={"killed": True})
+        name = "unknown" if code is None else name_exit(code)
+        text = "The worker process ended" + ("" if code is None else f" with {name}")
+        if name == "SIGKILL":
+            text += ", which happens when the machine has no memory left"
+        return Result.error(f"{text}. The call may have had effects.", metadata={"crash": name})
 
 
 def _after_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tools_core import Result, ToolError
@@ -11,8 +12,7 @@ from tools_runtime._errors import describe_error
 from tools_runtime._place._runtime import Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Sequence
 
     from tools_core import Context, Tool, ToolCall
     from tools_runtime._place._process._pool import Pool
@@ -67,21 +67,18 @@ class ProcessRuntime(Runtime):
         self._options = (tuple(preload), memory, max_result_bytes)
         self._pools: dict[int, Pool] = {}  # by process: a fork of this one has its own
 
-    def begin(self, tool: Tool, call: ToolCall, context: Context) -> Result | Future[Result]:
-        """Send a call to a worker; cancelling the context kills it."""
+    def begin(self, tool: Tool, call: ToolCall, context: Context) -> Result | Callable[[], Result]:
+        """Return a function that makes the call in a worker; cancelling the context kills the worker."""
         from tools_runtime._place._process._messages import pack_call  # with the pool
-        from tools_runtime._place._process._worker import Attempt
 
         try:
             pool = self._open()
             packed = pool.tools.pack(tool)
-            attempt = Attempt(packed, pack_call(packed, call, context), context)
+            return partial(pool.call, packed, pack_call(packed, call, context), context)
         except ToolError as error:
             return Result.error(error.message, type=error.type, exception=error)
-        except (RuntimeError, OSError) as error:  # of multiprocessing, while a worker imports the program
+        except RuntimeError as error:  # of multiprocessing, while a worker imports the program
             return Result.error(f"No worker process can be started: {describe_error(error)}", type="unavailable")
-        pool.submit(attempt)
-        return attempt.future
 
     def close(self) -> None:
         """Kill all workers and what they run; a later call starts new ones."""

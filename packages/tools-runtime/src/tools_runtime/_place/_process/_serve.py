@@ -13,12 +13,11 @@ from importlib import import_module
 from multiprocessing import process, spawn
 from traceback import print_exc
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tools_core import Context, Result, Tool
 from tools_runtime._errors import describe_error
-from tools_runtime._place._process._errors import pack_error
-from tools_runtime._place._process._system import be_killed_first, end_with_parent, limit_memory
+from tools_runtime._place._process._messages import State, dump, pack_result
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -36,47 +35,26 @@ class Settings(NamedTuple):
 
 def serve(connection: Connection, settings: Settings) -> int:
     """Make calls until the connection ends; returns the exit code of this process."""
-    os.setsid()
-    end_with_parent()
-    be_killed_first()
-    if settings.memory is not None:
-        limit_memory(settings.memory)
     os.environ.clear()
     os.environ.update(settings.environment)
     sys.modules["__main__"] = sys.modules["__mp_main__"] = ModuleType("__main__")  # without names of the fork server
     try:
-        connection.send(("ready", _preload(settings.preload)))
         _Server(connection, settings).run()
     except (EOFError, BrokenPipeError):  # the host has ended
         return 0
-    except SystemExit as error:
-        return _exit_code(error)
-    except BaseException:  # noqa: BLE001  (an exception that ends a process ends this one)
+    except BaseException as error:  # noqa: BLE001  (an exception that ends a process ends this one)
+        if isinstance(error, SystemExit) and isinstance(error.code, int | None):
+            return (error.code or 0) & 0xFF
         print_exc()
         return 1
     finally:
-        with suppress(Exception):  # a tool may have closed or replaced them
-            sys.stdout.flush()
-            sys.stderr.flush()
-    return 0
-
-
-def _preload(names: tuple[str, ...]) -> str | None:
-    """Import modules; returns the problem if there is one."""
-    for name in names:
-        try:
-            import_module(name)
-        except Exception as error:  # noqa: BLE001  (a user's module may raise anything)
-            return f"cannot preload the module {name}: {describe_error(error)}"
-    return None
+        _flush()
 
 
 class _Server:
     def __init__(self, connection: Connection, settings: Settings) -> None:
         self._connection = connection
         self._settings = settings
-        self._main = settings.main
-        self._environment = settings.environment
         self._variables: dict[bytes, bytes] = vars(os.environ)["_data"]  # comparing os.environ itself takes 40 us
         self._unchanged = dict(self._variables)
         self._pid = os.getpid()
@@ -84,126 +62,90 @@ class _Server:
         self._number = 0  # of the current call
         self._sending = threading.Lock()
 
-    def run(self) -> None:
+    def run(self) -> NoReturn:
         """Take messages until the connection ends."""
         while True:
             kind, content = pickle.loads(self._connection.recv_bytes())  # noqa: S301  (of the host)
             if kind == "tool":
                 self._tools[content[0]] = content[1]
-            else:
-                answer = contextvars.Context().run(self._answer, *content)
-                if os.getpid() != self._pid:  # the tool forked, and the child has returned as well
-                    os._exit(0)
-                with self._sending:
-                    self._number += 1
-                    self._connection.send_bytes(answer)
-                self._restore()
+                continue
+            answer = contextvars.Context().run(self._answer, *content)
+            if os.getpid() != self._pid:  # the tool forked, and the child has returned as well
+                os._exit(0)
+            with self._sending:
+                self._number += 1
+                self._connection.send_bytes(answer)
+            if self._variables != self._unchanged:  # the next call may be of another user
+                os.environ.clear()
+                os.environ.update(self._settings.environment)
+            _flush()
 
     def _answer(self, number: int, packed: bytes, folder: str | None, surroundings: Any) -> bytes:
         try:
-            tool = self._tool(number)
-            arguments = _load(packed, self._main)
+            for name in self._settings.preload:
+                import_module(name)
+            tool = self._tools[number]
+            if isinstance(tool, bytes):
+                tool = self._tools[number] = self._load(tool)
+            arguments = self._load(packed)
             if folder is not None:
                 os.chdir(folder)
         except (Exception, SystemExit) as error:  # noqa: BLE001  (a user's module, or a program without a guard)
             text = f"A worker process cannot prepare the call: {describe_error(error)}"
             return self._pack(Result.error(text, type="unavailable", exception=error))
-        context = None if surroundings is None else self._context(*surroundings)
-        return self._pack(tool.call(arguments, context=context))
+        return self._pack(tool.call(arguments, context=surroundings and self._context(*surroundings)))
 
-    def _tool(self, number: int) -> Tool:
-        tool = self._tools[number]
-        if isinstance(tool, bytes):
-            tool = self._tools[number] = _load(tool, self._main)
-        return tool
-
-    def _context(
-        self, parts: dict[str, Any], items: dict[str, bytes], refused: dict[str, str], wants_progress: bool
-    ) -> Context:
+    def _context(self, parts: dict[str, Any], items: dict[str, bytes | str], wants_progress: bool) -> Context:
         return Context(
             **parts,
-            state=State(items, refused, self._main),
+            state=State(items, self._load),
             on_progress=partial(self._report, self._number) if wants_progress else None,
             enforced=False,  # the host watches the time, and kills
         )
 
-    def _pack(self, result: Result) -> bytes:
-        """Write the answer: the result, its exception, and whether the worker must not be used again."""
-        is_out_of_memory = isinstance(result.exception, MemoryError)
-        if is_out_of_memory and self._settings.memory is not None:
-            result = _out_of_memory(self._settings.memory)
-        try:
-            error = None if result.exception is None else pack_error(result.exception)
-            answer = pickle.dumps(("result", (result, error, is_out_of_memory)), pickle.HIGHEST_PROTOCOL)
-        except MemoryError:
-            return pickle.dumps(("result", (_out_of_memory(self._settings.memory), None, True)))
-        except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-            return self._pack(_not_picklable(result.output, error))
-        if len(answer) > self._settings.max_result_bytes:
-            text = (
-                f"The result has {len(answer):,} bytes, more than the limit of {self._settings.max_result_bytes:,}. "
-                "Return less, or write it to a file."
-            )
-            return self._pack(Result.error(text, type="limit_exceeded"))
-        return answer
-
     def _report(self, number: int, done: float, total: float | None, message: str) -> None:
         """Send progress, unless the call has ended and a thread of the tool goes on."""
-        content = pickle.dumps(("progress", (done, total, message)))
+        content = dump(("progress", (done, total, message)))
         with self._sending:
             if number == self._number and os.getpid() == self._pid:
                 self._connection.send_bytes(content)
 
-    def _restore(self) -> None:
-        """Undo what the call may have changed and the next call, of another run, must not see."""
-        if self._variables != self._unchanged:
-            os.environ.clear()
-            os.environ.update(self._environment)
-        with suppress(Exception):  # a tool may have closed or replaced it
-            sys.stdout.flush()
+    def _pack(self, result: Result) -> bytes:
+        """Return the answer; without memory it is the last one of this worker."""
+        if isinstance(result.exception, MemoryError):
+            return pack_result(_out_of_memory(self._settings.memory), is_last=True)
+        try:
+            answer, limit = pack_result(result, is_last=False), self._settings.max_result_bytes
+        except MemoryError as error:
+            return self._pack(Result.error("", exception=error))
+        except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
+            text = f"The tool returned a {type(result.output).__name__} that cannot be sent from a worker process "
+            advice = 'Return plain data, or run the tool with runtime="thread".'
+            return self._pack(Result.error(f"{text}({describe_error(error)}). {advice}"))
+        if len(answer) <= limit:
+            return answer
+        text = f"The result has {len(answer):,} bytes, more than the limit of {limit:,}. "
+        return self._pack(Result.error(f"{text}Return less, or write it to a file.", type="limit_exceeded"))
 
-
-class State(dict[str, Any]):
-    """The items of a caller's state; one that could not be sent raises a KeyError with the reason."""
-
-    def __init__(self, items: dict[str, bytes], refused: dict[str, str], main: dict[str, str]) -> None:
-        super().__init__()
-        self._refused = refused
-        for key, data in items.items():
-            try:
-                self[key] = _load(data, main)
-            except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-                refused[key] = describe_error(error)
-
-    def __missing__(self, key: str) -> Any:
-        reason = self._refused.get(key)
-        raise KeyError(key if reason is None else f"{key!r} cannot be sent to a worker process ({reason})")
-
-
-def _load(data: bytes, main: dict[str, str]) -> Any:
-    """Unpickle an object; if its class or function is defined in the program, import that first."""
-    try:
-        return pickle.loads(data)  # noqa: S301  (of the host)
-    except AttributeError:
-        if b"__main__" not in data and b"__mp_main__" not in data:
-            raise
-    if not main:
-        raise ImportError(
-            "it is defined in a program without a file, such as a notebook; "
-            'move it to a module, or run it with runtime="thread"'
-        )
-    _import_main(main)
-    return pickle.loads(data)  # noqa: S301  (as above)
-
-
-def _import_main(main: dict[str, str]) -> None:
-    """Import the program as `__mp_main__`, unless that was done."""
-    current: Any = process.current_process()
-    current._inheriting = True  # multiprocessing refuses to start processes while this is set
-    try:
-        spawn.prepare(main)
-    finally:
-        del current._inheriting
+    def _load(self, data: bytes) -> Any:
+        """Unpickle an object; if its class or function is defined in the program, import that first."""
+        try:
+            return pickle.loads(data)  # noqa: S301  (of the host)
+        except AttributeError:
+            if b"__main__" not in data and b"__mp_main__" not in data:
+                raise
+        if not self._settings.main:
+            raise ImportError(
+                "it is defined in a program without a file, such as a notebook; "
+                'move it to a module, or run it with runtime="thread"'
+            )
+        current: Any = process.current_process()
+        current._inheriting = True  # multiprocessing refuses to start processes while this is set
+        try:
+            spawn.prepare(self._settings.main)
+        finally:
+            del current._inheriting
+        return pickle.loads(data)  # noqa: S301  (as above)
 
 
 def _out_of_memory(limit: int | None) -> Result:
@@ -213,15 +155,6 @@ def _out_of_memory(limit: int | None) -> Result:
     return Result.error(text, type="limit_exceeded", metadata={"memory": limit})
 
 
-def _not_picklable(output: object, error: Exception) -> Result:
-    return Result.error(
-        f"The tool returned a {type(output).__name__} that cannot be sent from a worker process "
-        f'({describe_error(error)}). Return plain data, or run the tool with runtime="thread".'
-    )
-
-
-def _exit_code(error: SystemExit) -> int:
-    if error.code is None or isinstance(error.code, int):
-        return (error.code or 0) & 0xFF
-    print(error.code, file=sys.stderr)  # noqa: T201  (as Python does)
-    return 1
+def _flush() -> None:
+    with suppress(Exception):  # a tool may have closed or replaced it
+        sys.stdout.flush()

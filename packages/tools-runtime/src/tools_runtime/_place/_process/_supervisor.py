@@ -6,14 +6,18 @@ them when the host asks for that, when the host has ended, or when the worker ha
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 
 from tools_runtime._place._process._serve import Settings, serve
-from tools_runtime._place._process._system import adopt_orphans, children
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 class WorkerProcess:
@@ -32,14 +36,27 @@ class WorkerProcess:
         requests, control = (Connection(descriptor) for descriptor in forkserver.get_inherited_fds() or ())
         _redirect_streams()
         os.setsid()  # an interrupt from the terminal is for the host
-        adopt_orphans()
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # the parent of every descendant whose own parent ends
         worker = os.fork()
         if worker == 0:
             control.close()
+            os.setsid()
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the kernel kills it when the supervisor ends
+            _limit_memory(self._settings.memory)
             return serve(requests, self._settings)
         requests.close()
         _supervise(worker, control)
         os._exit(0)  # at once: the end of `control` is the end of this process
+
+
+def name_exit(code: int) -> str:
+    """Return the name of the signal for a negative exit code, `exit N` for others."""
+    if code >= 0:
+        return f"exit {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
 
 
 def _redirect_streams() -> None:
@@ -49,6 +66,26 @@ def _redirect_streams() -> None:
     os.close(null)
     with suppress(OSError):  # the host has closed its standard error
         os.dup2(2, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    with suppress(AttributeError, OSError):  # only Linux has prctl(2)
+        ctypes.CDLL(None).prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
+
+
+def _limit_memory(size: int | None) -> None:
+    """Limit this process, and each one that it starts, to `size` bytes beyond what it has now."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+        file.write(b"1000")  # when the machine has no memory left, the kernel kills this process and not the host
+    if size is None:
+        return
+    with suppress(OSError), open("/proc/self/statm", "rb") as file:  # only Linux has it
+        size += int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard != resource.RLIM_INFINITY:
+        size = min(size, hard)
+    with suppress(ValueError, OSError):  # macOS refuses some values
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _supervise(worker: int, control: Connection) -> None:
@@ -80,11 +117,14 @@ def _reap(worker: int) -> int | None:
 
 def _kill_children() -> None:
     """Kill in rounds until there are no children: the children of those that were killed are adopted meanwhile."""
-    with suppress(ChildProcessError):
+    own = b"%d" % os.getpid()
+    with suppress(ChildProcessError, FileNotFoundError):  # no child is left; or this system has no /proc
         while True:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
-            for pid in children():
-                with suppress(OSError):  # it has ended, or belongs to another user
-                    os.kill(pid, signal.SIGKILL)
+            for name in os.listdir("/proc"):
+                # It may have ended, or belong to another user. The name in /proc/PID/stat may contain any character.
+                with suppress(OSError), open(f"/proc/{int(name) if name.isdigit() else 0}/stat", "rb") as file:
+                    if file.read().rpartition(b")")[2].split()[1] == own:
+                        os.kill(int(name), signal.SIGKILL)
             os.waitpid(-1, 0)
