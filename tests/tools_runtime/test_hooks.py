@@ -9,7 +9,7 @@ import pluggy
 import pytest
 
 from tools_core import Halt, Result, ToolCall, ToolError, tool
-from tools_runtime import Event, Executor, Runtime, ThreadRuntime, hookimpl
+from tools_runtime import Event, Executor, Runtime, hookimpl
 
 made = []
 
@@ -196,19 +196,6 @@ def test_a_hook_may_emit_an_event(one, recorder):
 
     one(recorder, around(again))
     assert recorder.kinds == ["start", "retry", "end"]
-
-
-def test_hooks_of_a_thread_runtime_run_in_the_threads_of_their_calls(make):
-    import threading
-
-    threads = []
-
-    def note(call):
-        threads.append(threading.current_thread())
-        yield
-
-    make([echo], runtime=ThreadRuntime(), hooks=[around(note)]).call("echo")
-    assert threads != [threading.main_thread()]
 
 
 @pytest.mark.parametrize(

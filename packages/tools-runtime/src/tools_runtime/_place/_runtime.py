@@ -45,7 +45,6 @@ class Runtime:
     """How a call ends at its limit, when its context is cancelled; "" where it cannot be stopped."""
     grace: float = 0.25
     """Seconds in which a call that was stopped has to end."""
-    uses_worker: ClassVar[bool] = False  # each call has a worker thread, hooks included
     is_local: ClassVar[bool] = True  # tools run in this process
     dispatches: ClassVar[bool] = False  # dispatch_tool_call is overridden
     wraps: ClassVar[bool] = False  # around_tool_call is overridden
@@ -115,7 +114,7 @@ class Runtime:
     @property
     def is_sequential(self) -> bool:
         """True where calls of one batch are made one after the other, each when its result is asked for."""
-        return self.max_concurrency == 1 and self.is_local and not self.uses_worker
+        return self.max_concurrency == 1 and self.is_local
 
     def gates_for(self, tool: Tool | Result) -> tuple[Gate, ...]:  # noqa: ARG002  (for subclasses)
         """The limits that a call has to pass, shared by all executors that use this runtime."""

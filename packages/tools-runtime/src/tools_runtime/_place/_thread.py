@@ -16,7 +16,7 @@ MAX_ABANDONED = 256
 
 
 class ThreadRuntime(Runtime):
-    """Makes up to `max_concurrency` calls at once, each in a thread, hooks included.
+    """Makes up to `max_concurrency` calls at once, each in a thread.
 
     By default 64 at once, for tools that wait for others rather than compute. A thread cannot be stopped: at its limit
     a call is abandoned, `context.cancelled` tells it to stop, and its result says that it may still have effects.
@@ -26,11 +26,14 @@ class ThreadRuntime(Runtime):
 
     name = "thread"
     stops = "cancelled"
-    uses_worker = True
 
     def __init__(self, max_concurrency: int = 64) -> None:
         check_concurrency(max_concurrency)
         self.max_concurrency = max_concurrency
+
+    @property
+    def is_sequential(self) -> bool:
+        return False
 
     def begin(self, tool: Tool, call: ToolCall, context: Context) -> Placed:
         if self.abandoned >= MAX_ABANDONED:

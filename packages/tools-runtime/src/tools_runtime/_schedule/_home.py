@@ -13,6 +13,8 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
 from heapq import heappop, heappush
+from itertools import count
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,8 +41,6 @@ class Home(ABC):
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
-        self._timers: list[tuple[float, int, Callable[[], object]]] = []
-        self._count = 0
 
     @property
     def is_here(self) -> bool:
@@ -56,29 +56,12 @@ class Home(ABC):
         """Start a coroutine, from any thread."""
 
     @abstractmethod
-    def _timers_changed(self) -> None:
-        """Note that the first timer is another one."""
-
     def at(self, when: float, function: Callable[[], object]) -> None:
-        """Run a function at home at a time of `time.monotonic()`, unless home is closed before."""
-        if self.is_here:
-            self._set_timer(when, function)
-        else:
-            self.soon(partial(self._set_timer, when, function))
+        """Run a function at home at a time of `time.monotonic()`, unless home is closed before; from any thread."""
 
-    def _set_timer(self, when: float, function: Callable[[], object]) -> None:
-        self._count += 1
-        heappush(self._timers, (when, self._count, function))
-        if self._timers[0][1] == self._count:
-            self._timers_changed()
-
-    def _fire(self) -> bool:
-        """Run the functions whose time has come; return whether there was one."""
-        has_fired = False
-        while self._timers and self._timers[0][0] <= monotonic():
-            heappop(self._timers)[2]()
-            has_fired = True
-        return has_fired
+    @abstractmethod
+    def close(self) -> None:
+        """Stop driving: timers are forgotten."""
 
 
 class CallingThread(Home):
@@ -89,6 +72,8 @@ class CallingThread(Home):
     def __init__(self) -> None:
         super().__init__()
         self._queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._timers: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = count()
         self._is_closed = False
 
     def soon(self, function: Callable[[], object]) -> None:
@@ -102,29 +87,32 @@ class CallingThread(Home):
         running.add_done_callback(lambda _: never_began())
         return Spawned(future, running.cancel)
 
-    def wait(self, until: float | None = None) -> bool:
+    def at(self, when: float, function: Callable[[], object]) -> None:
+        timer = (when, next(self._numbers), function)
+        if self.is_here:
+            heappush(self._timers, timer)
+        else:
+            self.soon(partial(heappush, self._timers, timer))
+
+    def wait(self, until: float = inf) -> bool:
         """Run what is due next, waiting for it; False when nothing was due by `until`."""
         while True:
-            limits = [each for each in (until, self._timers[0][0] if self._timers else None) if each is not None]
-            timeout = max(0.0, min(limits) - monotonic()) if limits else None
+            limit = min(until, self._timers[0][0] if self._timers else inf)
             try:
-                function = self._queue.get(timeout=timeout)
+                function = self._queue.get(timeout=None if limit == inf else max(0.0, limit - monotonic()))
             except Empty:
-                if self._fire():
-                    return True
-                if until is not None and monotonic() >= until:
-                    return False
-            else:
-                function()
-                return True
+                if not self._timers or self._timers[0][0] > monotonic():
+                    if monotonic() >= until:
+                        return False
+                    continue
+                function = heappop(self._timers)[2]
+            function()
+            return True
 
     def close(self) -> None:
         """Stop driving: functions that still arrive run in a worker thread."""
         self._is_closed = True
         self._run_elsewhere()
-
-    def _timers_changed(self) -> None:
-        """Nothing to do: `wait` looks at the timers each time."""
 
     def _run_elsewhere(self) -> None:
         while True:
@@ -146,7 +134,7 @@ class EventLoop(Home):
         super().__init__()
         self._loop: AbstractEventLoop = asyncio.get_running_loop()
         self._happened: Event = asyncio.Event()
-        self._timer: TimerHandle | None = None
+        self._timers: list[TimerHandle] = []
 
     def soon(self, function: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop is closed: no caller is left
@@ -188,27 +176,22 @@ class EventLoop(Home):
         self._happened.clear()
         return True
 
+    def at(self, when: float, function: Callable[[], object]) -> None:
+        def start() -> None:
+            self._timers.append(self._loop.call_later(max(0.0, when - monotonic()), self._run, function))
+
+        if self.is_here:
+            start()
+        else:
+            self.soon(start)
+
     def close(self) -> None:
-        """Forget the timers."""
-        self._timers.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
 
     def _run(self, function: Callable[[], object]) -> None:
         function()
         self._happened.set()
-
-    def _timers_changed(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_later(max(0.0, self._timers[0][0] - monotonic()), self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        if self._fire():
-            self._happened.set()
-        if self._timers and self._timer is None:
-            self._timers_changed()
 
 
 def _settling(coroutine: Coroutine[Any, Any, Any]) -> tuple[Coroutine[Any, Any, None], Future[Any], Callable[[], None]]:

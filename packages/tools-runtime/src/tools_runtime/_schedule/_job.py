@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from contextvars import copy_context
 from functools import partial
-from threading import Event as Signal
 from threading import RLock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -42,8 +41,8 @@ class Job:
 
     __slots__ = (
         "_attempts", "_blocks", "_ending", "_home", "_is_plain", "_layers", "_on_end", "_place", "_steps", "_tools",
-        "_unlisten", "_uses_worker", "_variables", "_waiting", "call", "context", "gates", "has_started", "is_lazy",
-        "placement", "result",
+        "_unlisten", "_variables", "_waiting", "call", "context", "gates", "has_started", "is_lazy", "placement",
+        "result",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +67,6 @@ class Job:
         tool, runtime = placement.tool, placement.runtime
         self.gates: Sequence[Gate] = ()  # the limits that it has passed, and leaves at its end
         self.is_lazy = runtime.is_sequential
-        self._uses_worker = runtime.uses_worker and not (home.is_loop and isinstance(tool, Tool) and tool.is_async)
         self._blocks = runtime.is_sequential and not home.is_loop  # runs in the calling thread
         self._variables = None if self._blocks else copy_context()
         self._is_plain = self._blocks and isinstance(tool, Tool) and is_plain(tool, runtime)
@@ -76,7 +74,7 @@ class Job:
     # ------------------------------------------------------------------------------------------------ from start to end
 
     def start(self) -> None:
-        """Begin the call, where its hooks run; not if it was cancelled while it waited for its turn."""
+        """Begin the call, at home; not if it was cancelled while it waited for its turn."""
         if self.result is not None:
             return
         if self._variables is None:
@@ -89,21 +87,13 @@ class Job:
             return
         if self.gates:
             self._variables.run(passed.set, (*passed.get(), *self.gates))
-        self._run(partial(self._advance, None))
+        self._variables.run(self._advance, None)
 
     def listen(self) -> None:
         """Let the caller's cancellation stop the job, at once if it has happened."""
         if self._unlisten is None:
             self._unlisten = lambda: None  # while it is being registered, which may cancel at once
             self._unlisten = self.context.on_cancel(self._cancel)
-
-    def _run(self, function: Callable[[], None]) -> None:
-        """Run a part of the job where its hooks run, with its context variables."""
-        body = function if self._variables is None else partial(self._variables.run, function)
-        if self._uses_worker:
-            in_thread(body)
-        else:
-            self._home.soon(body)
 
     def _advance(self, value: Any, error: BaseException | None = None) -> None:
         """Go through the layers until there is something to wait for, or a result."""
@@ -248,21 +238,17 @@ class Job:
         """Wait for an attempt: in this thread, where the call is made in it, or parked until its future is done."""
         if isinstance(placed, Coroutine):
             variables = copy_context() if self._variables is None else self._variables.copy()
-            future, stop = self._home.spawn(placed, variables)
-            unregister = attempt.context.on_cancel(stop)
-            future.add_done_callback(lambda _: unregister())
-            return self._park(attempt, future, future.result)
+            future, attempt.stop = self._home.spawn(placed, variables)
+            return self._park_attempt(attempt, future, future.result)
         if not callable(placed):
             if isinstance(placed, Result) or not hasattr(placed, "add_done_callback"):
                 attempt.claim()
                 return self._checked(attempt, placed)
-            return self._park(attempt, placed, placed.result)
+            return self._park_attempt(attempt, placed, placed.result)
         if self._blocks and attempt.runtime.is_sequential:
             return self._call_here(attempt, placed)
-        if self._uses_worker:
-            return self._call_in_worker(attempt, placed)
         running = in_thread(placed)
-        return self._park(attempt, running, lambda: unwrap(running.result()))
+        return self._park_attempt(attempt, running, lambda: unwrap(running.result()))
 
     def _call_here(self, attempt: Attempt, make: Callable[[], Any]) -> Result:
         """Call in the calling thread, which nothing can stop at a limit."""
@@ -279,59 +265,36 @@ class Job:
             return outcomes.overran(result, attempt.context)
         return result
 
-    def _call_in_worker(self, attempt: Attempt, make: Callable[[], Any]) -> Any:
-        """Call in this worker thread, which is abandoned when the limit passes or the caller is gone."""
-        self._watch(attempt)
-        try:
-            made = make()
-        except BaseException as error:  # noqa: BLE001  (as in _call_here; nothing may end the worker)
-            made = outcomes.failure(error)
-        if not attempt.claim():
-            attempt.runtime.count_abandoned(-1)
-            return _PARKED  # the job went on without this thread
-        return self._checked(attempt, made)
-
-    def _park(self, attempt: Attempt, future: Future[Any], outcome: Callable[[], Any]) -> Any:
+    def _park_attempt(self, attempt: Attempt, future: Future[Any], outcome: Callable[[], Any]) -> Any:
+        """Wait until an attempt has ended, at most until its limit."""
         attempt.future = future
         attempt.outcome = partial(self._collect, attempt, outcome)
-        return self._until_done(attempt, future)
-
-    def _watch(self, attempt: Attempt) -> None:
-        """Stop an attempt at its limit, or when the caller is gone."""
-        self._waiting = attempt
-        self.listen()
         if attempt.context.deadline is not None:
             when = attempt.context.deadline + attempt.margin
             self._home.at(when, partial(self._stop, attempt, partial(outcomes.timed_out, attempt.context)))
+        return self._park(attempt, future)
 
     def _stop(self, attempt: Attempt, describe: Callable[[str], Result]) -> None:
         """Stop an attempt where that is possible, else abandon it; the job goes on with a result that says so."""
         if not attempt.claim():
             return
         attempt.context.cancel()
-        future, stops = attempt.future, attempt.runtime.stops
-        if future is None or not stops:
-            self._abandon(attempt)
-            self._go_on(attempt, partial(describe, ""))
-            return
+        attempt.stop()
+        future, runtime = attempt.future, attempt.runtime
         ending = Waiting(lambda: None)
 
         def ended(_: object = None) -> None:
             if ending.claim():
                 if not future.done():
-                    self._abandon(attempt)
-                self._go_on(attempt, partial(describe, stops if future.done() else ""))
+                    runtime.count_abandoned(1)
+                    future.add_done_callback(lambda _: runtime.count_abandoned(-1))
+                self._go_on(partial(describe, runtime.stops if future.done() else ""))
 
-        self._home.at(monotonic() + attempt.runtime.grace, ended)
+        if not runtime.stops:
+            ended()
+            return
+        self._home.at(monotonic() + runtime.grace, ended)
         future.add_done_callback(ended)
-
-    def _abandon(self, attempt: Attempt) -> None:
-        runtime = attempt.runtime
-        runtime.count_abandoned(1)
-        if attempt.future is not None:
-            attempt.future.add_done_callback(lambda _: runtime.count_abandoned(-1))
-        elif self._variables is not None:  # the abandoned thread still uses these
-            self._variables = self._variables.copy()
 
     def _collect(self, attempt: Attempt, outcome: Callable[[], Any]) -> Result:
         try:
@@ -358,35 +321,26 @@ class Job:
         waiting, future, seconds = begin_waiting(step, self._home)
         if seconds is not None:
             self._home.at(monotonic() + seconds, partial(self._wake, waiting))
-        return self._until_done(waiting, future)
+        return self._park(waiting, future)
 
-    def _until_done(self, waiting: Waiting, future: Future[Any] | None) -> Any:
-        """Park the job; a worker thread belongs to its job, and waits."""
-        if self._uses_worker:
-            waiting.signal = Signal()
-        if isinstance(waiting, Attempt):
-            self._watch(waiting)
-        else:
-            self._waiting = waiting
-            self.listen()
+    def _park(self, waiting: Waiting, future: Future[Any] | None) -> Any:
+        """Let the job rest until the future is done, or something else ends the wait."""
+        self._waiting = waiting
+        self.listen()
+        if self.context.cancelled:  # perhaps before there was something to stop
+            self._cancel()
         if future is not None:
             future.add_done_callback(lambda _: self._wake(waiting))
-        if waiting.signal is None:
-            return _PARKED
-        waiting.signal.wait()
-        return waiting.outcome()
+        return _PARKED
 
     def _wake(self, waiting: Waiting) -> None:
         if waiting.claim():
-            self._go_on(waiting, waiting.outcome)
+            self._go_on(waiting.outcome)
 
-    def _go_on(self, waiting: Waiting, outcome: Callable[[], Any]) -> None:
-        """Resume the job, with what it waited for."""
-        if waiting.signal is None:
-            self._run(partial(self._resume, outcome))
-        else:
-            waiting.outcome = outcome
-            waiting.signal.set()
+    def _go_on(self, outcome: Callable[[], Any]) -> None:
+        """Resume the job at home, with what it waited for."""
+        resume = partial(self._resume, outcome)
+        self._home.soon(resume if self._variables is None else partial(self._variables.run, resume))
 
     def _cancel(self) -> None:
         """Stop what the job waits for, since the caller is gone."""

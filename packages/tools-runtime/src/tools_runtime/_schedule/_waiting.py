@@ -12,7 +12,6 @@ from tools_runtime._wrap._effects import Blocking, Pause, Until
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
-    from threading import Event as Signal
 
     from tools_core import Context
     from tools_runtime._place._runtime import Runtime
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """A wait of a job, which ends once: whoever claims it first resumes the job."""
+    """A wait of a job, which ends once: the first to claim it resumes the job."""
 
-    __slots__ = ("_claims", "outcome", "signal")
+    __slots__ = ("_claims", "outcome")
 
     def __init__(self, outcome: Callable[[], Any]) -> None:
         self._claims = [None]
         self.outcome = outcome  # returns, or raises, what the job goes on with
-        self.signal: Signal | None = None  # for a worker thread that waits
 
     @property
     def is_open(self) -> bool:
@@ -46,15 +44,16 @@ class Waiting:
 class Attempt(Waiting):
     """One try to make a call, with its own context."""
 
-    __slots__ = ("context", "future", "margin", "number", "runtime")
+    __slots__ = ("context", "future", "margin", "number", "runtime", "stop")
+    future: Future[Any]  # once it was placed
 
     def __init__(self, context: Context, runtime: Runtime, number: int, margin: float) -> None:
         super().__init__(_no_outcome)
         self.context = context
         self.runtime = runtime
         self.number = number
+        self.stop: Callable[[], object] = _no_outcome  # cancels a coroutine; other attempts end by their context
         self.margin = margin  # seconds beyond the deadline until it is stopped
-        self.future: Future[Any] | None = None
 
 
 def _no_outcome() -> None:
