@@ -232,7 +232,7 @@ class Executor:
 
     def _fixed_runtime(self) -> Runtime | None:
         """The runtime of all calls, unless it depends on the tool or the context."""
-        if self._choices.keys() != {"*"} or is_function(self._choices["*"]):
+        if set(self._choices) != {"*"} or is_function(self._choices["*"]):
             return None
         return self._runtimes.of(self._choices["*"], None)
 

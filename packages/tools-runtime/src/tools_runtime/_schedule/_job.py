@@ -176,7 +176,7 @@ class Job:
             if self.result is not None or not attempt.is_open:
                 return
             if self._layers.listeners:
-                detail = dict(zip(("done", "total", "message"), progress, strict=True))
+                detail: dict[str, Any] = dict(zip(("done", "total", "message"), progress, strict=True))
                 self._layers.emit(Event("progress", self.call, self.context, attempt=attempt.number, detail=detail))
             if report is not None:
                 report(*progress)

@@ -103,12 +103,13 @@ class Judge:
         request = decision.request or ApprovalRequest(
             ToolCall(None, tool.name), tool, {}, tool.effects({}, context), context, reasons=decision.reasons
         )
-        if self._approve is None:
+        approve = self._approve
+        if approve is None:
             return pending(request)
-        if self._approve == "all":
+        if isinstance(approve, str):
             return Approval("once", 'approve="all"', request.key)
         try:
-            answer = yield Blocking(partial(self._approve, request), context.remaining)
+            answer = yield Blocking(partial(approve, request), context.remaining)
             if isawaitable(answer):
                 answer = yield answer
             approval = _approval(answer, request, self._approve)
