@@ -266,7 +266,7 @@ def test_each_problem_stays_short_whatever_was_sent():
         (order, {"size": huge, "colour": [huge] * 99, "when": huge}),
     ):
         with pytest.raises(InvalidArguments) as caught:
-            made.invoke(arguments)
+            made.call(arguments).unwrap()
         assert all(len(str(problem)) <= 200 for problem in caught.value.problems)
 
 

@@ -45,7 +45,7 @@ def test_a_tool_made_again_keeps_its_schema_and_description():
 
 def test_restrictions_of_a_toolsets_method_hold_for_the_one_that_overrides_it():
     class Parent(Toolset):
-        @tool(requires_approval=True, destructive=True, timeout=5, strict=True, read_only=False)
+        @tool(requires_approval=True, destructive=True, timeout=5, repair=False, read_only=False)
         def remove(self, path: str) -> str:
             """Remove."""
             return path
@@ -56,11 +56,11 @@ def test_restrictions_of_a_toolsets_method_hold_for_the_one_that_overrides_it():
             return f"child {path}"
 
     made = Child().tool("remove")
-    assert (made.requires_approval, made.annotations, made.timeout, made.strict) == (
+    assert (made.requires_approval, made.annotations, made.timeout, made.repair) == (
         True,
         {"destructive": True},
         5,
-        True,
+        False,
     )
 
 
@@ -362,8 +362,8 @@ def test_a_float_arrives_as_a_float_with_and_without_repairs():
         """Show."""
         return repr(x)
 
-    assert tool(show).call(x=1).output == tool(show, strict=True).call(x=1).output == "1.0"
-    assert "repaired" not in tool(show, strict=True).call(x=1).metadata
+    assert tool(show).call(x=1).output == tool(show, repair=False).call(x=1).output == "1.0"
+    assert "repaired" not in tool(show, repair=False).call(x=1).metadata
 
 
 def test_parameters_of_a_schema_with_boolean_parts_can_be_read():

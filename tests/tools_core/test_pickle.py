@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_core import Parameter, Tool, Toolset, tool
+from tools_core import InvalidArguments, Parameter, Registry, Tool, Toolset, UnknownToolError, tool
 
 
 @tool(read_only=True, timeout=3)
@@ -248,3 +248,16 @@ class Numbers:
     def count(self) -> int:
         """Count."""
         return len(self.numbers)
+
+
+@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
+def test_exceptions_come_back_whole(anew):
+    with pytest.raises(InvalidArguments) as caught:
+        double.call(number="many").unwrap()
+    invalid = anew(caught.value)
+    assert [str(problem) for problem in invalid.problems] == ['number must be an integer, got "many"']
+    assert (str(invalid), invalid.type) == (str(caught.value), "validation_error")
+    with pytest.raises(UnknownToolError) as missing:
+        Registry()["nope"]
+    unknown = anew(missing.value)
+    assert (str(unknown), unknown.name, unknown.near) == (str(missing.value), "nope", ())

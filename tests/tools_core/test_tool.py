@@ -106,20 +106,20 @@ def test_the_callers_mapping_is_not_changed():
     assert given == {"numbers": "[1, 2]"}
 
 
-def test_repairs_are_recorded_and_strict_tools_refuse_instead():
+def test_repairs_are_recorded_and_tools_without_repairs_refuse_instead():
     class Wait(Tool):
         """Wait."""
 
         def execute(self, seconds: int) -> int:
             return seconds
 
-    class StrictWait(Wait):
-        strict = True
+    class ExactWait(Wait):
+        repair = False
 
     repaired = Wait().call(seconds="2")
     assert repaired.output == 2
     assert repaired.metadata["repaired"] == ['seconds: "2" -> 2']
-    assert StrictWait().call(seconds="2").error_type == "validation_error"
+    assert ExactWait().call(seconds="2").error_type == "validation_error"
 
 
 @pytest.mark.parametrize("value", ["text", 1, None, 1.5, True, {"a": 1}, [1], b"x", object()], ids=range(9))
@@ -292,10 +292,10 @@ def test_halt_needs_no_content_and_can_carry_a_failure():
     assert not failed.ok and failed.halted and failed.error_type == "denied"
 
 
-def test_invoke_returns_the_plain_value_and_raises():
-    assert Greeter().invoke({"name": "Ada"}) == "Hello, Ada!"
+def test_unwrap_returns_the_plain_value_and_raises():
+    assert Greeter().call({"name": "Ada"}).unwrap() == "Hello, Ada!"
     with pytest.raises(InvalidArguments, match="name is required") as caught:
-        Greeter().invoke({})
+        Greeter().call({}).unwrap()
     assert caught.value.problems[0].path == "name"
 
 
@@ -360,7 +360,7 @@ def test_a_class_name_without_a_usable_letter_is_refused_with_the_fix():
         ({"timeout": True}, "timeout"),
         ({"timeout": float("nan")}, "timeout"),
         ({"requires_approval": "no"}, "requires_approval"),
-        ({"strict": 1}, "strict"),
+        ({"repair": 1}, "repair"),
         ({"read_only": "yes"}, "read_only"),
         ({"read_only": True, "destructive": True}, "both"),
         ({"annotations": {"readonly": True}}, "readonly"),
@@ -477,7 +477,7 @@ def test_restrictive_flags_are_inherited_and_loosening_is_explicit():
 
         requires_approval = True
         destructive = True
-        strict = True
+        repair = False
 
         def execute(self, path: str) -> None: ...
 
@@ -489,8 +489,12 @@ def test_restrictive_flags_are_inherited_and_loosening_is_explicit():
 
         requires_approval = False
 
-    assert (DeleteAll.requires_approval, DeleteAll.strict, DeleteAll.annotations) == (True, True, {"destructive": True})
-    assert DeleteDraft.requires_approval is False and DeleteDraft.strict
+    assert (DeleteAll.requires_approval, DeleteAll.repair, DeleteAll.annotations) == (
+        True,
+        False,
+        {"destructive": True},
+    )
+    assert DeleteDraft.requires_approval is False and not DeleteDraft.repair
 
 
 def test_a_claim_of_harmlessness_is_not_inherited_by_other_code():
@@ -621,3 +625,56 @@ def test_a_tool_that_keeps_state_is_marked_and_the_mark_is_checked():
     assert not tool(lambda: 1, name="one").stateful
     with pytest.raises(DefinitionError, match="stateful must be True or False"):
         tool(lambda: 1, name="one", stateful="yes")
+
+
+# --- names of the original ask-tools -----------------------------------------------------------------------------
+
+
+def test_desc_is_another_name_of_description():
+    class Greet(Tool):
+        desc = "Greet a person."
+
+        def execute(self, name: str) -> str:
+            return name
+
+    class Welcome(Greet):
+        desc = "Welcome a person."
+
+    add = tool(lambda a, b: a + b, name="add", desc="Add.", parameters=[Parameter("a", int), Parameter("b", int)])
+    assert (Greet.desc, Greet.description, Greet().desc) == ("Greet a person.",) * 3
+    assert Welcome.desc == Welcome().definition["description"] == "Welcome a person."
+    assert add.desc == add.description == "Add."
+
+
+def test_a_name_set_on_an_instance_is_checked():
+    class Show(Tool):
+        """Show."""
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def execute(self) -> None: ...
+
+    assert Show("other").definition["name"] == "other"
+    with pytest.raises(DefinitionError, match="bad name"):
+        Show("bad name")
+
+
+def test_an_argument_may_be_called_context_and_be_null():
+    @tool
+    def note(context: str | None = "none") -> str:
+        """Note."""
+        return repr(context)
+
+    assert note.call(context=None).output == "None"
+    assert note.call(context="x").output == "'x'"
+    assert note.call().output == note.call({}, context=None).output == "'none'"
+
+
+def test_a_function_with_self_outside_a_class_is_an_error():
+    def shout(self, text: str) -> str:
+        """Shout."""
+        return text
+
+    with pytest.raises(DefinitionError, match="not a method"):
+        tool(shout)

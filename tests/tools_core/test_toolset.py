@@ -350,3 +350,19 @@ def test_a_tool_from_elsewhere_may_be_an_attribute_of_a_toolset():
             return self.search(text)
 
     assert list(by_name(Holder())) == ["holder_find"]
+
+
+class Described(Toolset, description="The shared notebook of the team."):
+    def add(self, text: str) -> str:
+        """Add a note."""
+        return text
+
+    @tool(description="Read all notes.")
+    def read(self) -> str:
+        return ""
+
+
+def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool():
+    add, read = (made.definition["description"] for made in Described().tools)
+    assert add == "Add a note.\n\nThe shared notebook of the team."
+    assert read == "Read all notes.\n\nThe shared notebook of the team."

@@ -99,7 +99,7 @@ def test_a_call_that_nobody_waits_for_any_longer_stops_waiting_too(root, holder)
     context = Context()
     context.cancel()
     with pytest.raises(Exception, match="cancelled") as caught:
-        WriteFile(root).invoke({"path": "new.txt", "content": "new"}, context)
+        WriteFile(root).execute(path="new.txt", content="new", context=context)
     assert caught.value.type == "cancelled"
 
 

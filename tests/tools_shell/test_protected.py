@@ -22,7 +22,7 @@ GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.fil
 def sandboxed(root):
     """Runs scripts in bubblewrap."""
     try:
-        Bash(root, sandbox="bubblewrap").invoke({"command": "true"})
+        Bash(root, sandbox="bubblewrap").call({"command": "true"}).unwrap()
     except ToolError as error:
         pytest.skip(f"this system has no bubblewrap: {error.message}")
     return lambda command, **options: Bash(root, sandbox="bubblewrap", **options).call(command=command, timeout=60)
@@ -194,7 +194,7 @@ def test_a_search_for_repositories_that_stops_early_is_reported(root, sandboxed)
 
 def test_a_developer_can_permit_some_or_all_names(root, sandboxed):
     sandbox = Sandbox(level="bubblewrap", protected=PROTECTED - {".vscode"})
-    Bash(root, sandbox=sandbox).invoke({"command": "mkdir .vscode && echo x > .vscode/tasks.json; mkdir .claude"})
+    Bash(root, sandbox=sandbox).call({"command": "mkdir .vscode && echo x > .vscode/tasks.json; mkdir .claude"})
     assert os.listdir(root) == [".vscode"]
     free = Bash(root, sandbox=Sandbox(level="bubblewrap", protected=frozenset()))
     result = free.call(command="git init -q . && echo x > .git/hooks/pre-commit")

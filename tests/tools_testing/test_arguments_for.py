@@ -193,8 +193,8 @@ QUIET = settings(
 )
 
 
-def accepts(schema, arguments, *, strict=True):
-    echo = tool(lambda **arguments: None, name="echo", input_schema=schema, strict=strict)
+def accepts(schema, arguments, *, repair=False):
+    echo = tool(lambda **arguments: None, name="echo", input_schema=schema, repair=repair)
     return echo.call(arguments).error_type != "validation_error"
 
 
@@ -222,7 +222,7 @@ def test_valid_arguments_are_accepted_without_a_repair(schema):
 def test_invalid_arguments_are_objects_that_no_repair_makes_valid(schema):
     made = drawn(arguments_for(schema, "invalid"))
     assert {type(arguments) for arguments in made} == {dict}
-    assert [arguments for arguments in made if accepts(schema, arguments, strict=False)] == []
+    assert [arguments for arguments in made if accepts(schema, arguments, repair=True)] == []
 
 
 @pytest.mark.slow
@@ -321,7 +321,7 @@ def test_every_installed_tool_has_arguments_of_each_kind(name):
     tool = registry[name]
     schema = tool.definition["input_schema"]
     assert all(accepts(schema, arguments) for arguments in drawn(arguments_for(tool)))
-    assert not any(accepts(schema, arguments, strict=False) for arguments in drawn(arguments_for(tool, "invalid")))
+    assert not any(accepts(schema, arguments, repair=True) for arguments in drawn(arguments_for(tool, "invalid")))
     assert drawn(arguments_for(tool, "hostile"))
 
 

@@ -52,7 +52,7 @@ def test_list_loads_neither_the_contract_nor_what_is_slow_to_import(environment,
         "pathlib",
         "shutil",
     }
-    assert not loaded & {*slow, "tools_core._tools._tool", "tools_core._execution._run", "tools_core._jsonschema"}
+    assert not loaded & {*slow, "tools_core._tools._tool", "tools_core._execution._body", "tools_core._jsonschema"}
 
 
 def test_list_as_json_has_every_field(ask_tools, site):

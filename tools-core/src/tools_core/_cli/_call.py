@@ -100,7 +100,7 @@ def _call(options: Namespace) -> int:
         from copy import copy  # only here
 
         tool = copy(tool)
-        tool.strict = tool.strict or options.strict
+        tool.repair = tool.repair and not options.strict
         # Not a deadline of the context: the time to decide about the call does not count.
         tool.timeout = min((limit for limit in (tool.timeout, options.timeout) if limit is not None), default=None)
     if options.dry_run:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._installed import prints_aside
 from tools_core._cli._terminal import CommandError, one_line, write, write_json
-from tools_core._execution._run import begin, receive
+from tools_core._execution._prepare import prepare, receive
 from tools_core._registry._package import one_line as clipped
 from tools_core._values._jsonable import clean
 from tools_core._values._result import Result
@@ -22,10 +22,10 @@ _SHOWN = 200  # characters of a value
 def dry_run(tool: Tool, arguments: Any, origin: Mapping[str, Any], *, as_json: bool) -> Result | None:
     """Print what the tool would be called with; the Result, if the arguments are refused."""
     with prints_aside():  # conversions may be the tool's own
-        begun = begin(tool, arguments, None, {})
-        if isinstance(begun, Result):
-            return begun
-        ready, _, repairs = begun
+        prepared = prepare(tool, arguments, None, {})
+        if isinstance(prepared, Result):
+            return prepared
+        ready, _, repairs = prepared
         annotations = _annotations(tool, arguments)
     passed = {name: value for name, value in ready.items() if name != tool._spec.context}
     if as_json:

@@ -64,8 +64,8 @@ def _facts(tool: Tool) -> list[str]:
         facts.append("requires approval: asks before it runs")
     if tool.timeout is not None:
         facts.append(f"time limit {tool.timeout:g} s")
-    if tool.strict:
-        facts.append("strict: repairs no argument")
+    if not tool.repair:
+        facts.append("repairs no argument")
     if tool.tags:
         facts.append(f"tags {', '.join(map(one_line, tool.tags))}")
     return facts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tools_core._execution._run import fail, read_arguments
+from tools_core._execution._outcome import fail
+from tools_core._execution._prepare import read_arguments
 from tools_core._values._result import Result
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -111,7 +112,7 @@ def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> 
         arguments = read_arguments(tool, call)
         effects = tool.effects(arguments, context)
     except Exception as error:  # noqa: BLE001  (invalid arguments, or the tool's own code)
-        return fail(error, ())
+        return fail(error)
     request = ApprovalRequest(call, tool, arguments, effects, context, reasons=["the tool requires approval"])
     return _pending(request) if approve is None else request
 

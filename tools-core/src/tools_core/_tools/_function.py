@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
 
     name: str
     description: str
+    desc: str
     input_schema: Mapping[str, Any]
     parameters: Sequence[Parameter]
     read_only: bool
@@ -39,7 +40,7 @@ class Options(TypedDict, total=False):
     open_world: bool
     timeout: float
     requires_approval: bool
-    strict: bool
+    repair: bool
     tags: Sequence[str]
     stateful: bool
     manages_timeout: bool
@@ -64,7 +65,9 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
         self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
         self.name = check_name(options.pop("name", None) or getattr(function, "__name__", ""), where)
-        self.description = (options.pop("description", None) or found).strip()
+        described = options.pop("description", None) or options.get("desc")
+        options.pop("desc", None)
+        self.description = (described or found).strip()
         for name, value in options.items():
             setattr(self, name, value)
         check_attributes(self, where)
@@ -226,15 +229,20 @@ def _again(base: Any, method: str | None, changes: dict[str, Any]) -> FunctionTo
 
 
 def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
-    names = (*HINTS, "name", "timeout", "requires_approval", "strict", "tags", "stateful", "manages_timeout")
+    names = (*HINTS, "name", "timeout", "requires_approval", "repair", "tags", "stateful", "manages_timeout")
     return {name: vars(made)[name] for name in names if name in vars(made)}
 
 
 def _is_method(function: Any) -> bool:
-    """Whether this is a plain function whose first parameter is an untyped `self`: a method in a class body."""
+    """Whether this is a function in a class body: its first parameter is an untyped `self`."""
     code = getattr(function, "__code__", None)
     if hasattr(function, "__self__"):  # bound already
         return False
     if code is None or code.co_argcount == 0 or code.co_varnames[0] != "self":
         return False
-    return "self" not in getattr(function, "__annotations__", {})
+    if "self" in getattr(function, "__annotations__", {}):
+        return False
+    owner, _, name = function.__qualname__.rpartition(".")
+    if not owner or owner.endswith("<locals>"):
+        raise DefinitionError(f"{function.__module__}.{name} is not a method: remove its parameter `self`")
+    return True

@@ -6,18 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from tools_core._definition._naming import check_name, derive_name
 from tools_core._definition._spec import described, spec_of
-from tools_core._execution._run import (
-    UNFINISHED,
-    arun_body,
-    awaitable,
-    begin,
-    fail,
-    finish,
-    own_cancellation,
-    read_arguments,
-    run_body,
-    succeed,
-)
+from tools_core._execution._body import arun, run
+from tools_core._execution._outcome import fail, succeed
+from tools_core._execution._prepare import NO_CONTEXT, prepare
 from tools_core._values._effects import Effects
 from tools_core._values._errors import DefinitionError
 from tools_core._values._frozen import FrozenDict, FrozenList
@@ -30,6 +21,17 @@ if TYPE_CHECKING:
     from tools_core._definition._parameter import Parameter
     from tools_core._definition._spec import Spec
     from tools_core._values._context import Context
+
+
+class _Alias:
+    """Another name of an attribute, on the class and on its instances."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return getattr(owner if instance is None else instance, self.name)
+
 
 HINTS = ("read_only", "destructive", "idempotent", "open_world")
 # What a class says in its own favour holds for its own code only.
@@ -53,17 +55,19 @@ class Tool:
 
     `execute` may be `async def`, may ask for the `Context` by annotation, returns any value or a `Result`, raises
     `ToolError` for an expected failure and `Halt` to end the conversation. Class attributes, all optional: `name`
-    (derived from the class name: `SearchTool` is `search`), `description`, `parameters` (Parameter objects in place
-    of hints) or `input_schema` (a ready JSON Schema, with `execute(self, **arguments)`), the hints `read_only`,
-    `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `strict` (no repairs),
-    `tags`, `stateful` (it keeps state in this process: no runtime may run it in another) and `manages_timeout` (it ends
-    by the deadline of its Context itself, and is given 5 s more for that). A class that cannot work raises
-    DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and `idempotent` are
-    not by a class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without an `execute`.
+    (derived from the class name: `SearchTool` is `search`), `description` (or `desc`), `parameters` (Parameter objects
+    in place of hints) or `input_schema` (a ready JSON Schema, with `execute(self, **arguments)`), the hints
+    `read_only`, `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `repair`
+    (False: repair no argument), `tags`, `stateful` (it keeps state in this process: no other may run it) and
+    `manages_timeout` (it ends by the deadline of its Context itself, and is given 5 s more for that). A class that
+    cannot work raises DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and
+    `idempotent` are not by a class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without
+    an `execute`.
     """
 
     name: str
     description: str
+    desc = _Alias("description")
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
     parameters: Mapping[str, Parameter] | Sequence[Parameter]
@@ -74,7 +78,7 @@ class Tool:
     open_world: bool | None = None
     timeout: float | None = None
     requires_approval: bool = False
-    strict: bool = False
+    repair: bool = True
     tags: Sequence[str] = ()
     stateful: bool = False
     manages_timeout: bool = False
@@ -90,6 +94,9 @@ class Tool:
             cls.name = name
         if description is not None:
             cls.description = description
+        if isinstance(vars(cls).get("desc"), str):
+            cls.description = vars(cls)["desc"]
+            del cls.desc
         cls._is_abstract = abstract
         _spread_annotations(cls)
         if not abstract:
@@ -100,65 +107,43 @@ class Tool:
             raise TypeError(f"{cls.__name__} has no execute of its own: subclass it, or use @tool on a function")
         return super().__new__(cls)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "name":
+            check_name(value, type(self).__qualname__)
+        super().__setattr__(name, value)
+
     def execute(self, *args: Any, **kwargs: Any) -> Any:
         """The tool's own code: called with valid, converted arguments, by keyword."""
         raise NotImplementedError(f"{type(self).__name__} must implement execute")
 
-    def call(self, arguments: Any = None, /, context: Any = None, **keywords: Any) -> Result:
-        """Validate, run, and return a Result whatever happens.
+    def call(self, arguments: Any = None, /, context: Any = NO_CONTEXT, **keywords: Any) -> Result:
+        """Validate, run, and return a Result whatever happens; `call(...).unwrap()` returns the output or raises.
 
         `arguments` are a mapping, JSON text as a model sends it, a `ToolCall`, nothing, or keywords. Only
         KeyboardInterrupt, SystemExit and their like pass through. An `async def` is run to its end.
         """
-        if context is not None:
-            context, keywords = _context_or_argument(context, keywords)
-        begun = begin(self, arguments, context, keywords)
-        if isinstance(begun, Result):
-            return begun
-        ready, context, repairs = begun
+        prepared = prepare(self, arguments, context, keywords)
+        if isinstance(prepared, Result):
+            return prepared
+        ready, context, repairs = prepared
         try:
-            if context is not None or self._spec.is_async:
-                value = run_body(self, ready, context)
-            else:
-                value = self.execute(**ready)
-                if type(value) in UNFINISHED:
-                    value = finish(value)
-        # The tool boundary: `fail` tells what becomes a Result and what passes through.
+            value = run(self, ready, context)
+        # The tool boundary: `fail` decides what becomes a Result and what passes through.
         except BaseException as error:  # noqa: BLE001
-            return fail(own_cancellation(error), repairs)
+            return fail(error, repairs)
         return succeed(value, repairs)
 
-    async def acall(self, arguments: Any = None, /, context: Any = None, **keywords: Any) -> Result:
+    async def acall(self, arguments: Any = None, /, context: Any = NO_CONTEXT, **keywords: Any) -> Result:
         """`call` for coroutines: a synchronous `execute` runs in a worker thread, cancellation passes through."""
-        if context is not None:
-            context, keywords = _context_or_argument(context, keywords)
-        begun = begin(self, arguments, context, keywords)
-        if isinstance(begun, Result):
-            return begun
-        ready, context, repairs = begun
+        prepared = prepare(self, arguments, context, keywords)
+        if isinstance(prepared, Result):
+            return prepared
+        ready, context, repairs = prepared
         try:
-            if context is None and self._spec.is_async:
-                value = await awaitable(self.execute(**ready))
-            else:
-                value = await arun_body(self, ready, context)
+            value = await arun(self, ready, context)
         except BaseException as error:  # noqa: BLE001  (see call)
-            return fail(own_cancellation(error), repairs)
+            return fail(error, repairs)
         return succeed(value, repairs)
-
-    def invoke(self, arguments: Any = None, context: Context | None = None) -> Any:
-        """Validate, run, and return what `execute` returns (a coroutine if it is `async def`); raises what it raises.
-
-        InvalidArguments when the arguments do not fit. No time limit is enforced.
-        """
-        spec = self._spec
-        ready = read_arguments(self, arguments)
-        if spec.convert is not None:
-            ready = spec.convert(ready)
-        if spec.context is not None:
-            from tools_core._values._context import Context  # loaded already, by _run
-
-            ready = {**ready, spec.context: (context or Context(run_id="")).for_call(self.timeout)}
-        return self.execute(**ready)
 
     def effects(
         self,
@@ -215,7 +200,7 @@ class Tool:
         import copy  # rare
 
         made = copy.copy(self)
-        made.name = check_name(name, f"{self.name} renamed")
+        made.name = name
         return made
 
     def __repr__(self) -> str:
@@ -311,7 +296,7 @@ def annotations_of(tool: Any) -> Mapping[str, bool]:
 
 def check_attributes(tool: Any, where: str) -> None:
     """Refuse attribute values that would be wrong, or silently without effect, later."""
-    for name in (*HINTS, "requires_approval", "strict", "stateful", "manages_timeout"):
+    for name in (*HINTS, "requires_approval", "repair", "stateful", "manages_timeout"):
         value = getattr(tool, name)
         if not isinstance(value, bool) and not (value is None and name in HINTS):
             raise DefinitionError(f"{where}: {name} must be True or False, got {value!r}")
@@ -322,10 +307,3 @@ def check_attributes(tool: Any, where: str) -> None:
         raise DefinitionError(f"{where}: timeout must be seconds above 0, or None for no limit; got {limit!r}")
     if isinstance(tool.tags, str) or not all(isinstance(tag, str) for tag in tool.tags):
         raise DefinitionError(f"{where}: tags must be a list of strings, got {tool.tags!r}")
-
-
-def _context_or_argument(context: Any, keywords: dict[str, Any]) -> tuple[Context | None, dict[str, Any]]:
-    """A tool may have a parameter called `context`: what is no Context is an argument."""
-    from tools_core._values._context import Context  # loaded already, by _run
-
-    return (context, keywords) if isinstance(context, Context) else (None, {**keywords, "context": context})

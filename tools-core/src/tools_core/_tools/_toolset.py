@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tools_core._definition._naming import check_name, derive_name
 from tools_core._definition._spec import described, is_async, spec_of
-from tools_core._execution._run import awaitable
+from tools_core._execution._body import awaitable, finish
 from tools_core._tools._function import FunctionTool, Options, ToolMethod
 from tools_core._values._errors import DefinitionError
 
@@ -35,14 +35,16 @@ class Toolset:
 
     `Notes("a.txt").tools` has one tool, `notes_add`. Methods of parent toolsets and static methods count, class
     methods and names with a leading underscore do not; `@tool(...)` on a method sets its options. `name` and
-    `description` are class attributes; `prefix = False` leaves the toolset's name out of its tools' names. `setup`
-    runs once, before the first call, and `teardown` at `close()`, at the end of a `with` block, or when Python ends;
-    both may be `async def`. A method that no model could call raises DefinitionError when the class is defined.
+    `description` are class attributes: the model reads a description that is set after that of each tool.
+    `prefix = False` leaves the toolset's name out of its tools' names. `setup` runs once, before the first call, and
+    `teardown` at `close()`, at the end of a `with` block, or when Python ends; both may be `async def`. A method that
+    no model could call raises DefinitionError when the class is defined.
     """
 
     name: str
     description: str = ""
     prefix: bool = True
+    _shared_description: ClassVar[str] = ""  # a description that was given, not taken from the docstring
     _methods: ClassVar[dict[str, tuple[Spec, str, Options]]] = {}
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
@@ -55,6 +57,8 @@ class Toolset:
             cls.name = check_name(derived if chosen is None else chosen, where)
         if description is not None:
             cls.description = description
+        if description is not None or "description" in own:
+            cls._shared_description = cls.description.strip()
         elif "description" not in own and own.get("__doc__"):
             cls.description = described(own["__doc__"])
         _check_lifecycle(cls, where)
@@ -80,6 +84,8 @@ class Toolset:
             )
         spec, found, given = self._methods[method]
         options = given.copy()
+        if self._shared_description:
+            options["description"] = f"{options.get('description') or found}\n\n{self._shared_description}".strip()
         options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
         made: FunctionTool[..., Any] = FunctionTool(
             self._prepared(_undecorated(getattr(self, method))), spec=(spec, found), **options
@@ -96,7 +102,7 @@ class Toolset:
     def close(self) -> None:
         """Run `teardown`, if `setup` ran; the toolset can be used again after."""
         if self._closing():
-            _finish(self.teardown())
+            finish(self.teardown())
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
@@ -146,7 +152,7 @@ class Toolset:
 
     def _set_up(self) -> None:
         if is_async(type(self).setup):
-            _finish(self._aset_up())
+            finish(self._aset_up())
             return
         with self._lock():
             if not self.__dict__.get("_is_set_up"):
@@ -269,12 +275,6 @@ def _named(function: Callable[..., Any], method: Callable[..., Any]) -> Callable
     for name in ("__name__", "__qualname__", "__doc__", "__module__"):
         setattr(function, name, getattr(method, name))
     return function
-
-
-def _finish(value: Any) -> Any:
-    from tools_core._execution._run import finish  # loaded already, by _tool
-
-    return finish(value)
 
 
 async def _in_thread(body: Callable[[], Any]) -> Any:

@@ -52,6 +52,9 @@ class InvalidArguments(ToolError):
         self.problems = tuple(problems)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems, self.reason), self.__dict__
+
 
 def join_problems(problems: Sequence[object]) -> str:
     """Write problems in one line; of very many, the first ones and the number of the others."""
@@ -79,6 +82,9 @@ class UnknownToolError(KeyError):
         super().__init__(message)
         self.name = name
         self.near = tuple(near)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.args[0], self.near), self.__dict__
 
     def __str__(self) -> str:  # a KeyError shows the repr of its argument
         return str(self.args[0])

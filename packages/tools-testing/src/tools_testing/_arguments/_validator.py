@@ -19,13 +19,13 @@ class Validator:
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._strict = tool(_echo, name="echo", input_schema=schema, strict=True)
+        self._exact = tool(_echo, name="echo", input_schema=schema, repair=False)
         self._repairing = tool(_echo, name="echo", input_schema=schema)
-        self.schema: dict[str, Any] = self._strict.definition["input_schema"]
+        self.schema: dict[str, Any] = self._exact.definition["input_schema"]
 
     def accepts(self, arguments: Any) -> bool:
         """Return whether the arguments are valid without a repair."""
-        return self._strict.call(arguments).ok
+        return self._exact.call(arguments).ok
 
     def refuses(self, arguments: Any) -> bool:
         """Return whether the arguments are invalid and no repair helps."""
