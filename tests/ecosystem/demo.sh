@@ -62,7 +62,7 @@ show cat first.py
 show python first.py
 
 say "One command makes it a package to share:"
-show ask-tools new weather
+show ask-tools new weather --params 'city:str "Name of the city"'
 made=$(basename "$(dirname "$(echo "$workspace"/*/pyproject.toml)")")
 cd "$made"
 show python -m pip install --quiet --no-build-isolation .

@@ -22,8 +22,7 @@ SOURCES = [
     ROOT / "tools-shell/src",
 ]
 SOURCES += sorted(ROOT.glob("packages/*/src"))
-# The template becomes a package of somebody else, with needs of its own.
-MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py") if "template" not in path.parts)
+MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_core.formats",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def _git_without_a_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the settings of whoever runs the tests out of them."""
+def _git_without_settings(tmp_path_factory, monkeypatch):
+    """Hide the git settings of the user who runs the tests."""
     empty = tmp_path_factory.mktemp("git") / "config"
     empty.touch()
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(empty))
@@ -22,64 +19,34 @@ def _git_without_a_user(tmp_path_factory: pytest.TempPathFactory, monkeypatch: p
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp()))
 
 
-@pytest.fixture(name="tree")
-def _tree() -> Callable[[Path], dict[str, Any]]:
+@pytest.fixture
+def tree():
+    """Return the content of every file below a folder, by its path."""
+
+    def tree(folder):
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
     return tree
 
 
-def tree(folder: Path) -> dict[str, Any]:
-    """Everything below `folder`: the bytes of files, None for folders, the targets of links."""
-    found: dict[str, Any] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        found[name] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
-    return found
+@pytest.fixture
+def run():
+    """Run a module of this Python in a folder and return its output; it must succeed."""
 
+    def run(folder, *words, **options):
+        command = [sys.executable, "-m", *map(str, words)]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
 
-PROGRAM = """
-import argparse, importlib, sys
-
-def no_network(event, arguments):
-    if event.startswith("socket."):
-        raise SystemExit(f"it opened a socket: {event}")
-
-sys.addaudithook(no_network)
-configure = importlib.import_module(sys.argv.pop(1)).configure
-parser = argparse.ArgumentParser("ask-tools")
-configure(parser)
-arguments = parser.parse_args()
-sys.exit(arguments.run(arguments))
-"""
+    return run
 
 
 @pytest.fixture
-def program() -> str:
-    """A program that runs a sub-command: its module, then its words."""
-    return PROGRAM
+def package(tmp_path):
+    """A package with the tool `weather`."""
+    from tools_scaffold import plan_package  # after the fixture that hides git's settings
 
-
-@pytest.fixture(name="converse")
-def _converse() -> Callable[..., tuple[int, str]]:
-    return converse
-
-
-def converse(folder: Path, answers: str, *words: str, site: Path = Path()) -> tuple[int, str]:
-    """Run a sub-command on a terminal of its own and type the answers; its exit code, and what was to be seen."""
-    import pty  # POSIX only
-
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(site)!r})\n{PROGRAM}", *words]
-    with subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs) as process:
-        os.close(theirs)
-        os.write(ours, answers.encode())
-        seen = b""
-        while True:
-            try:
-                part = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            seen += part
-    os.close(ours)
-    return process.returncode, seen.decode().replace("\r\n", "\n")
+    plan = plan_package("weather", into=tmp_path)
+    plan.write()
+    return Path(plan.folder)

@@ -1,60 +1,43 @@
-"""What git knows of an author and of a repository."""
+"""What git knows: the repository around a folder, its author and its address."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_ADDRESS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&*+-/=?^_{|}~@"
-
-_keys = r"^(user\.(name|email)|github\.user|remote\.origin\.url)$"
-# Whatever stands before the host, such as a user and a token, is left out.
+_KEYS = r"^(user\.(name|email)|remote\.origin\.url)$"
+# A user name and a password or token before the host are left out.
 _remote = re.compile(
-    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?|[^/@:]+@)([A-Za-z0-9.-]+\.[a-z]+)(?::\d+)?[/:]([\w./~-]+?)(?:\.git)?/?"
+    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?|[^/@:]+@)([A-Za-z0-9.-]+)(?::\d+)?[/:]([\w./~-]+?)(?:\.git)?/?"
 ).fullmatch
 
 
-class Known(NamedTuple):
-    """The author, as `Name <address>` or `Name`, and where the code of a package will be found."""
+class GitConfig(NamedTuple):
+    """The configured author, as `Name <address>` or `Name`, and the web address of the repository."""
 
-    author: str | None
-    url: str | None
+    author: str | None = None
+    url: str | None = None
 
 
-def ask_git(folder: Path, distribution: str) -> Known:
-    """Ask git; nothing is known unless it answers within a second with one printable line for each thing."""
-    import subprocess  # 15 ms, and needed only where no author was given
+def repository_root(folder: Path) -> Path | None:
+    """Return the root of the git repository that contains `folder`."""
+    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
 
+
+def read_config(folder: Path) -> GitConfig:
+    """Read git's settings for `folder`; empty without git."""
+    command = ["git", "config", "--get-regexp", _KEYS]
     try:
-        answer = subprocess.run(
-            ["git", "config", "--get-regexp", _keys],  # noqa: S607 - found on the PATH, as its user finds it
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=1,
-            check=True,
-        )
-        told = dict(line.split(" ", 1) for line in answer.stdout.decode("utf-8").splitlines() if " " in line)
+        ended = subprocess.run(command, cwd=folder, capture_output=True, timeout=5, check=True)
+        lines = ended.stdout.decode("utf-8").splitlines()
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
-        return Known(None, None)
-    return Known(_author(told), _url(told, distribution))
-
-
-def _author(told: dict[str, str]) -> str | None:
-    name, address = told.get("user.name", "").strip(), told.get("user.email", "").strip()
-    if not name or not name.isprintable() or len(name) > 100 or set("<>") & set(name):
-        return None
-    is_usable = address.count("@") == 1 and len(address) <= 90 and set(address) <= set(_ADDRESS)
-    return f"{name} <{address}>" if is_usable else name
-
-
-def _url(told: dict[str, str], distribution: str) -> str | None:
-    remote = _remote(told.get("remote.origin.url", ""))
-    if remote is not None and len(remote[0]) < 150:
-        return f"https://{remote[1]}/{remote[2]}"
-    user = told.get("github.user", "")
-    return f"https://github.com/{user}/{distribution}" if re.fullmatch("[A-Za-z0-9-]{1,40}", user) else None
+        return GitConfig()
+    values = dict(line.split(" ", 1) for line in lines if " " in line)
+    name, email = values.get("user.name"), values.get("user.email")
+    author = f"{name} <{email}>" if name and email else name
+    remote = _remote(values.get("remote.origin.url", ""))
+    return GitConfig(author, f"https://{remote[1]}/{remote[2]}" if remote else None)

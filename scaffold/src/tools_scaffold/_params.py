@@ -1,245 +1,138 @@
-"""`--params`: the parameters of a tool in one line, such as `city:str "Name of the city", days:int=3, units:C|F`."""
+"""`--params`: the parameters of a tool in one line, such as `city:str "Name of the city", days:int=1`."""
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from tools_scaffold._errors import ScaffoldError, shown
-from tools_scaffold._types import SIMPLE, TYPES, literal, read_default
+from tools_scaffold._errors import ScaffoldError, show
 
-EXAMPLE = 'city:str "Name of the city", days:int=3, tags:list[str]?, units:C|F=C'
-LIMIT = 50  # parameters, and choices of one
+EXAMPLE = 'city:str "Name of the city", days:int=1, units:C|F=C, tags:list[str]?'
 
-_name = re.compile(r"\w+")
-_bare = re.compile(r"[^\s,|=?\"\[\]:]+")
-_default = re.compile(r"[^,\"]*")
-_string = re.compile(r'"((?:[^"\\]|\\["\\])*)"')
-_well_named = re.compile("[a-z][a-z0-9_]*").fullmatch
 
-# What a parameter would hide from the code around it, and what models of pydantic have already.
-_HIDING = frozenset({"date", "datetime", "self", "time", "tool"}) | SIMPLE
-_MODEL = frozenset({"construct", "copy", "dict", "json", "schema", "validate"})
-_USUAL_ERRORS = {"string": "str", "text": "str", "integer": "int", "number": "float", "boolean": "bool"}
+class ParameterType(NamedTuple):
+    """The module that a type is imported from, empty for builtins, and a sample in JSON."""
+
+    module: str
+    sample: str | int | float | bool
+
+
+TYPES = {
+    "str": ParameterType("", "example"),
+    "int": ParameterType("", 3),
+    "float": ParameterType("", 1.5),
+    "bool": ParameterType("", sample=True),
+    "date": ParameterType("datetime", "2026-01-31"),
+    "datetime": ParameterType("datetime", "2026-01-31T12:00:00+00:00"),
+    "time": ParameterType("datetime", "12:30:00"),
+    "Decimal": ParameterType("decimal", "1.5"),
+    "Path": ParameterType("pathlib", "notes.txt"),
+    "UUID": ParameterType("uuid", "6fa459ea-ee8a-4ca4-894e-db77e160355e"),
+}
 
 
 class Parameter(NamedTuple):
-    """One parameter; `default` is Python code, None where there is none."""
+    """One parameter of the generated tool; `annotation` and `default` are Python code."""
 
     name: str
-    type: str  # a key of TYPES, or nothing where there are choices
-    choices: tuple[str, ...]
-    is_list: bool
-    is_optional: bool
+    annotation: str
     default: str | None
     description: str
-
-    @property
-    def is_required(self) -> bool:
-        """Whether a call has to give it."""
-        return self.default is None
+    sample: Any
+    imports: tuple[tuple[str, str], ...]  # pairs of module and name
 
 
-def read_params(text: str, *, pydantic: bool = False) -> tuple[Parameter, ...]:
-    """Read parameters; ScaffoldError shows the place of a mistake and how it would be right."""
-    return _Reader(text, pydantic=pydantic).parameters()
+_parameter = re.compile(
+    r"""
+    \s* (?P<name> \w+ ) \s* :
+    \s* (?P<type> [^\s,?="|]+ (?: \s*\|\s* [^\s,?="|]+ )* )
+    \s* (?P<optional> \? )?
+    \s* (?: = \s* (?P<default> "[^"]*" | [^\s,"]+ ) )?
+    \s* (?: " (?P<description> [^"]* ) " )?
+    \s* (?: , | $ )
+    """,
+    re.VERBOSE,
+)
+_well_formed = re.compile("[a-z][a-z0-9_]{0,39}").fullmatch
+_USED = frozenset({"dict", "self", "str"})  # by the generated code
+_list = re.compile(r"list\[(\w+)\]").fullmatch
 
 
-class _Reader:
-    """Reads from left to right; `at` is the place of what comes next."""
+def parse_params(text: str) -> tuple[Parameter, ...]:
+    """Parse `--params`; required parameters come first, as Python demands.
 
-    def __init__(self, text: str, *, pydantic: bool) -> None:
-        self.text = text
-        self.pydantic = pydantic
-        self.at = 0
-
-    def parameters(self) -> tuple[Parameter, ...]:
-        """Read them all; the required ones come first."""
-        found: list[Parameter] = []
-        self.blank()
-        if self.at == len(self.text):
-            self.fail("there is no parameter in it; leave the option away for a sample tool")
-        while True:
-            start = self.at
-            read = self.parameter()
-            if read.name in [each.name for each in found]:
-                self.fail(f"there are two parameters called {read.name}", start)
-            found.append(read)
-            if len(found) > LIMIT:
-                self.fail(f"more than {LIMIT} parameters are too many for a model", start)
-            if self.at == len(self.text):
-                return tuple(sorted(found, key=lambda each: not each.is_required))  # as Python wants them
-            if not self.mark(","):
-                self.fail("expected a comma, or the end")
-
-    def parameter(self) -> Parameter:
-        """Read one, up to its comma."""
-        name = self.name()
-        if not self.mark(":"):
-            self.fail(f"expected a colon and a type after {name}")
-        start = self.at
-        kind, choices, is_list = self.type()
-        is_optional = self.mark("?")
-        default = "None" if is_optional else None
-        if self.mark("="):
-            default = self.default(kind, choices, is_list=is_list)
-        words = self.description() or name.replace("_", " ").strip().capitalize()
-        if len(choices) == 1:
-            self.fail(f"one choice is none: give two or more, such as {choices[0]}|other", start)
-        return Parameter(name, kind, choices, is_list, is_optional, default, words)
-
-    def name(self) -> str:
-        """Read a name that Python, the tool's own code and, if asked for, pydantic can take."""
-        start = self.at
-        match = _name.match(self.text, self.at)
+    Raises:
+        ScaffoldError: the text is not a list of parameters; the message quotes the faulty one.
+    """
+    if not text.isprintable() or "\\" in text:
+        raise ScaffoldError("--params must be one printable line without backslashes")
+    text = text.strip()
+    found: dict[str, Parameter] = {}
+    position = 0
+    while position < len(text):
+        match = _parameter.match(text, position)
         if match is None:
-            self.fail("expected the name of a parameter")
-        name = match[0]
-        if not _well_named(name):
-            self.fail(f"{name} is no name for a parameter: use a to z, digits and underscores", start)
-        if len(name) > 40:
-            self.fail("a parameter's name has at most 40 characters", start)
-        if keyword.iskeyword(name):
-            self.fail(f"{name} is a word of the Python language; {name}_ would do", start)
-        if name in _HIDING:
-            self.fail(f"a parameter called {name} would hide what its own code needs; the_{name} would do", start)
-        if self.pydantic and (name in _MODEL or name.startswith("model_")):
-            self.fail(f"models of pydantic have a {name} of their own; the_{name} would do", start)
-        self.at = match.end()
-        self.blank()
-        return name
-
-    def type(self) -> tuple[str, tuple[str, ...], bool]:
-        """Read a type, a list of one, or choices."""
-        start = self.at
-        if self.text.startswith("list", self.at) and self.text[self.at + 4 :].lstrip().startswith("["):
-            self.at += 4
-            self.blank()
-            self.mark("[")
-            kind = self.known_type()
-            if not self.mark("]"):
-                self.fail("expected a closing bracket")
-            return kind, (), True
-        first = self.choice()
-        if not self.text.startswith("|", self.at):
-            if self.text[start] == '"':
-                return "", (first,), False
-            self.at = start
-            return self.known_type(), (), False
-        choices = [first]
-        while self.mark("|"):
-            place = self.at
-            choices.append(self.choice())
-            if choices[-1] in choices[:-1]:
-                self.fail(f"the choice {choices[-1]} is there twice", place)
-        if len(choices) > LIMIT:
-            self.fail(f"more than {LIMIT} choices are too many for a model", start)
-        self.refuse_union(choices, start)
-        return "", tuple(choices), False
-
-    def refuse_union(self, choices: list[str], start: int) -> None:
-        """`int|str` would be two choices that look like types."""
-        if "None" in choices:
-            self.fail("None is no choice; a question mark after the type makes a parameter optional", start)
-        types = [choice for choice in choices if choice in TYPES]
-        if types and '"' not in self.text[start : self.at]:
-            self.fail(f'a parameter has one type; if {types[0]} is meant as a choice, write "{types[0]}"', start)
-
-    def known_type(self) -> str:
-        """Read the name of a type."""
-        start = self.at
-        match = _bare.match(self.text, self.at)
-        word = match[0] if match else ""
-        self.at += len(word)
-        if word not in TYPES:
-            self.fail(_unknown_type(word), start)
-        self.blank()
-        return word
-
-    def choice(self) -> str:
-        """Read one choice, or what may turn out to be a type."""
-        if self.text.startswith('"', self.at):
-            quoted = self.quoted()
-            return quoted if quoted.strip() else self.fail("a choice needs a letter")
-        match = _bare.match(self.text, self.at)
-        if match is None:
-            self.fail("expected a type or choices")
-        self.at = match.end()
-        self.blank()
-        return self.printable(match[0], match.start())
-
-    def default(self, kind: str, choices: tuple[str, ...], *, is_list: bool) -> str:
-        """Read a default, as Python code."""
-        start = self.at
-        if self.text.startswith('"', self.at):
-            word = self.quoted()
-        else:
-            match = _default.match(self.text, self.at)
-            word = match[0].strip() if match else ""
-            self.at += len(match[0]) if match else 0
-        self.printable(word, start)
-        if is_list:
-            self.fail("a list takes no default here; a question mark makes it optional, such as tags:list[str]?", start)
-        if not choices:
-            try:
-                return read_default(kind, word)
-            except ValueError as error:
-                self.fail(str(error), start)
-        if word not in choices:
-            self.fail(f"the default {word} is none of {', '.join(choices)}", start)
-        return literal(word)
-
-    def description(self) -> str:
-        """Read a description; nothing if there is none."""
-        if not self.text.startswith('"', self.at):
-            return ""
-        start = self.at
-        words = self.quoted().strip()
-        if not words or len(words) > 200:
-            self.fail("a description has 1 to 200 characters", start)
-        return words
-
-    def quoted(self) -> str:
-        """Read a string in double quotes."""
-        match = _string.match(self.text, self.at)
-        if match is None:
-            self.fail('this string has no end; inside it, write \\" for a quote and \\\\ for a backslash')
-        start, self.at = self.at, match.end()
-        self.blank()
-        return self.printable(re.sub(r"\\(.)", r"\1", match[1]), start)
-
-    def printable(self, word: str, at: int) -> str:
-        """Refuse what no line of code should hold."""
-        return word if not word or word.isprintable() else self.fail("there is an unprintable character in it", at)
-
-    def mark(self, sign: str) -> bool:
-        """Pass over `sign` and blanks, if it comes next."""
-        if not self.text.startswith(sign, self.at):
-            return False
-        self.at += len(sign)
-        self.blank()
-        return True
-
-    def blank(self) -> None:
-        """Pass over blanks."""
-        while self.text[self.at : self.at + 1].isspace():
-            self.at += 1
-
-    def fail(self, problem: str, at: int | None = None) -> NoReturn:
-        """Show a mistake where it is."""
-        place = self.at if at is None else at
-        first = max(0, place - 40)
-        line = "".join(sign if sign.isprintable() else " " for sign in self.text[first : place + 40])
-        problem = "".join(sign if sign.isprintable() else "?" for sign in problem[:400])
-        raise ScaffoldError(f"--params: {problem}\n  {line}\n  {' ' * (place - first)}^\n  right is: {EXAMPLE}")
+            raise ScaffoldError(f"--params: {show(text[position:].strip())} is not understood; an example: {EXAMPLE}")
+        name = match["name"]
+        if name in found:
+            raise ScaffoldError(f"--params: two parameters are called {name}")
+        found[name] = _read(match)
+        position = match.end()
+    if not found:
+        raise ScaffoldError(f"--params is empty; an example: {EXAMPLE}")
+    return tuple(sorted(found.values(), key=lambda each: each.default is not None))
 
 
-def _unknown_type(word: str) -> str:
-    if not word:
-        return f"expected a type: {', '.join(TYPES)}, list[...] of these, or choices such as C|F"
-    from difflib import get_close_matches  # only for a mistake
+def _read(match: re.Match[str]) -> Parameter:
+    name = match["name"]
+    if not _well_formed(name) or keyword.iskeyword(name) or name in _USED:
+        raise ScaffoldError(f"--params: {show(name)} cannot be used as a name; use a word such as city or max_days")
+    description = (match["description"] or "").strip() or name.replace("_", " ").capitalize()
+    annotation, sample, imports = _type(name, match["type"])
+    default = match["default"]
+    code = None if default is None else _default(name, annotation, default.strip('"'))
+    if match["optional"]:
+        annotation, code = f"{annotation} | None", code or "None"
+    return Parameter(name, annotation, code, description, sample, imports)
 
-    near = [_USUAL_ERRORS[word.lower()]] if word.lower() in _USUAL_ERRORS else get_close_matches(word, TYPES, 1, 0.5)
-    hint = f"did you mean {near[0]}?" if near else "choices are written such as C|F."
-    return f"{shown(word, 40)} is no type; {hint} Types are {', '.join(TYPES)}, and list[...] of these"
+
+def _type(name: str, text: str) -> tuple[str, Any, tuple[tuple[str, str], ...]]:
+    """Return the annotation, a sample and the imports."""
+    if "|" in text:
+        choices = [choice.strip() for choice in text.split("|")]
+        if not TYPES.keys().isdisjoint(choices) or "None" in choices:
+            raise ScaffoldError(f"--params: {name} has a union type; use one type, and ? for an optional parameter")
+        annotation = f"Literal[{', '.join(map(json_text, choices))}]"
+        if len(annotation.encode()) > 90:
+            raise ScaffoldError(f"--params: the choices of {name} are too long for one line; generate fewer of them")
+        return annotation, choices[0], (("typing", "Literal"),)
+    inner = _list(text)
+    known = TYPES.get(inner[1] if inner else text)
+    if known is None:
+        expected = f"{', '.join(TYPES)}, list[...] of these, or choices such as C|F"
+        raise ScaffoldError(f"--params: {name} has the unknown type {show(text)}; use {expected}")
+    imports = ((known.module, inner[1] if inner else text),) if known.module else ()
+    return text, [known.sample] if inner else known.sample, imports
+
+
+def _default(name: str, annotation: str, text: str) -> str:
+    """Return the default as Python code."""
+    if annotation == "str" or (annotation.startswith("Literal") and json_text(text) in annotation):
+        return json_text(text)
+    if annotation == "bool" and text.lower() in ("true", "false"):
+        return text.capitalize()
+    try:
+        if annotation == "int":
+            return str(int(text))
+        if annotation == "float":
+            return json.dumps(float(text), allow_nan=False).replace("e+", "e")  # as formatters write it
+    except ValueError:
+        pass
+    raise ScaffoldError(f"--params: {show(text)} is not a default for {name}: {annotation}; add others in the code")
+
+
+def json_text(text: str) -> str:
+    """Quote text; valid in Python, JSON and TOML."""
+    return json.dumps(text, ensure_ascii=False)

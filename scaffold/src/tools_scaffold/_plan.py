@@ -1,66 +1,45 @@
-"""A package that can be written, and how it is: whole or not at all."""
+"""The files that a command is going to write."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple
 
-from tools_scaffold._aside import aside_of
-from tools_scaffold._errors import ScaffoldError, shown
+from tools_scaffold._errors import ScaffoldError, show
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from tools_scaffold._answers import Answers
+    from tools_scaffold._tool import Tool
 
 
-class Plan:
-    """What a new package will be: its `folder`, and the text of its `files` by their path in it.
+class Plan(NamedTuple):
+    """What `ask-tools new` or `ask-tools add` is going to write; `files` are texts by their paths in `folder`."""
 
-    `tool`, `distribution` and `package` are its three names, `answers` is what it is made from.
-    """
-
-    __slots__ = ("answers", "distribution", "files", "folder", "package", "tool")
-
-    def __init__(self, answers: Answers, folder: Path, files: dict[str, str]) -> None:
-        self.answers = answers
-        self.tool = answers.name.tool
-        self.distribution = answers.name.distribution
-        self.package = answers.name.package
-        self.folder = folder
-        self.files = files
-
-    def __repr__(self) -> str:
-        return f"Plan({self.distribution!r}, {str(self.folder)!r}, {len(self.files)} files)"
+    tool: Tool
+    folder: Path
+    files: dict[str, str]
 
     def write(self) -> None:
-        """Make the folder; ScaffoldError if it cannot be made, and then nothing is left behind."""
-        parent = self.folder.parent
+        """Write the files; existing ones are replaced only when all the texts are on the disk.
+
+        Raises:
+            ScaffoldError: a file or folder cannot be written; nothing was changed.
+        """
+        staged: dict[Path, Path] = {}
         try:
-            # A fresh clone lacks the folder for packages while none is in it; any deeper gap is a mistake.
-            made_parent = not parent.exists()
-            if made_parent:
-                parent.mkdir()
-            try:
-                _write_aside(self.files, self.folder)
-            except BaseException:
-                if made_parent:
-                    parent.rmdir()
-                raise
+            with ExitStack() as undo:
+                if not self.folder.exists():
+                    undo.callback(shutil.rmtree, self.folder, ignore_errors=True)
+                for path, text in self.files.items():
+                    target = self.folder / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    staged[target] = target.with_name(f".{target.name}.new")
+                    undo.callback(staged[target].unlink, missing_ok=True)
+                    staged[target].write_bytes(text.encode("utf-8"))
+                for target, source in staged.items():
+                    source.replace(target)
+                undo.pop_all()
         except OSError as error:
-            place = error.filename or self.folder
-            raise ScaffoldError(f"nothing was made: {shown(place)}: {error.strerror or error}") from error
-
-
-def _write_aside(files: Mapping[str, str], folder: Path) -> None:
-    """Write everything under a temporary name beside `folder`, then rename: nobody sees half a package."""
-    with aside_of(folder) as aside:
-        for path, text in files.items():
-            target = aside / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-        with suppress(FileNotFoundError):
-            folder.rmdir()  # fails on all but an empty folder, so on whatever came since the plan was made
-        aside.rename(folder)
+            raise ScaffoldError(f"{show(error.filename)}: {error.strerror}; nothing was changed") from error

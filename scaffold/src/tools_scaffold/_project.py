@@ -1,86 +1,117 @@
-"""A package that exists: where it is, what it is called, where its code is."""
+"""An existing package: where it is, and how a tool is added to its `pyproject.toml` and `__init__.py`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_scaffold._changes import read
-from tools_scaffold._errors import ScaffoldError, shown
-from tools_scaffold._lines import decode
+from tools_scaffold._code import bracketed, import_line
+from tools_scaffold._errors import ScaffoldError, show
 
 if TYPE_CHECKING:
-    from os import PathLike
+    from pathlib import Path
 
-FILE = "pyproject.toml"
+HEADER = '[project.entry-points."ask_tools.tools"]'
+
+_table = re.compile(rf"^{re.escape(HEADER)}[ \t]*\n(?:[ \t]*[\w-]+[ \t]*=.*\n)*", re.MULTILINE)
+_exports = re.compile(r"^__all__ = \[([^]#]*)\]", re.MULTILINE)
 
 
-class Project:
-    """A package's `folder`, the `text` of its pyproject.toml, how the lines of that end, and the `table` in it."""
+class Project(NamedTuple):
+    """A package: its folder, and the parsed and the raw text of its `pyproject.toml`."""
 
-    __slots__ = ("ending", "folder", "table", "text")
-
-    def __init__(self, folder: Path, text: str, ending: str) -> None:
-        self.folder = folder
-        self.text = text
-        self.ending = ending
-        self.table = parse(text)
+    folder: Path
+    settings: dict[str, Any]
+    text: str
 
     @property
     def distribution(self) -> str:
-        """What it is installed as."""
-        return str(self.table["project"]["name"])
+        """The name under which it is installed."""
+        return str(self.settings["project"]["name"])
 
     @property
     def entry_points(self) -> dict[str, str]:
-        """Its tools."""
-        found = self.table["project"].get("entry-points", {})
-        return dict(found.get("ask_tools.tools", {})) if isinstance(found, dict) else {}
+        """The references to its tools, by name."""
+        return dict(self.settings["project"].get("entry-points", {}).get("ask_tools.tools", {}))
 
-    def package(self) -> tuple[str, str]:
-        """The import package and its folder below this one's; ScaffoldError if there are none or several."""
-        roots = {place.partition(":")[0].partition(".")[0] for place in self.entry_points.values()}
-        places = [(root, path) for root in sorted(roots) for path in (f"src/{root}", root)]
-        candidates = [(root, path) for root, path in places if self._is_package(path)]
-        if not candidates:
-            inside = sorted((self.folder / "src").glob("*/__init__.py"))
-            candidates = [(path.parent.name, f"src/{path.parent.name}") for path in inside]
-        if len(candidates) == 1:
-            return candidates[0]
-        found = f"several packages ({', '.join(name for name, _ in candidates)})" if candidates else "no package"
-        raise ScaffoldError(f"there is {found} in {shown(self.folder)} to put a tool into; nothing was changed")
-
-    def _is_package(self, path: str) -> bool:
-        return (self.folder / path / "__init__.py").is_file()
+    def package(self) -> str:
+        """Return the name of its import package, which must be the only one below `src`."""
+        found = [path.parent.name for path in self.folder.glob("src/*/__init__.py")]
+        if len(found) != 1:
+            raise ScaffoldError(f"{show(self.folder / 'src')} has {len(found)} packages; expected one with __init__.py")
+        return found[0]
 
 
-def read_project(into: str | PathLike[str] | None) -> Project:
-    """Find the package in a folder, by default the current one, or in the nearest one above it."""
-    try:
-        start = Path(into or ".").resolve(strict=True)
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ScaffoldError(f"there is no folder {shown(into or '.')}") from error
-    for folder in (start, *start.parents):
-        if (folder / FILE).is_file():
-            return _project(folder)
-        if (folder / ".git").exists():  # a repository does not answer for what lies within another one
-            break
-    raise ScaffoldError(f"there is no {FILE} in {shown(start)}; go to a package, or name its folder with --dir")
+def find_project(folder: Path) -> Project:
+    """Return the package in `folder` or in the nearest folder above it that has a `pyproject.toml`."""
+    for each in (folder, *folder.parents):
+        path = each / "pyproject.toml"
+        if path.is_file():
+            text = read(path)
+            settings = parse_toml(path, text)
+            if "name" not in settings.get("project", {}):
+                raise ScaffoldError(f"{show(path)} has no [project] with a name")
+            return Project(each, settings, text)
+    raise ScaffoldError(f"{show(folder)} is not in a package: no pyproject.toml; name its folder with --dir")
 
 
-def parse(text: str) -> dict[str, Any]:
-    """Read TOML; ScaffoldError if it is none."""
-    import tomllib  # 10 ms
-
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """Parse TOML; ScaffoldError if it is invalid."""
     try:
         return tomllib.loads(text)
-    except ValueError as error:
-        raise ScaffoldError(f"{FILE} is no valid TOML ({error}); mend it first") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ScaffoldError(f"{show(path)} is not valid TOML: {error}") from error
 
 
-def _project(folder: Path) -> Project:
-    found = Project(folder, *decode(read(folder, FILE) or b"", FILE))
-    project = found.table.get("project")
-    if not isinstance(project, dict) or not isinstance(project.get("name"), str):
-        raise ScaffoldError(f"{shown(folder / FILE)} has no [project] with a name; it is no package")
-    return found
+def read(path: Path) -> str:
+    """Return the text of a file with its line ends; ScaffoldError if it cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScaffoldError(f"{show(path)} cannot be read: {error}") from error
+
+
+def with_entry_points(project: Project, new: dict[str, str]) -> str:
+    """Return the text of `pyproject.toml` with more entry points and nothing else changed."""
+    lines = "".join(f'{name} = "{reference}"\n' for name, reference in new.items())
+    text = project.text.replace("\r\n", "\n").rstrip("\n") + "\n"
+    table = _table.search(text)
+    changed = f"{text[: table.end()]}{lines}{text[table.end() :]}" if table else f"{text}\n{HEADER}\n{lines}"
+    try:
+        project_table = tomllib.loads(changed)["project"]
+        succeeded = project_table["entry-points"]["ask_tools.tools"] == project.entry_points | new
+    except (KeyError, tomllib.TOMLDecodeError):  # such as entry points in an inline table
+        succeeded = False
+    if not succeeded:
+        raise ScaffoldError(f"pyproject.toml has no table {HEADER} that can be extended; add to it:\n{lines}")
+    return _with_line_ends_of(project.text, changed)
+
+
+def with_export(text: str, package: str, module: str, name: str) -> str:
+    """Return the text of the package's `__init__.py` with one more import, listed in `__all__`."""
+    changed = text.replace("\r\n", "\n")
+    line = import_line(f"{package}.{module}", name)
+    exports = _exports.search(changed)
+    if exports is None:
+        raise ScaffoldError(f"__init__.py has no list `__all__ = [...]` to extend; create one, or add:\n{line}")
+    names = sorted({*re.findall(r"\w+", exports[1]), name}, key=_export_order)
+    listed = bracketed("__all__ = [", [f'"{each}"' for each in names], "]")
+    changed = changed[: exports.start()] + listed + changed[exports.end() :]
+    imports = list(re.finditer(rf"^from {package}\.(\w+) import (?:\([^)]*\)|.*)\n", changed, re.MULTILINE))
+    earlier = [each for each in imports if _natural(each[1]) < _natural(module)]
+    position = earlier[-1].end() if earlier else imports[0].start() if imports else changed.index("__all__")
+    return _with_line_ends_of(text, changed[:position] + line + "\n" + changed[position:])
+
+
+def _export_order(name: str) -> tuple[int, list[str | int]]:
+    """Sort as ruff does: constants, then classes, then functions."""
+    return 0 if name.isupper() else 1 if name[0].isupper() else 2, _natural(name)
+
+
+def _natural(name: str) -> list[str | int]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def _with_line_ends_of(original: str, text: str) -> str:
+    return text.replace("\n", "\r\n") if "\r\n" in original else text

@@ -1,101 +1,81 @@
-"""What the sub-commands share: how they report, and when they ask."""
+"""The options and the output that `ask-tools new` and `ask-tools add` have in common."""
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
-from contextlib import suppress
+from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tools_scaffold._answers import STYLES
+from tools_scaffold._errors import ScaffoldError
+from tools_scaffold._tool import PARAMS, STYLES, ToolOptions
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable
 
-    from tools_scaffold._answers import ToolOptions
+    from tools_scaffold._plan import Plan
 
 
-def add_tool_options(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` the options that say what a tool is."""
-    parser.add_argument("--style", choices=STYLES, help="how the tool is written (default: function)")
-    parser.add_argument(
-        "--params", metavar="PARAMS", help='such as "city:str, days:int=3, units:C|F" (default: a sample)'
-    )
-    parser.add_argument("--pydantic", action="store_true", help="describe parameters and answer with pydantic")
-    parser.add_argument("--description", metavar="TEXT", help="what it is for, in one line")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that both commands take."""
+    parser.add_argument("name", metavar="NAME", help="name of the tool, such as weather")
+    parser.add_argument("--style", choices=STYLES, default="function", help="kind of tool (default: function)")
+    parser.add_argument("--params", metavar="PARAMS", help=f"parameters of the tool (default: {PARAMS})")
+    parser.add_argument("--description", metavar="TEXT", help="purpose of the tool, in one line")
+    parser.add_argument("--dry-run", action="store_true", help="list the files without writing them")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def tool_options(arguments: argparse.Namespace) -> ToolOptions:
-    """What `add_tool_options` has read."""
-    return {
-        "style": arguments.style or STYLES[0],
-        "params": arguments.params,
-        "pydantic": arguments.pydantic,
-        "description": arguments.description,
-    }
+    """Return the parsed options that describe the tool."""
+    return {"style": arguments.style, "params": arguments.params, "description": arguments.description}
 
 
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Give `parser` the options of every sub-command."""
-    parser.add_argument("--dry-run", action="store_true", help="show what would be done, and write nothing")
-    parser.add_argument("--json", action="store_true", help="report as JSON")
-
-
-def complain(error: Exception) -> int:
-    """Tell an error, and return the exit code for it."""
-    sys.stderr.write(f"error: {error}\n")
-    return 2
-
-
-def report(report: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a report: as JSON, or else the lines."""
-    if as_json:
-        import json  # the plain report needs none
-
-        sys.stdout.write(json.dumps(report) + "\n")
-    else:
-        sys.stdout.write("\n".join(lines) + "\n")
-
-
-def can_ask() -> bool:
-    """Whether somebody sits before a terminal."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    return all(stream is not None and stream.isatty() for stream in streams)
-
-
-def ask(question: str, default: str = "") -> str:
-    """Ask on the terminal; at its end or on Ctrl-C the program ends as if nothing had been asked."""
-    sys.stderr.write(f"{question}{f' [{default}]' if default else ''}: ")
-    sys.stderr.flush()
+def run(arguments: argparse.Namespace, make_plan: Callable[[], Plan], *, first_step: str) -> int:
+    """Write a plan and print what was written; return the exit code."""
     try:
-        answer = sys.stdin.readline()
-    except KeyboardInterrupt:
-        answer = ""
-    if not answer:
-        sys.stderr.write("\n")
-        raise SystemExit(130)
-    return answer.strip() or default
+        plan = make_plan()
+        _refuse_installed(plan)
+        if not arguments.dry_run:
+            plan.write()
+    except ScaffoldError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    folder = shlex.quote(_relative(plan.folder))
+    steps = [first_step.format(folder=folder), plan.tool.command, "python -m pytest"]
+    if arguments.json:
+        result = {
+            **plan.tool.names._asdict(),
+            "folder": str(plan.folder),
+            "files": list(plan.files),
+            "written": not arguments.dry_run,
+            "next": steps,
+        }
+        sys.stdout.write(json.dumps(result) + "\n")
+    else:
+        verb = "Would write" if arguments.dry_run else "Wrote"
+        lines = [f"{verb} {len(plan.files)} files in {folder}:", *plan.files, "Next:", *steps]
+        sys.stdout.write("".join(f"{line}\n" if line.endswith(":") else f"  {line}\n" for line in lines))
+    return 0
 
 
-def from_here(folder: Path) -> str:
-    """Write `folder` as a shell takes it, relative to the current folder where it lies in it."""
-    text = str(folder)
-    with suppress(OSError, ValueError):  # it lies elsewhere, or the current folder is gone
-        text = str(folder.relative_to(Path.cwd()))
-    return shlex.quote(text) if text.isprintable() else ascii(text)
-
-
-def installed_tools() -> dict[str, str]:
-    """The tools of this environment, each with its distribution, by their metadata alone."""
-    from importlib.metadata import distributions  # 20 ms, and --help needs none of it
-
-    found: dict[str, str] = {}
+def _refuse_installed(plan: Plan) -> None:
+    """Raise ScaffoldError if another distribution has a tool of the same name."""
+    names = plan.tool.names
     for each in distributions():
         try:
-            for entry in each.entry_points.select(group="ask_tools.tools"):
-                found.setdefault(entry.name, f"{each.name} {each.version}")
-        except (KeyError, OSError, TypeError, ValueError):  # broken metadata of one package hides no other
+            taken = each.entry_points.select(group="ask_tools.tools").names
+        except (OSError, TypeError, ValueError):  # broken metadata of a package that is of no interest here
             continue
-    return found
+        if names.tool in taken and each.name != names.distribution:
+            proposal = f"my-{names.tool.replace('_', '-')}"
+            raise ScaffoldError(
+                f"{each.name} {each.version} has a tool called {names.tool}; try {proposal}, or uninstall it"
+            )
+
+
+def _relative(folder: Path) -> str:
+    return str(folder.relative_to(Path.cwd())) if folder.is_relative_to(Path.cwd()) else str(folder)

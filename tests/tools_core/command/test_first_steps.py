@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -98,12 +97,3 @@ def test_new_makes_a_package_and_knows_which_names_are_taken(ask_tools, site, tm
     assert made.code == 0, made
     assert made.json["tool"] == "tides"
     assert (tmp_path / "here" / made.json["distribution"] / "pyproject.toml").is_file()
-
-
-def test_new_without_the_scaffold_says_how_to_get_it(environment):
-    core_alone = environment["PYTHONPATH"].rpartition(os.pathsep)[0]
-    command = [sys.executable, "-S", "-m", "tools_core", "new", "tides"]  # -S: no site-packages either
-    variables = {**environment, "PYTHONPATH": core_alone}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith("it comes with tools-core: pip install --force-reinstall tools-core\n")

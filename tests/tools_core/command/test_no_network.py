@@ -61,7 +61,6 @@ COMMANDS = [
     ["__complete", "--", "call", "rain", ""],
     ["new", "tides"],
     ["add", "waves", "--dir", "tools-made"],
-    ["update", "--dir", "tools-made"],
 ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,8 @@ BUILT_IN = {
     "check": ("tools_core._cli._check", "find what is wrong with definitions, and who would refuse them"),
     "lock": ("tools_core._cli._lock", "write down which tools are trusted, and as what"),
     "verify": ("tools_core._cli._verify", "compare what is installed with the lock"),
-    "new": ("tools_scaffold", "make a tool package"),
-    "add": ("tools_scaffold._add_command", "add a tool to a package"),
-    "update": ("tools_scaffold._update_command", "bring a package to the newest template"),
+    "new": ("tools_scaffold._new", "generate a tool package"),
+    "add": ("tools_scaffold._add", "add a tool to a package"),
     "doctor": ("tools_core._cli._doctor", "find what is broken, with the fix"),
     "completion": ("tools_core._cli._completion", "print a completion script for bash, zsh or fish"),
 }
@@ -39,16 +37,7 @@ def make_parser(name: str) -> ArgumentParser:
         raise CommandError(f"unknown option {name}", "ask-tools --help")
     if name in BUILT_IN:
         module, summary = BUILT_IN[name]
-        try:
-            configure = import_module(module).configure
-        except ModuleNotFoundError as missing:
-            if missing.name != module:
-                raise
-            hint = "it comes with tools-core: pip install --force-reinstall tools-core"
-            raise CommandError(f"ask-tools {name} needs {module}, which is not here", hint, status=1) from missing
-        if name in ("new", "add"):
-            configure = _with_installed_names(configure)
-        return _configured(configure, name, summary)
+        return _configured(import_module(module).configure, name, summary)
     entry = find(name)
     try:
         return _configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
@@ -88,17 +77,6 @@ def external() -> list[EntryPoint]:
     from tools_core._registry._entry_points import scan  # 7 ms, which the command's own sub-commands need not pay
 
     return [entry for entry in scan(GROUP) if entry.name not in BUILT_IN]
-
-
-def _with_installed_names(configure: Any) -> Any:
-    """The scaffold knows nothing of the core: it is told which names are taken, once it wants to know."""
-
-    def installed() -> dict[str, str]:
-        from tools_core._registry._entry_points import scan  # not for `--help`
-
-        return {entry.name: f"{entry.distribution} {entry.version}" for entry in scan("ask_tools.tools")}
-
-    return partial(configure, installed=installed)
 
 
 def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
