@@ -115,6 +115,12 @@ def test_every_package_with_tools_shows_them_at_work():
     assert [page for page in silent if "python" not in {language for _, language, _ in blocks(page)}] == []
 
 
+def test_no_page_installs_our_names_from_the_index_where_they_are_not_published():
+    for page in PAGES:
+        for line in page.read_text(encoding="utf-8").splitlines():
+            assert not re.search(r"pip install (?:ask-tools|tools-\w+)", line) or "once published" in line.lower(), line
+
+
 def test_what_follows_a_command_is_compared_with_its_output():
     assert matches("one\ntwo\n", "one\n...\n")
     assert matches("one\ntwo\n", "...tw...\n")

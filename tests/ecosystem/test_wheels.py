@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -150,6 +151,14 @@ def test_concrete_tools_need_the_core_and_nothing_else(wheelhouse):
 def test_installing_tools_core_installs_one_distribution(install):
     listed = install("tools-core").pip("list", "--format=json").stdout
     assert json.loads(listed) == [{"name": "tools-core", "version": "0.1.0"}]
+
+
+@pytest.mark.parametrize("page", ["README.md", "packages/tools-testing/README.md"])
+def test_the_source_install_of_a_page_works_in_a_clean_environment(environment, page):
+    (command,) = re.findall(r"^pip install ([^#\n]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    pip = [sys.executable, "-m", "pip", "--python", environment.interpreter, "install", "--quiet", *command.split()]
+    subprocess.run(pip, cwd=ROOT, check=True)  # with the user's settings of pip: the build backend comes from the index
+    assert environment.ask_tools("list", "--json").returncode == 0
 
 
 def test_an_editable_install_serves_the_core_and_the_scaffold_from_the_checkout(environment):

@@ -18,7 +18,7 @@ LINE_LENGTH = 110  # as the generated pyproject.toml says
 
 def signature(parameters: Iterable[Parameter], indent: str) -> str:
     """Return one line for each parameter, or several for a long one."""
-    return "".join(_parameter(each, indent) for each in parameters).rstrip("\n")
+    return "\n".join(_parameter(each, indent) for each in parameters)
 
 
 def bracketed(opening: str, items: Sequence[str], closing: str) -> str:
@@ -50,16 +50,16 @@ def import_line(module: str, name: str) -> str:
 
 
 def shell_arguments(parameters: Iterable[Parameter]) -> str:
-    """Return samples of the required parameters, as `ask-tools call` takes them."""
-    required = [each for each in parameters if each.default is None]
-    values = [each.sample if isinstance(each.sample, str) else json.dumps(each.sample) for each in required]
-    return "".join(f" {shlex.quote(f'{each.name}={value}')}" for each, value in zip(required, values, strict=True))
+    """Return a sample for each parameter, as `ask-tools call` takes them, with a space before each."""
+    pairs = [(each.name, each.sample) for each in parameters]
+    texts = [f"{name}={sample if isinstance(sample, str) else json.dumps(sample)}" for name, sample in pairs]
+    return "".join(f" {shlex.quote(text)}" for text in texts)
 
 
 def _parameter(parameter: Parameter, indent: str) -> str:
     default = f" = {parameter.default}" if parameter.default else ""
     parts = [parameter.annotation, json_text(parameter.description)]
-    return bracketed(f"{indent}{parameter.name}: Annotated[", parts, f"]{default},") + "\n"
+    return bracketed(f"{indent}{parameter.name}: Annotated[", parts, f"]{default},")
 
 
 def _literal(sample: Any) -> str:

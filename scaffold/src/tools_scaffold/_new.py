@@ -47,7 +47,7 @@ def plan_package(
     `into` is the folder for the new folder: by default the one that the surrounding repository configures with
     `[tool.ask-tools] packages = "..."`, or the current one. `author` is `Name` or `Name <address>`; author and `url`
     default to git's settings. `license` is an SPDX identifier or `none`. Workflows for GitHub are left out inside
-    another repository, and with `ci=False`.
+    a git repository, and with `ci=False`.
 
     Raises:
         ScaffoldError: the name, an option or the folder is not usable.
