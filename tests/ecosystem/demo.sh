@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: demo.sh ENVIRONMENT
-# What a newcomer sees first: tools that were found, called and newly made. All that it writes is in a folder of its own,
-# which is removed at the end; ENVIRONMENT is left as it was.
+# Show a newcomer how tools are listed, called and generated. It writes into a temporary folder and leaves ENVIRONMENT as
+# it was.
 set -euo pipefail
 bin=$(cd "$1/bin" && pwd)
 workspace=$(mktemp -d)
@@ -15,7 +15,7 @@ trap finish EXIT
 
 if [ -t 1 ]; then bold=$'\e[1m' plain=$'\e[0m'; else bold="" plain=""; fi
 say() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
-show() { # print a command as one would type it, then run it
+show() { # print a command as a user types it, then run it
     local word line=""
     for word in "$@"; do
         case $word in
@@ -30,15 +30,15 @@ export PATH="$bin:$PATH" PYTHONDONTWRITEBYTECODE=1
 export PIP_CONSTRAINT=$PWD/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 cd "$workspace"
 
-say "Installed packages are registered tools. Nothing of them is imported to list them:"
+say "Installing a package registers its tools. Listing them imports nothing:"
 show ask-tools list
 
-say "Any tool can be called from here, without a model:"
+say "Any tool can be called without a model:"
 printf 'buy milk\n' >notes.txt
 show ask-tools call read_file path=notes.txt
 show ask-tools call bash command='echo "hello from $0"' --yes
 
-say "What does not fit is an answer that says what would:"
+say "An invalid call is answered with what would work:"
 show ask-tools call read_file pth=notes.txt || echo "(exit code $?)"
 
 say "A tool of your own is a typed function:"
@@ -49,8 +49,8 @@ from tools_core import tool
 
 
 @tool
-def greet(name: Annotated[str, "Who to greet"], language: Literal["en", "no"] = "en") -> str:
-    """Greet somebody by name."""
+def greet(name: Annotated[str, "Name of the person"], language: Literal["en", "no"] = "en") -> str:
+    """Greet a person by name."""
     return f"{'Hello' if language == 'en' else 'Hei'}, {name}!"
 
 
@@ -61,13 +61,13 @@ PYTHON
 show cat first.py
 show python first.py
 
-say "One command makes it a package to share:"
+say "One command generates a package to share:"
 show ask-tools new weather --params 'city:str "Name of the city"'
 made=$(basename "$(dirname "$(echo "$workspace"/*/pyproject.toml)")")
 cd "$made"
 show python -m pip install --quiet --no-build-isolation .
 
-say "Being installed is being registered:"
+say "Installing it registers its tool:"
 show ask-tools list
 tool=$(python -c '
 import tomllib
@@ -76,7 +76,7 @@ print(next(iter(points)))')
 show ask-tools show "$tool"
 show ask-tools call "$tool" city=Oslo
 
-say "Its tests pass as they are:"
+say "Its tests pass:"
 show python -m pytest -q
 
 say "That is all. Next: README.md, and make test."
