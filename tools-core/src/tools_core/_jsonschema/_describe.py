@@ -22,12 +22,13 @@ _NOUNS = {
     "array": ("an array", "arrays"),
     "null": ("null", "nulls"),
 }
-_LIMIT = 120
+_LIMIT = 240
+_CHOICES_LIMIT = 200  # characters; half of them where the choice is one of several alternatives
 _DEPTH_LIMIT = 4
 
 
 def describe(schema: Schema, root: Schema) -> str:
-    """Word what `schema` expects, in at most 120 characters."""
+    """Word what `schema` expects, in at most 240 characters."""
     return clip(_describe(schema, root, 0), _LIMIT)
 
 
@@ -39,7 +40,7 @@ def _describe(schema: Schema, root: Schema, depth: int) -> str:
     if "const" in schema:
         return show(schema["const"])
     if "enum" in schema:
-        return one_of(schema["enum"])
+        return one_of(schema["enum"], _CHOICES_LIMIT // 2 if depth else _CHOICES_LIMIT)
     if "type" in schema:
         types = schema["type"]
         return _join(_of_type(kind, schema) for kind in ([types] if isinstance(types, str) else types))
@@ -60,13 +61,20 @@ def _of_parts(schema: dict[str, Any], root: Schema, depth: int) -> str:
     return "another value" if "not" in schema else "a value within the schema"
 
 
-def one_of(values: list[Any]) -> str:
-    """Word a choice: `one of "C", "F"`."""
-    shown = ", ".join(show(value, 40) for value in values[:20])
-    rest = len(values) - 20
-    if len(values) == 1:
-        return shown
-    return f"one of {shown}" + (f" and {rest} more" if rest > 0 else "")
+def one_of(values: list[Any], limit: int = _CHOICES_LIMIT) -> str:
+    """Word a choice: `one of "C", "F"`; of more than fit in `limit` characters the number is told."""
+    shown = [show(value, limit) for value in values]
+    if len(shown) == 1:
+        return shown[0]
+    if len(", ".join(shown)) <= limit:
+        return f"one of {', '.join(shown)}"
+    kept = 0
+    for words in shown:
+        limit -= len(words) + 2
+        if limit < len(" and 1,000 more"):
+            break
+        kept += 1
+    return f"one of {', '.join(shown[:kept])} and {len(shown) - kept:,} more" if kept else f"one of {len(shown)} values"
 
 
 def _join(words: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 # A path is a linked pair, cheap to extend on the way down and rendered only for a problem.
 Path: TypeAlias = "tuple[Path, str | int] | None"
 
-MESSAGE_LIMIT = 200
+MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
 _PATH_LIMIT = 80
 
