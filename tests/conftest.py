@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -66,3 +69,42 @@ def refuse_skip(report):
             report.outcome = "failed"
             report.longrepr = f"skipped in CI: {reason}"
     return report
+
+
+def event(value):
+    """One server-sent event, as providers write it."""
+    return (f"event: {value['type']}\n" if "type" in value else "") + f"data: {json.dumps(value)}\n\n"
+
+
+@pytest.fixture
+def model_server():
+    """`model_server(reply).url` is a provider: `reply(path, body)` returns a JSON object, or the list of its events."""
+    servers = []
+
+    def start(reply):
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                answer = reply(self.path.partition("?")[0], body)
+                is_stream = isinstance(answer, list)
+                text = "".join(map(event, answer)) if is_stream else json.dumps(answer)
+                sent = text.encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream" if is_stream else "application/json")
+                self.send_header("Content-Length", str(len(sent)))
+                self.end_headers()
+                self.wfile.write(sent)
+
+            def log_message(self, *words):
+                """Print nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()

@@ -241,7 +241,7 @@ def formats() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
             partial(made.definitions, given),
             partial(json.dumps, given),
         )
-        for (name, made), target in zip(FORMATS.items(), ("1.5", "2", "1.5", "2", "1.5", "2", "1.5"), strict=True)
+        for (name, made), target in zip(FORMATS.items(), ("3", "15", "3", "15", "3", "15", "3", "3"), strict=True)
     ]
 
 

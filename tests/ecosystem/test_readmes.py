@@ -17,8 +17,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
-PAGES += [*sorted(ROOT.glob("packages/*/README.md")), *sorted(ROOT.glob("packages/*/PLUGINS.md"))]
-LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
+PAGES += [
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("packages/*/README.md")),
+    *sorted(ROOT.glob("packages/*/PLUGINS.md")),
+]
+# These take seconds, or need the SDKs of providers.
+LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md", ROOT / "docs/formats.md"}
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -85,6 +90,30 @@ def matches(output, expected):
     return re.fullmatch(pattern, tidy(output), re.DOTALL) is not None
 
 
+def forecast(path, body):
+    """The model of the pages: it asks for the weather, and repeats what the tool says."""
+    last = body["messages"][-1]
+    if path == "/v1/messages":
+        message = {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "usage": {}}
+        if isinstance(last["content"], list):
+            return message | {"content": [{"type": "text", "text": last["content"][0]["content"]}]}
+        return message | {
+            "content": [{"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Oslo"}}]
+        }
+    if last["role"] == "tool":
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": last["content"]}}]}
+    function = {"name": "weather", "arguments": '{"city": "Oslo", "days": null}'}
+    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    if not body.get("stream"):
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "tool_calls": [call]}}]}
+    pieces = ('{"city": ', '"Oslo"}')
+    deltas = [{"tool_calls": [call | {"function": {"name": "weather", "arguments": ""}}]}]
+    deltas += [{"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in pieces]
+    return [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas] + [
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
+    ]
+
+
 def tidy(text):
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
@@ -92,7 +121,10 @@ def tidy(text):
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in PAGES], ids=name_of
 )
-def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path):
+def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, model_server, monkeypatch):
+    for provider in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_BASE_URL", model_server(forecast).url)
+        monkeypatch.setenv(f"{provider}_API_KEY", "none")
     for line, language, text in blocks(page):
         where = f"{page.relative_to(ROOT).as_posix()}:{line}"
         if language == "python":

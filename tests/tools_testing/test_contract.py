@@ -201,10 +201,6 @@ BROKEN = {
     "description_is_present": with_definition(description=" "),
     "parameters_are_described": with_schema({"type": "object", "properties": {"text": {"type": "string"}}}),
     "schema_can_be_met": with_schema(OPEN | {"required": ["never"], "properties": {"never": False}}),
-    "definition_is_portable": with_schema(
-        {"type": "object", "properties": {"tree": {"$ref": "#/$defs/tree", "description": "A tree"}},
-         "$defs": {"tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/tree"}}}}}
-    ),
     "definition_is_stable": Unstable(),
     "annotations_are_consistent": Contrary(),
     "effects_are_known_for_any_arguments": Moody(),

@@ -55,8 +55,9 @@ def test_tool_names_are_completed_without_importing_any(complete, site):
 def test_options_with_choices_are_completed_with_them_and_described(ask_tools, complete, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET)
-    assert complete("schema", "rain", "--for", "") == complete("check", "--for", "") == list(FORMATS)
-    assert complete("check", "--for", "resp") == ["responses", "responses-strict"]
+    assert complete("schema", "rain", "--for", "") == list(FORMATS)
+    assert complete("check", "--for", "") == ["openai-strict", "responses-strict", "anthropic-strict"]
+    assert complete("schema", "--for", "resp") == ["responses", "responses-strict"]
     assert complete("call", "rain", "--progress", "") == ["bar", "plain", "none"]
     assert complete("list", "--package", "") == ["tools-a", "tools-weather"]
     assert complete("schema", "--for", "gemini", "ra") == complete("check", "x", "ra") == ["radar", "rain"]

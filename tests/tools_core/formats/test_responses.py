@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tools_core import Audio, File, Image, Registry, Result, ToolCall, tool
-from tools_core.formats import anthropic, gemini, mcp, openai, openai_strict, responses, responses_strict
+from tools_core.formats import FORMATS, anthropic, gemini, mcp, openai, openai_strict, responses, responses_strict
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 DATA = base64.b64encode(PNG).decode()
@@ -116,53 +116,74 @@ CONTENT = {
 
 
 @pytest.fixture(params=["raw", pytest.param("sdk", marks=pytest.mark.slow)])
-def dumps_of(request):
-    """The forms in which callers pass a response: as it came, or as the SDK's model dumps it."""
-
-    def dumps(module, name, raw):
-        if request.param == "raw":
-            return [raw]
-        kind = getattr(pytest.importorskip(module, reason=f"{module} is not installed"), name)
-        made = kind.model_validate(raw)
-        return [made.model_dump(), made.model_dump(mode="json", exclude_none=True), made.model_dump(by_alias=True)]
-
-    return dumps
+def as_given(request, sdk):
+    """A response as it came, or as an object of the SDK."""
+    return lambda module, name, raw: raw if request.param == "raw" else sdk(module, name).model_validate(raw)
 
 
-def test_a_chat_completion_its_message_and_its_calls_are_read(dumps_of):
-    for dumped in dumps_of("openai.types.chat", "ChatCompletion", CHAT):
-        message = dumped["choices"][0]["message"]
-        for response in (dumped, message, message["tool_calls"]):
-            calls = openai.calls(response, DEFINITIONS)
-            assert [(call.id, call.name, call.arguments) for call in calls] == [
-                (call.id, call.name, call.arguments) for call in EXPECTED
-            ]
-            assert calls[0].raw == '{"city": "Oslo", "days": 2}'
+def part(value, *path):
+    """A part of a response, whether it is a dict or an object."""
+    for key in path:
+        value = getattr(value, key) if isinstance(key, str) and not isinstance(value, dict) else value[key]
+    return value
 
 
-def test_a_response_and_its_items_are_read(dumps_of):
-    for dumped in dumps_of("openai.types.responses", "Response", RESPONSE):
-        for response in (dumped, dumped["output"]):
-            calls = responses.calls(response, DEFINITIONS)
-            assert [(call.id, call.name, call.arguments) for call in calls] == [
-                (call.id, call.name, call.arguments) for call in EXPECTED
-            ]
+CASES = {
+    "openai": (openai, "openai.types.chat", "ChatCompletion", CHAT, [("choices", 0, "message"), ("tool_calls",)]),
+    "responses": (responses, "openai.types.responses", "Response", RESPONSE, [("output",)]),
+    "anthropic": (anthropic, "anthropic.types", "Message", MESSAGE, [("content",)]),
+    "gemini": (gemini, "google.genai.types", "GenerateContentResponse", CONTENT,
+               [("candidates", 0, "content"), ("parts",)]),
+}  # fmt: skip
 
 
-def test_a_message_of_anthropic_and_its_blocks_are_read(dumps_of):
-    for dumped in dumps_of("anthropic.types", "Message", MESSAGE):
-        for response in (dumped, dumped["content"]):
-            assert anthropic.calls(response, DEFINITIONS) == EXPECTED
+@pytest.mark.parametrize(("format_", "module", "name", "raw", "paths"), CASES.values(), ids=CASES)
+def test_a_response_and_every_part_with_its_calls_is_read(format_, module, name, raw, paths, as_given):
+    response = as_given(module, name, raw)
+    for path in [(), *paths]:
+        response = part(response, *path)
+        calls = format_.calls(response, DEFINITIONS)
+        assert [(call.id, call.name, call.arguments) for call in calls] == [
+            (call.id, call.name, call.arguments) for call in EXPECTED
+        ]
+    one = next(item for item in response if format_.calls([item]))
+    assert [call.id for call in format_.calls(one)] == ["call_a"]
 
 
-def test_a_response_of_gemini_its_content_and_its_parts_are_read(dumps_of):
-    for dumped in dumps_of("google.genai.types", "GenerateContentResponse", CONTENT):
-        content = dumped["candidates"][0]["content"]
-        for response in (dumped, content, content["parts"]):
-            calls = gemini.calls(response, DEFINITIONS)
-            assert [(call.id, call.name, call.arguments) for call in calls] == [
-                (call.id, call.name, call.arguments) for call in EXPECTED
-            ]
+def test_text_of_arguments_stays_as_it_came_and_function_calls_of_gemini_are_read():
+    assert openai.calls(CHAT, DEFINITIONS)[0].raw == '{"city": "Oslo", "days": 2}'
+    parts = CONTENT["candidates"][0]["content"]["parts"][1:]
+    calls = gemini.calls([part["functionCall"] for part in parts], DEFINITIONS)
+    assert [(call.id, call.name) for call in calls] == [("call_a", "weather.get"), ("call_b", "now")]
+
+
+@pytest.mark.slow
+def test_messages_that_hold_objects_of_an_sdk_are_read(sdk):
+    message = sdk("anthropic.types", "Message").model_validate(MESSAGE)
+    assert anthropic.calls({"role": "assistant", "content": message.content}, DEFINITIONS) == EXPECTED
+    completion = sdk("openai.types.chat", "ChatCompletion").model_validate(CHAT)
+    calls = openai.calls({"role": "assistant", "tool_calls": completion.choices[0].message.tool_calls}, DEFINITIONS)
+    assert [call.id for call in calls] == ["call_a", "call_b"]
+    response = sdk("google.genai.types", "GenerateContentResponse").model_validate(CONTENT)
+    assert [call.id for call in gemini.calls(response.function_calls, DEFINITIONS)] == ["call_a", "call_b"]
+
+
+CHUNK = {"choices": [{"index": 0, "delta": {"tool_calls": []}, "finish_reason": None}]}
+EVENT = {"type": "response.output_item.done", "item": RESPONSE["output"][1]}
+START = {"type": "content_block_start", "index": 0, "content_block": MESSAGE["content"][2]}
+
+
+@pytest.mark.parametrize(
+    ("format_", "response"),
+    [(each, given) for each in FORMATS.values() for given in (7, None, object(), [object()], "text", ["x"], [{"a": 1}])]
+    + [(openai, CHUNK), (openai, [CHUNK]), (openai, [CHAT]), (openai, [CHAT["choices"][0]["message"]])]
+    + [(responses, EVENT), (responses, [EVENT]), (responses, [RESPONSE]), (anthropic, START), (anthropic, [START])]
+    + [(anthropic, [MESSAGE]), (gemini, [CONTENT]), (mcp, {"method": "tools/list", "params": {}})],
+)
+def test_an_unknown_item_is_refused_with_what_it_is_and_what_is_accepted(format_, response):
+    with pytest.raises(TypeError, match=rf"^{format_.name}: got .+; expected a") as caught:
+        format_.calls(response)
+    assert ("stream()" in str(caught.value)) == (format_ is not mcp)
 
 
 def test_requests_of_mcp_and_their_parameters_are_read():
@@ -284,7 +305,7 @@ def test_gemini_has_one_content_with_data_and_parts():
     [first, second] = [part["functionResponse"] for part in written[0]["parts"]]
     assert first == {"id": "call_a", "name": "weather.get", "response": {"output": {"degrees": 2}}}
     assert second["response"]["output"].startswith("A map:\n[file raw.bin")
-    assert second["parts"] == [{"inlineData": {"mimeType": "image/png", "data": DATA, "displayName": "map.png"}}]
+    assert second["parts"] == [{"inlineData": {"mimeType": "image/png", "data": DATA}}]
 
 
 def test_mcp_has_text_and_structured_content_and_says_that_a_call_halted():

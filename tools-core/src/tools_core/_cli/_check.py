@@ -1,4 +1,4 @@
-"""`ask-tools check`: what is wrong with the definitions of tools, and which providers would refuse them."""
+"""`ask-tools check`: what is wrong with the definitions of tools."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from tools_core._tools._tool import Tool
 
 _EPILOG = """\
-Errors are a tool that does not load, a definition that is not legal, two tools of one name, and with --for a tool that
-this provider would refuse. Warnings are descriptions that are missing, names that look alike, and a tool that some
-provider would refuse. ~tokens is an estimate of what a definition costs in each request: the characters of name,
-description and input schema as compact JSON, by 4.
+Errors are a tool that does not load, a definition that is not legal, and two tools of one name. Warnings are
+descriptions that are missing, names that look alike, and with --for a tool that cannot be strict. ~tokens is an
+estimate of what a definition costs in each request: the characters of name, description and input schema as compact
+JSON, by 4.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
   ask-tools check
-  ask-tools check get_weather --for gemini
+  ask-tools check get_weather --for openai-strict
   ask-tools check --json
 """
 
@@ -35,8 +35,9 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `check`."""
     parser.epilog = _EPILOG
     parser.add_argument("names", metavar="TOOL", nargs="*", help="the tools to check; all of them by default")
-    text = f"only what concerns this provider: {', '.join(FORMATS)}"
-    parser.add_argument("--for", dest="format", metavar="FORMAT", choices=list(FORMATS), help=text)
+    strict = [name for name, each in FORMATS.items() if each.strict]
+    text = f"warn about tools that this format sends without strict: {', '.join(strict)}"
+    parser.add_argument("--for", dest="format", metavar="FORMAT", choices=strict, help=text)
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run, intermixed=True)
@@ -59,11 +60,11 @@ def run(options: Namespace) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _checked(registry: Registry, tools: dict[str, Tool], provider: str | None) -> Iterator[dict[str, Any]]:
-    findings = Findings(list(registry), provider)
+def _checked(registry: Registry, tools: dict[str, Tool], strict: str | None) -> Iterator[dict[str, Any]]:
+    findings = Findings(list(registry), strict)
     for name, tool in tools.items():
         point = registry.origin(name)
-        errors, warnings, refused = findings.of(name, tool)
+        errors, warnings = findings.of(name, tool)
         yield {
             "name": name,
             "distribution": point.distribution if point else "",
@@ -71,7 +72,6 @@ def _checked(registry: Registry, tools: dict[str, Tool], provider: str | None) -
             "tokens": 0 if errors else tokens(tool.definition),
             "errors": errors,
             "warnings": warnings,
-            "refused": refused,
         }
 
 
@@ -87,7 +87,6 @@ def _broken(registry: Registry, tools: dict[str, Tool]) -> Iterator[dict[str, An
                 "tokens": 0,
                 "errors": [f"{problem.error}; fix: {problem.fix}"],
                 "warnings": [],
-                "refused": {},
             }
 
 

@@ -9,7 +9,7 @@ from tools_core._cli._schema_text import parameters
 from tools_core._definition._naming import check_name
 from tools_core._jsonschema import compile_schema
 from tools_core._values._errors import DefinitionError
-from tools_core.formats import FORMATS, FormatError
+from tools_core.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 class Findings:
-    """Judges tools among all the names that there are; with `provider` for that one alone."""
+    """Judges tools among all the names that there are; with `strict`, a strict format, by its rules too."""
 
-    def __init__(self, names: Sequence[str], provider: str | None = None) -> None:
+    def __init__(self, names: Sequence[str], strict: str | None = None) -> None:
         self._names = names
-        self._provider = provider
+        self._strict = strict
 
-    def of(self, name: str, tool: Tool) -> tuple[list[str], list[str], dict[str, str]]:
-        """Errors, warnings, and the formats that refuse the tool, each with the reason."""
+    def of(self, name: str, tool: Tool) -> tuple[list[str], list[str]]:
+        """Return errors and warnings."""
         definition = tool.definition
         errors = list(_illegal(definition))
         if errors:
-            return errors, [], {}
+            return errors, []
         errors += self._clashes(name)
         warnings = [*_undescribed(definition), *self._lookalikes(name)]
-        refused = self._refusals(definition)
-        (errors if self._provider else warnings).extend(f"refused by {refusal}" for refusal in _told(refused))
-        return errors, warnings, refused
+        if self._strict and not self._is_strict(definition):
+            warnings.append(f"{self._strict} sends it without strict: open objects, or keywords that strict lacks")
+        return errors, warnings
 
     def _clashes(self, name: str) -> Iterator[str]:
         bare = name.rpartition(":")[2]
@@ -49,14 +49,9 @@ class Findings:
             if other_bare != bare and _folded(other_bare) == _folded(bare):
                 yield f"a model may take `{bare}` for `{other}`"
 
-    def _refusals(self, definition: Mapping[str, Any]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name in [self._provider] if self._provider else FORMATS:
-            try:
-                FORMATS[name].definitions([definition])
-            except FormatError as refusal:
-                found[name] = f"{refusal.path or 'the whole'}: {refusal.problem}"
-        return found
+    def _is_strict(self, definition: Mapping[str, Any]) -> bool:
+        [written] = FORMATS[self._strict or ""].definitions([definition])
+        return bool(written.get("function", written)["strict"])
 
 
 def _illegal(definition: Mapping[str, Any]) -> Iterator[str]:
@@ -76,14 +71,6 @@ def _undescribed(definition: Mapping[str, Any]) -> Iterator[str]:
     for name, _, _, about in parameters(schema, schema):
         if not about.strip():
             yield f"parameter `{name}` has no description"
-
-
-def _told(refused: Mapping[str, str]) -> list[str]:
-    """One line for formats that refuse a tool for one reason."""
-    reasons: dict[str, list[str]] = {}
-    for name, reason in refused.items():
-        reasons.setdefault(reason, []).append(name)
-    return [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
 
 
 def _folded(name: str) -> str:

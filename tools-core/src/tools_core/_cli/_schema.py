@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools_core._cli._installed import discovered, loaded, loaded_all, tell_problems
 from tools_core._cli._terminal import CommandError, write_json
-from tools_core.formats import FORMATS, FormatError
+from tools_core.formats import FORMATS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-    from tools_core.formats import Format
 
 _EPILOG = """\
 One tool gives an object, --all and several a list: what goes into the `tools` of a request. Names that a provider does
@@ -35,7 +33,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the definitions; 1 if a tool does not load, or the format cannot carry one."""
+    """Print the definitions; 1 if a tool does not load."""
     if options.all == bool(options.names):
         raise CommandError("name tools, or say --all", "ask-tools schema --help")
     registry = discovered()
@@ -45,25 +43,9 @@ def run(options: Namespace) -> int:
         names = dict.fromkeys(options.names)
         given = [{**loaded(registry, name).definition, "name": name} for name in names]
     if options.format is not None:
-        given = _written(FORMATS[options.format], given)
+        given = FORMATS[options.format].definitions(given)
     write_json(given if options.all or len(given) > 1 else given[0])
     if not options.all:
         return 0
     tell_problems(registry)
     return 1 if registry.problems else 0
-
-
-def _written(shape: Format, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    try:
-        return shape.definitions(given)
-    except FormatError as failure:
-        refused = [text for each in given if (text := _refusal(shape, each))] or [str(failure)]
-        raise CommandError(*refused, f"see all: ask-tools check --for {shape.name}", status=1) from failure
-
-
-def _refusal(shape: Format, definition: dict[str, Any]) -> str:
-    try:
-        shape.definitions([definition])
-    except FormatError as refusal:
-        return str(refusal)
-    return ""

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tools_core.formats._format import items_of
-from tools_core.formats._media import PDF, PICTURES, base64_of, described, file_name, plain_parts_of, text_of
-from tools_core.formats._root import RootedFormat
+from collections.abc import Mapping
+
+from tools_core._values._errors import InvalidArguments
+from tools_core._values._tool_call import ToolCall
+from tools_core.formats._format import Format, parameters
+from tools_core.formats._media import PDF, PICTURES, base64_of, described, file_name, parts_of
+from tools_core.formats._names import legal_names
+from tools_core.formats._stream import StreamError
+from tools_core.formats._strict import strict_schema
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -12,55 +18,108 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._values._content import Block
-    from tools_core._values._result import Result
     from tools_core.formats._format import Answer, Definition, WireCall
+    from tools_core.formats._stream import Stream
+
+# The most that all strict tools of one request may have together.
+_TOOLS, _OPTIONAL, _UNIONS = 20, 24, 16
 
 
-class Anthropic(RootedFormat):
-    """`tool_use` blocks are answered by one user message that holds every `tool_result` block."""
+class Anthropic(Format):
+    """`tool_use` blocks are answered by one user message that holds every `tool_result` block.
 
-    __slots__ = ()
+    The API refuses arguments named like `$filter` or `ids[]`, so that `_` replaces what it refuses.
+    """
 
-    _has_plain_names = True
+    answer = "a message, or the list of its content blocks"
+    chunk = "an event of a message"
 
-    def _define(self, definition: Definition, name: str) -> dict[str, Any]:
-        rooted = self._rooted(definition)
-        return {"name": name, "description": rooted.description, "input_schema": rooted.schema}
+    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        made: list[dict[str, Any]] = []
+        tools, optional, unions = _TOOLS, _OPTIONAL, _UNIONS
+        for name, definition in given:
+            schema, description = parameters(definition)
+            schema = _with_legal_members(schema)
+            made.append({"name": name, "description": description, "input_schema": schema})
+            written = strict_schema(schema, is_openai=False) if self.strict else None
+            if written and tools and written.optional <= optional and written.unions <= unions:
+                tools, optional, unions = tools - 1, optional - written.optional, unions - written.unions
+                made[-1] |= {"input_schema": written.schema, "strict": True}
+            elif self.strict:
+                made[-1]["strict"] = False
+        return made
 
-    def _calls(self, response: Any) -> Iterable[WireCall]:
-        for block in items_of(response, "content"):
-            if block.get("type") == "tool_use":
+    def _own(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
+        wire = _legal_members(definition.get("input_schema") or {})
+        if all(name == legal for name, legal in wire.items()):
+            return call
+        own = {legal: name for name, legal in wire.items()}
+        try:
+            return ToolCall(call.id, call.name, {own.get(name, name): each for name, each in call.arguments.items()})
+        except InvalidArguments:  # the tool itself refuses them
+            return call
+
+    def _find(self, response: Any) -> Iterable[WireCall]:
+        found = response
+        if isinstance(found, Mapping):
+            is_message = "content" in found and found.get("type", "message") == "message"
+            found = found["content"] if is_message else [found]
+            found = [] if isinstance(found, str) else found  # a message of text alone
+        for block in self._items(found):
+            kind = block.get("type")
+            if not isinstance(kind, str) or kind.startswith(("message", "content_block")):
+                self._refuse(block)
+            if kind == "tool_use":
                 yield block.get("id"), block["name"], block.get("input")
 
+    def _read_chunk(self, stream: Stream, chunk: Any) -> None:
+        kind = chunk.get("type") if isinstance(chunk, Mapping) else None
+        if not isinstance(kind, str) or kind in ("message", "tool_use"):
+            self._refuse(chunk, self.chunk)
+        if kind == "content_block_start" and chunk["content_block"]["type"] == "tool_use":
+            block = chunk["content_block"]
+            stream.begin(chunk["index"], block["id"], block["name"], block.get("input"))
+        elif kind == "content_block_delta":
+            stream.add(chunk["index"], chunk["delta"].get("partial_json") or "")
+        elif kind == "message_delta" and (reason := chunk["delta"].get("stop_reason")):
+            stream.end(reason, is_cut=reason in ("max_tokens", "model_context_window_exceeded"))
+        elif kind == "error":
+            raise StreamError(f"the provider failed: {chunk['error'].get('message')}")
+
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        blocks = [_result_block(call.id, result) for call, _, result in answers]
+        blocks: list[dict[str, Any]] = []
+        for call, _, result in answers:
+            parts = [part for part in parts_of(result) if part != ""]  # the API refuses a block of no text
+            is_text = len(parts) == 1 and isinstance(parts[0], str)
+            content = {"content": parts[0] if is_text else [_part(part) for part in parts]} if parts else {}
+            failed = {} if result.ok else {"is_error": True}
+            blocks.append({"type": "tool_result", "tool_use_id": call.id or ""} | content | failed)
         return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _result_block(id_: str | None, result: Result) -> dict[str, Any]:
-    parts = plain_parts_of(result)
-    made: dict[str, Any] = {"type": "tool_result", "tool_use_id": id_ or ""}
-    if len(parts) == 1 and isinstance(parts[0], str):
-        content: Any = parts[0]
-    else:  # a block of no text is refused
-        content = [{"type": "text", "text": p} if isinstance(p, str) else _block(p) for p in parts if p != ""]
-    if content:
-        made["content"] = content
-    return made | ({"is_error": True} if not result.ok else {})
+def _legal_members(schema: Mapping[str, Any]) -> dict[str, str]:
+    # Anthropic accepts for an argument what MCP accepts for a tool.
+    return legal_names(schema.get("properties", ()), "mcp")
 
 
-def _block(block: Block) -> dict[str, Any]:
-    if block.mime_type in PICTURES:
-        source = {"type": "base64", "media_type": block.mime_type, "data": base64_of(block)}
+def _with_legal_members(schema: dict[str, Any]) -> dict[str, Any]:
+    names = _legal_members(schema)
+    if all(name == legal for name, legal in names.items()):
+        return schema
+    members = {names[name]: member for name, member in schema["properties"].items()}
+    return schema | {"properties": members, "required": [names.get(name, name) for name in schema.get("required", ())]}
+
+
+def _part(part: str | Block) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.mime_type, "data": base64_of(part)}
+    if part.mime_type in PICTURES:
         return {"type": "image", "source": source}
-    if block.mime_type == PDF:
-        source = {"type": "base64", "media_type": PDF, "data": base64_of(block)}
-        return {"type": "document", "source": source, "title": file_name(block)}
-    text = text_of(block)
-    if text:
-        source = {"type": "text", "media_type": "text/plain", "data": text}
-        return {"type": "document", "source": source, "title": file_name(block)}
-    return {"type": "text", "text": described(block)}
+    if part.mime_type == PDF:
+        return {"type": "document", "source": source, "title": file_name(part)}
+    return {"type": "text", "text": described(part)}
 
 
 anthropic = Anthropic("anthropic")
+anthropic_strict = Anthropic("anthropic-strict", strict=True)

@@ -2,172 +2,170 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import partial
 
-from tools_core.formats._errors import FormatError
+from tools_core._values._problem import show
+from tools_core._values._tool_call import ToolCall
 from tools_core.formats._names import legal_names
+from tools_core.formats._stream import Stream, data
+from tools_core.formats._strict import without_absent
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import Any, ClassVar, NoReturn, TypeAlias
 
     from tools_core._tools._tool import Tool
     from tools_core._values._result import Result
-    from tools_core._values._tool_call import ToolCall
-    from tools_core.formats._plan import Plan
 
     Definition: TypeAlias = dict[str, Any]
     # A call as the provider wrote it: its id, the name on the wire, and the arguments, parsed or JSON text.
     WireCall: TypeAlias = tuple[str | None, str, Mapping[str, Any] | str | None]
-    # A call that was answered: the name on the wire is the second.
+    # A call that was answered, with its name on the wire.
     Answer: TypeAlias = tuple[ToolCall, str, Result]
+
+# OpenAI and Anthropic refuse a request when the schema of one tool has one of these at its root.
+_REFUSED = ("$ref", "allOf", "anyOf", "enum", "not", "oneOf")
+
+
+class FormatError(ValueError):
+    """Definitions that a format cannot carry."""
 
 
 class Format(ABC):
     """One provider's shape of definitions, calls and results, as plain dicts that go into its requests.
 
-    Nothing that is given is changed, and no definition that comes back shares a part with one. The same definitions
-    belong to all three methods: they decide the names on the wire.
+    Pass the same tools to all methods: together they decide the names on the wire. What is given is neither changed
+    nor shared.
     """
 
-    __slots__ = ("name",)
+    answer: ClassVar[str]  # what `calls` reads, and below what a stream reads: for the messages of TypeErrors
+    chunk: ClassVar[str] = ""
 
-    # Whether `_define` makes every schema anew; else it may use the parts of a copy.
-    _rewrites = False
-
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, strict: bool = False) -> None:
         self.name = name
+        self.strict = strict
 
-    def definitions(self, definitions: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
-        """What goes into the request's `tools`.
+    def definitions(self, tools: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
+        """Return the tools as a request has them; FormatError for two of one name.
 
-        Raises: FormatError for a definition that the format cannot carry.
+        A strict format sends a tool whose schema cannot be strict as it is, with `strict: false`.
         """
-        given = self._read(definitions)
-        names = self._names(given)
-        if not self._rewrites:
-            given = copied(given)
-        return [self._define(definition, names[definition["name"]]) for definition in given]
+        given = plain([_definition(tool) for tool in tools])
+        names = [definition["name"] for definition in given]
+        wire = legal_names(names, self.name)
+        if len(wire) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FormatError(f"{self.name}: two definitions have the name `{twice}`; rename one")
+        return self._define([(wire[definition["name"]], definition) for definition in given])
 
-    def calls(self, response: Any, definitions: Iterable[Mapping[str, Any] | Tool] = ()) -> list[ToolCall]:
-        """The calls in a provider's answer: the response, its message, or the list of its items, as dicts.
+    def calls(self, response: Any, tools: Iterable[Mapping[str, Any] | Tool] = ()) -> list[ToolCall]:
+        """Return the calls in a provider's answer: the response, its message, or the list of its items.
 
-        With `definitions` the names are the tools' own again, and so are arguments that the format writes in another
-        way. Arguments that are no valid JSON stay as they are, for the tool to refuse.
+        With `tools` their own names come back, and the arguments as their schemas have them. Text that is not valid
+        JSON stays as it is, for the tool to refuse. Raises TypeError for an item of any other kind.
         """
-        from tools_core._values._tool_call import ToolCall  # who only defines needs none
+        return self._own_calls(self._find(data(response)), tools)
 
-        given = self._read(definitions)
-        names = self._names(given)
-        originals = {names[definition["name"]]: definition for definition in given}
-        made: list[ToolCall] = []
-        for id_, name, arguments in self._calls(response):
-            definition = originals.get(name)
-            if definition is None:  # a name that the model made up: no tool has it, and that is for the registry to say
-                made.append(ToolCall(id_, name, arguments))
-            else:
-                plan = self._plan(definition)
-                made.append(ToolCall(id_, definition["name"], plan.undo_call(arguments) if plan else arguments))
-        return made
+    def stream(self, tools: Iterable[Mapping[str, Any] | Tool] = ()) -> Stream:
+        """Return the assembler of one streamed answer."""
+        if not self.chunk:
+            raise TypeError(f"{self.name} has no streams of calls")
+        return Stream(self._read_chunk, partial(self._own_calls, tools=list(tools)))
 
     def results(
-        self, answers: Iterable[tuple[ToolCall, Result]], definitions: Iterable[Mapping[str, Any] | Tool] = ()
+        self, answers: Iterable[tuple[ToolCall, Result]], tools: Iterable[Mapping[str, Any] | Tool] = ()
     ) -> list[dict[str, Any]]:
-        """What goes into the conversation after the calls, in their order.
+        """Return what goes into the conversation after the calls, in their order.
 
-        What the provider cannot carry, such as a sound, is described in text.
+        Content that the provider cannot carry, such as sound, is described in text.
         """
         answered = list(answers)
-        given = self._read(definitions)
-        names = self._names([*given, *({"name": call.name} for call, _ in answered)], is_set=False)
+        names = legal_names([*map(_name, tools), *(call.name for call, _ in answered)], self.name)
         return self._results([(call, names[call.name], result) for call, result in answered])
 
-    @abstractmethod
-    def _define(self, definition: Definition, name: str) -> dict[str, Any]:
-        """Write a definition."""
+    def _own_calls(self, found: Iterable[WireCall], tools: Iterable[Mapping[str, Any] | Tool]) -> list[ToolCall]:
+        """Give calls the names and arguments of the tools themselves; a name that the model made up stays."""
+        known = {_name(tool): tool for tool in tools}
+        own = {wire: name for name, wire in legal_names(known, self.name).items()}
+        calls = [ToolCall(id_, own.get(name, name), arguments) for id_, name, arguments in found]
+        return [self._own(call, _definition(known[call.name])) if call.name in known else call for call in calls]
 
-    def _plan(self, definition: Definition) -> Plan | None:  # noqa: ARG002  (for the formats that rewrite schemas)
-        """How to undo what `_define` did to the arguments; None when there is nothing to undo."""
-        return None
+    @abstractmethod
+    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        """Write definitions, each with its name on the wire."""
 
     @abstractmethod
-    def _calls(self, response: Any) -> Iterable[WireCall]:
-        """Find the calls."""
+    def _find(self, response: Any) -> Iterable[WireCall]:
+        """Find the calls in an answer."""
 
     @abstractmethod
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        """Write the results."""
+        """Write results."""
 
-    def _read(self, definitions: Iterable[Mapping[str, Any] | Tool]) -> list[Definition]:
-        return [
-            item if type(item) is dict and type(item.get("name")) is str else self._one(item) for item in definitions
-        ]
+    def _read_chunk(self, stream: Stream, chunk: Any) -> None:
+        """Read one chunk of a streamed answer into `stream`."""
+        raise NotImplementedError
 
-    def _one(self, item: Any) -> Any:
-        definition = item if isinstance(item, Mapping) else getattr(item, "definition", None)
-        if not isinstance(definition, Mapping):
-            raise TypeError(
-                f"definitions are tools, or dicts with name, description and input_schema; got {item!r:.80} "
-                f"(of a registry: registry.definitions())"
-            )
-        if not isinstance(definition.get("name"), str):
-            raise TypeError(f"a definition needs a name, a string; got {', '.join(map(str, definition)) or 'nothing'}")
-        return definition
+    def _own(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
+        """Undo what `_define` did to the arguments."""
+        return without_absent(call, definition.get("input_schema")) if self.strict else call
 
-    def _names(self, given: list[Definition], *, is_set: bool = True) -> dict[str, str]:
-        names = [definition["name"] for definition in given]
-        made = legal_names(names, self.name)
-        if is_set and len(made) < len(names):
-            twice = next(name for number, name in enumerate(names) if name in names[:number])
-            raise FormatError(
-                "two definitions have this name, and a provider takes one; rename one (registry.rename or prefix)",
-                tool=twice,
-                format=self.name,
-            )
-        return made
+    def _items(self, found: Any) -> list[Any]:
+        """Return the items of a list as dicts; TypeError for anything else."""
+        if not isinstance(found, list | tuple):
+            self._refuse(found)
+        items = [data(item) for item in found]
+        return [item if isinstance(item, Mapping) else self._refuse(item) for item in items]
+
+    def _refuse(self, got: Any, wanted: str = "") -> NoReturn:
+        """Raise the TypeError for what is not part of an answer."""
+        hint = f"; pass the chunks of a stream to formats.{self.name.replace('-', '_')}.stream()" if self.chunk else ""
+        raise TypeError(f"{self.name}: got {show(got)}; expected {wanted or self.answer + hint}")
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
 
 
-def copied(definitions: list[Definition]) -> list[Definition]:
-    """A deep copy, as ordinary dicts and lists."""
-    import marshal  # built in; the fastest copy of plain JSON data
+def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
+    """Return the input schema with a root that providers accept, and the description.
 
-    try:
-        made: list[Definition] = marshal.loads(marshal.dumps(definitions))  # noqa: S302  (packed by ourselves)
-    except ValueError:  # frozen dicts, and mappings that are no dicts
-        made = _plain(definitions)
-    return made
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def schema_of(definition: Definition) -> Any:
-    """The input schema; that of a tool without arguments when there is none."""
-    schema = definition.get("input_schema")
-    return {"type": "object", "properties": {}} if schema is None else schema
-
-
-def items_of(response: Any, *keys: str) -> list[Any]:
-    """The list that `response` is, or has under the first of `keys` that it knows; each item is a mapping.
-
-    Raises: TypeError for what is neither.
+    The description has what was removed, such as a union of all arguments; the tool itself validates it.
     """
-    found = response
-    if isinstance(response, Mapping):
-        found = next((response[key] for key in keys if response.get(key) is not None), None)
-        if found is None:
-            return [] if any(key in response for key in keys) else [response]
-    if isinstance(found, str):  # a message of text alone
-        return []
-    if not isinstance(found, list | tuple) or not all(isinstance(item, Mapping) for item in found):
-        raise TypeError(f"a response is a dict, or a list of dicts, as model_dump() gives it; got {response!r:.80}")
-    return list(found)
+    description: str = definition.get("description") or ""
+    schema = definition.get("input_schema") or {"properties": {}}
+    refused = {key: schema[key] for key in _REFUSED if key in schema}
+    if refused:
+        text = json.dumps(refused, ensure_ascii=False, separators=(",", ":"))
+        description = f"{description}\n\nThe arguments must fit the JSON Schema {text}".lstrip()
+    return {"type": "object"} | {key: schema[key] for key in schema if key not in (*refused, "type")}, description
+
+
+def plain(value: Any) -> Any:
+    """Copy JSON data as dicts and lists; U+FFFD replaces lone surrogates, which UTF-8 cannot carry."""
+    return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=dict)))
+
+
+def sendable(text: str) -> str:
+    """Return text that UTF-8 can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _name(tool: Any) -> str:
+    name = getattr(tool, "name", None)
+    return name if isinstance(name, str) else _definition(tool)["name"]
+
+
+def _definition(tool: Any) -> Mapping[str, Any]:
+    definition = tool if isinstance(tool, Mapping) else getattr(tool, "definition", None)
+    if not isinstance(definition, Mapping) or not isinstance(definition.get("name"), str):
+        raise TypeError(
+            f"expected Tool objects, or definitions with a name; got {show(tool)}; see registry.definitions()"
+        )
+    return definition

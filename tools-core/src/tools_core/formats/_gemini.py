@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tools_core.formats._format import Format, items_of
-from tools_core.formats._media import PDF, base64_of, described, plain_parts_of, structured
-from tools_core.formats._openapi import gemini_plan, gemini_schema
+from tools_core.formats._format import Format, parameters
+from tools_core.formats._media import PDF, base64_of, described, parts_of, structured
+from tools_core.formats._stream import StreamError, data
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -14,66 +14,85 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._tools._tool import Tool
-    from tools_core._values._content import Block
     from tools_core._values._result import Result
     from tools_core.formats._format import Answer, Definition, WireCall
-    from tools_core.formats._plan import Plan
+    from tools_core.formats._stream import Stream
 
 _CARRIED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
+# The REST API has camel case, the SDK snake case.
+_PARTS = frozenset(
+    (
+        *("text", "thought", "thoughtsignature", "inlinedata", "filedata", "functionresponse", "executablecode"),
+        *("codeexecutionresult", "toolcall", "toolresponse"),
+    )
+)
 
 
 class Gemini(Format):
     """`functionCall` parts are answered by one content of `functionResponse` parts."""
 
-    __slots__ = ()
-    _rewrites = True
+    answer = "a response, its content, or the list of its parts or function calls"
+    chunk = "a response of a stream"
 
-    def tools(self, definitions: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
-        """The declarations as the request's `tools` holds them: in one tool."""
-        return [{"functionDeclarations": self.definitions(definitions)}]
+    def tools(self, tools: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
+        """Return the definitions as the request's `tools` has them: in one tool."""
+        return [{"functionDeclarations": self.definitions(tools)}]
 
-    def _define(self, definition: Definition, name: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"name": name, "description": definition.get("description") or ""}
-        schema = gemini_schema(definition, self.name)
-        if schema is not None:
-            made["parameters"] = schema
+    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        made: list[dict[str, Any]] = []
+        for name, definition in given:
+            schema, description = parameters(definition)
+            made.append({"name": name, "description": description, "parametersJsonSchema": schema})
         return made
 
-    def _plan(self, definition: Definition) -> Plan | None:
-        return gemini_plan(definition, self.name)
-
-    def _calls(self, response: Any) -> Iterable[WireCall]:
-        if isinstance(response, Mapping) and response.get("candidates"):
-            response = response["candidates"][0].get("content") or []
-        for part in items_of(response, "parts"):
-            call = part.get("functionCall") or part.get("function_call")
-            if call:
+    def _find(self, response: Any) -> Iterable[WireCall]:
+        found = response
+        if isinstance(found, Mapping) and "candidates" in found:
+            found = data(found["candidates"][0]).get("content") if found["candidates"] else []
+            found = data(found) or []
+        if isinstance(found, Mapping):
+            found = (found["parts"] or []) if "parts" in found else [found]
+        for part in self._items(found):
+            call = data(_get(part, "functionCall")) or part
+            if isinstance(call.get("name"), str):
                 yield call.get("id"), call["name"], call.get("args")
+            elif _PARTS.isdisjoint(key.replace("_", "").lower() for key in part):
+                self._refuse(part)
+
+    def _read_chunk(self, stream: Stream, chunk: Any) -> None:
+        known = ("candidates", "usageMetadata", "promptFeedback")
+        if not isinstance(chunk, Mapping) or all(_get(chunk, key) is None for key in known):
+            self._refuse(chunk, self.chunk)
+        for candidate in (chunk.get("candidates") or ())[:1]:
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                call = _get(part, "functionCall")
+                if call and (_get(call, "willContinue") or _get(call, "partialArgs") or not call.get("name")):
+                    raise StreamError("arguments in parts are not supported; omit stream_function_call_arguments")
+                if call:
+                    stream.begin(object(), call.get("id"), call["name"], call.get("args"))  # each comes whole
+            if reason := _get(candidate, "finishReason"):
+                stream.end(str(reason))
+        if _get(chunk, "promptFeedback"):
+            stream.end("the prompt was blocked")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         parts = [{"functionResponse": _response(call.id, name, result)} for call, name, result in answers]
         return [{"role": "user", "parts": parts}] if parts else []
 
 
+def _get(value: Mapping[str, Any], key: str) -> Any:
+    snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
+    return value.get(key) or value.get(snake)
+
+
 def _response(id_: str | None, name: str, result: Result) -> dict[str, Any]:
-    is_structured, value = structured(result)
-    texts: list[str] = []
-    carried: list[dict[str, Any]] = []
-    for part in plain_parts_of(result):
-        if isinstance(part, str):
-            texts.append(part)
-        elif part.mime_type in _CARRIED:
-            carried.append(_inline(part))
-        else:
-            texts.append(described(part))
-    key = "error" if not result.ok else "output"
-    made: dict[str, Any] = {"name": name, "response": {key: value if is_structured else "\n".join(texts)}}
-    return ({"id": id_} if id_ else {}) | made | ({"parts": carried} if carried else {})
-
-
-def _inline(block: Block) -> dict[str, Any]:
-    named = {"displayName": block.name} if block.name else {}
-    return {"inlineData": {"mimeType": block.mime_type, "data": base64_of(block)} | named}
+    parts = parts_of(result)
+    carried = [part for part in parts if not isinstance(part, str) and part.mime_type in _CARRIED]
+    texts = [part if isinstance(part, str) else described(part) for part in parts if part not in carried]
+    value = structured(result)
+    output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
+    inline = [{"inlineData": {"mimeType": part.mime_type, "data": base64_of(part)}} for part in carried]
+    return ({"id": id_} if id_ else {}) | {"name": name, "response": output} | ({"parts": inline} if inline else {})
 
 
 gemini = Gemini("gemini")

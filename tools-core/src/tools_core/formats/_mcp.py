@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import quote
 
-from tools_core.formats._format import Format, items_of, schema_of
-from tools_core.formats._media import base64_of, file_name, plain_parts_of, structured, text_of
+from tools_core.formats._format import Format
+from tools_core.formats._media import base64_of, file_name, parts_of, structured, text_of
+from tools_core.formats._stream import data
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._values._content import Block
-    from tools_core._values._result import Result
     from tools_core.formats._format import Answer, Definition, WireCall
 
 _HINTS = {
@@ -21,58 +22,56 @@ _HINTS = {
     "destructive": "destructiveHint",
     "idempotent": "idempotentHint",
     "open_world": "openWorldHint",
-    "title": "title",
 }
-HALTED = "ask-tools/halted"  # in `_meta`: the protocol itself knows no end of a conversation
+_HALTED = "ask-tools/halted"  # in `_meta`: the protocol itself knows no end of a conversation
 
 
 class Mcp(Format):
     """Tools as `tools/list` has them, requests of `tools/call`, and one `CallToolResult` for each."""
 
-    __slots__ = ()
+    answer = "a `tools/call` request, its params, or a list of these"
 
-    def _define(self, definition: Definition, name: str) -> dict[str, Any]:
-        made = {
-            "name": name,
-            "description": definition.get("description") or "",
-            "inputSchema": schema_of(definition),
-        }
-        output = definition.get("output_schema")
-        if isinstance(output, dict) and output.get("type") == "object":
-            made["outputSchema"] = output
-        hints = definition.get("annotations")
-        if hints:
-            made["annotations"] = {_HINTS.get(hint, hint): value for hint, value in hints.items()}
+    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        made: list[dict[str, Any]] = []
+        for name, definition in given:
+            schema = (definition.get("input_schema") or {"properties": {}}) | {"type": "object"}
+            made.append({"name": name, "description": definition.get("description") or "", "inputSchema": schema})
+            output = definition.get("output_schema")
+            if isinstance(output, dict) and output.get("type") == "object":
+                made[-1]["outputSchema"] = output
+            if hints := definition.get("annotations"):
+                made[-1]["annotations"] = {_HINTS.get(hint, hint): value for hint, value in hints.items()}
         return made
 
-    def _calls(self, response: Any) -> Iterable[WireCall]:
-        for request in [response] if isinstance(response, Mapping) else items_of(response):
-            params = request.get("params") or request
+    def _find(self, response: Any) -> Iterable[WireCall]:
+        for request in self._items([response] if isinstance(response, Mapping) else response):
+            params = data(request.get("params", request))
+            if not isinstance(params, Mapping) or not isinstance(params.get("name"), str):
+                self._refuse(request)
             id_ = request.get("id")
-            yield (None if id_ is None else str(id_)), params["name"], params.get("arguments")
+            yield None if id_ is None else str(id_), params["name"], params.get("arguments")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        return [_result(result) for _, _, result in answers]
+        made: list[dict[str, Any]] = []
+        for _, _, result in answers:
+            value = structured(result)
+            data = {"content": [_part(part) for part in parts_of(result)], "isError": not result.ok}
+            data |= {"structuredContent": value} if isinstance(value, dict) else {}
+            made.append(data | ({"_meta": {_HALTED: True}} if result.halted else {}))
+        return made
 
 
-def _result(result: Result) -> dict[str, Any]:
-    content = [{"type": "text", "text": p} if isinstance(p, str) else _block(p) for p in plain_parts_of(result)]
-    made: dict[str, Any] = {"content": content, "isError": not result.ok}
-    is_structured, value = structured(result)
-    if is_structured and isinstance(value, dict):
-        made["structuredContent"] = value
-    return made | ({"_meta": {HALTED: True}} if result.halted else {})
-
-
-def _block(block: Block) -> dict[str, Any]:
-    if block.kind in ("image", "audio"):
-        return {"type": block.kind, "data": base64_of(block), "mimeType": block.mime_type}
-    from urllib.parse import quote  # 2 ms that only files cost
-
-    resource = {"uri": f"attachment:///{quote(file_name(block))}", "mimeType": block.mime_type}
-    text = text_of(block)
-    content = {"blob": base64_of(block)} if text is None else {"text": text}
-    return {"type": "resource", "resource": resource | content}
+def _part(part: str | Block) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if part.kind in ("image", "audio"):
+        return {"type": part.kind, "data": base64_of(part), "mimeType": part.mime_type}
+    text = text_of(part)
+    content = {"blob": base64_of(part)} if text is None else {"text": text}
+    return {
+        "type": "resource",
+        "resource": {"uri": f"attachment:///{quote(file_name(part))}", "mimeType": part.mime_type} | content,
+    }
 
 
 mcp = Mcp("mcp")

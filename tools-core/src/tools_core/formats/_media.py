@@ -1,6 +1,10 @@
-"""Content of results in the words and bytes that a provider can carry."""
+"""Content of results as text and bytes that a provider can carry."""
 
 from __future__ import annotations
+
+import json
+
+from tools_core.formats._format import plain, sendable
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -9,45 +13,38 @@ if TYPE_CHECKING:
     from tools_core._values._content import Block
     from tools_core._values._result import Result
 
-# What all of OpenAI, Anthropic and Gemini look at.
+# All of OpenAI, Anthropic and Gemini show these to their models.
 PICTURES = frozenset(("image/gif", "image/jpeg", "image/png", "image/webp"))
 PDF = "application/pdf"
 
 
-def parts_of(result: Result) -> tuple[str | Block, ...]:
-    """The content as texts and blocks; an error's text begins with `Error: `."""
+def parts_of(result: Result, *, error: str = "") -> tuple[str | Block, ...]:
+    """Return the content as texts and blocks; `error` begins the text of errors where the provider has no flag."""
     content = result.content
     if not result.ok:
-        return (f"Error: {content or result.error_type}",)
-    return (content,) if isinstance(content, str) else content
-
-
-def plain_parts_of(result: Result) -> tuple[str | Block, ...]:
-    """The content as texts and blocks, for providers that have a flag for errors."""
-    content = result.content
-    if not result.ok and not content:
-        content = str(result.error_type)
-    return (content,) if isinstance(content, str) else content
+        content = f"{error}{content or result.error_type}"
+    parts = (content,) if isinstance(content, str) else content
+    return tuple(sendable(part) if isinstance(part, str) else part for part in parts)
 
 
 def base64_of(block: Block) -> str:
-    """The bytes of a block in base64."""
+    """Return the bytes of a block in base64."""
     text: str = block.to_dict()["data"]
     return text
 
 
 def data_url(block: Block) -> str:
-    """The bytes of a block as a URL."""
+    """Return the bytes of a block as a URL."""
     return f"data:{block.mime_type};base64,{base64_of(block)}"
 
 
 def file_name(block: Block) -> str:
-    """The name of a block, or one that says what it is."""
-    return block.name or f"{block.kind}.{block.mime_type.rpartition('/')[2].partition('+')[0]}"
+    """Return the name of a block, or one made of what it is."""
+    return sendable(block.name or "") or f"{block.kind}.{block.mime_type.rpartition('/')[2].partition('+')[0]}"
 
 
 def text_of(block: Block) -> str | None:
-    """The text of a file of text; None for other bytes."""
+    """Return the text of a file of text; None for other bytes."""
     kind = block.mime_type.partition(";")[0].strip()
     if not (kind.startswith("text/") or kind == "application/json"):
         return None
@@ -58,24 +55,18 @@ def text_of(block: Block) -> str | None:
 
 
 def described(block: Block) -> str:
-    """What is said in place of bytes that cannot be sent; the content itself of a file of text."""
+    """Return the content of a file of text, else a description in place of the bytes."""
     text = text_of(block)
-    name = f" {block.name}" if block.name else ""
-    if text is not None:
-        return f"[{block.kind}{name}, {block.mime_type}]\n{text}"
-    return f"[{block.kind}{name}, {block.mime_type}, {len(block.data):,} bytes: this model cannot be shown it]"
+    head = f"[{block.kind}{f' {file_name(block)}' if block.name else ''}, {block.mime_type}"
+    return f"{head}, {len(block.data):,} bytes: this model cannot be shown it]" if text is None else f"{head}]\n{text}"
 
 
-def structured(result: Result) -> tuple[bool, Any]:
-    """Whether the model reads JSON, and its data."""
-    if not result.ok or isinstance(result.output, str) or result.output is None:
-        return False, None
+def structured(result: Result) -> Any:
+    """Return the data that the model reads as JSON; None for text and blocks."""
     content = result.content
-    if not isinstance(content, str):
-        return False, None
-    import json  # loaded already, by what wrote the text
-
+    if not result.ok or isinstance(result.output, str | None) or not isinstance(content, str):
+        return None
     try:
-        return True, json.loads(content)
+        return plain(json.loads(content))
     except ValueError:  # the tool has words of its own for the model
-        return False, None
+        return None

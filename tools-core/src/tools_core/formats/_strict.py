@@ -1,190 +1,205 @@
-"""OpenAI's strict dialect: a schema that decoding is forced into."""
+"""Strict mode: the provider guarantees arguments that fit the schema, which has to be of a simpler kind.
+
+Objects are closed. For OpenAI all members are required: optional ones accept null instead, and `without_absent` removes
+these nulls. Limits on values that strict mode lacks move into the description; the tool itself validates them. Sources:
+OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema limitations".
+"""
 
 from __future__ import annotations
 
-from tools_core.formats._dialect import Written
-from tools_core.formats._limits import check_limits
-from tools_core.formats._memory import remembered
-from tools_core.formats._plan import ABSENT, KEEP, NEVER, VALUE, Choice, Member, Reference
-from tools_core.formats._quick import strict_object
-from tools_core.formats._rewrite import Rewriter
-from tools_core.formats._shape import EVERY_TYPE, Shape
-from tools_core.formats._standalone import name_of
-from tools_core.formats._types import infer_types, types_of_values
+import json
+
+from tools_core._jsonschema._pointer import resolve
+from tools_core._values._errors import InvalidArguments
+from tools_core._values._tool_call import ToolCall
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from tools_core.formats._dialect import Place, Schema
-    from tools_core.formats._format import Definition
-    from tools_core.formats._plan import Plan
-
+_DEEPEST = 10  # levels of objects, as OpenAI documents it; also the most characters, and values of all enums
+_CHARACTERS, _VALUES = 120_000, 1_000
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_KEPT = frozenset(("title", "description", "type", "enum", "const"))
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
 _FORMATS = frozenset(("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"))
-_NUMBER = frozenset(("exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"))
-_DEEPEST_LOOK = 5
-# Keywords that can make something else of an object, or of an array.
-_UNCERTAIN = frozenset(("$ref", "allOf", "anyOf", "const", "enum", "oneOf", "prefixItems"))
-_BOXED = 'null: not given; to give it, null included: {"value": ...}'
-_UNSUPPORTED_PATTERNS = ("(?", "\\b", "\\B", "\\1", "\\2", "\\p", "\\P")  # lookarounds and their like are refused
+_UNSUPPORTED_PATTERNS = ("(?", "\\b", "\\B", "\\p", "\\P", "\\1", "\\2")  # lookarounds, boundaries, back references
+# The description has these where the provider's strict mode lacks them.
+_SAID = (
+    *("default", "examples", "format", "pattern", *_BOUNDS, "minLength", "maxLength", "uniqueItems", "minProperties"),
+    *("maxProperties", "contentEncoding", "contentMediaType"),
+)
+_REFUSED = frozenset(
+    (
+        *("contains", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "minContains", "not"),
+        *("patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    )
+)
 
 
-def strict_schema(definition: Definition, format: str) -> dict[str, Any]:  # noqa: A002  (the field's word)
-    """The parameters of a strict function.
-
-    Raises: FormatError for what exceeds the provider's limits, and for what is no schema.
-    """
-    given = definition.get("input_schema")
-    quick = strict_object(given)
-    if quick is not None:
-        return quick
-    schema: dict[str, Any] = remembered(given, format, lambda: _write(definition, format))
-    return schema
+class _NotStrictError(ValueError):
+    """A schema that strict mode cannot express."""
 
 
-def _write(definition: Definition, format: str) -> Schema:  # noqa: A002  (the field's word)
-    rewriter = StrictRewriter(definition, format)
-    schema = rewriter.document()
-    check_limits(schema, rewriter)
-    return schema
+def strict_schema(schema: dict[str, Any], *, is_openai: bool) -> StrictSchema | None:
+    """Return the strict form of an object schema; None when it has none."""
+    try:
+        return StrictSchema(schema, is_openai=is_openai)
+    except _NotStrictError:
+        return None
 
 
-def strict_plan(definition: Definition, format: str) -> Plan | None:  # noqa: A002  (the field's word)
-    """How to undo `strict_schema` in arguments; None when there is nothing to undo."""
-    plan = StrictRewriter(definition, format).arguments().plan
-    return plan if plan.changes(set()) else None
+class StrictSchema:
+    """An object schema in strict form, with the numbers of optional members and unions, which Anthropic limits."""
+
+    def __init__(self, root: dict[str, Any], *, is_openai: bool) -> None:
+        self._root = root
+        self._is_openai = is_openai
+        self._definitions: dict[tuple[str, str], Any] = {}  # None while one is in the making
+        self._values = self.optional = self.unions = 0
+        self.schema = self._node(root, 0)
+        for (place, name), definition in self._definitions.items():
+            self.schema.setdefault(place, {})[name] = definition
+        if self._values > _VALUES or len(json.dumps(self.schema)) > _CHARACTERS:
+            raise _NotStrictError("too large")
+
+    def _keeps(self, key: str, value: Any) -> bool:
+        if key == "pattern":
+            return self._is_openai and not any(part in value for part in _UNSUPPORTED_PATTERNS)
+        if key == "format":
+            return value in _FORMATS
+        if not self._is_openai and key == "minItems":
+            return value in (0, 1)
+        return key in _KEPT or key in (_BOUNDS if self._is_openai else ("default",))
+
+    def _node(self, schema: Any, level: int) -> dict[str, Any]:
+        if "allOf" in _of(dict, schema) and len(_of(list, schema["allOf"])) == 1:
+            schema = _of(dict, schema["allOf"][0]) | {key: schema[key] for key in schema if key != "allOf"}
+        if not _REFUSED.isdisjoint(schema) or "allOf" in schema:
+            raise _NotStrictError("a keyword that strict mode lacks")
+        made = {key: value for key, value in schema.items() if self._keeps(key, value)}
+        said = [key for key in _SAID if key not in made and schema.get(key) is not None]
+        if said:
+            words = "; ".join(f"{key}: {json.dumps(schema[key], ensure_ascii=False)}" for key in said)
+            made["description"] = f"{made['description']} ({words})" if made.get("description") else words
+        if "$ref" in schema:
+            return self._reference(made, schema["$ref"], level)
+        if "anyOf" in schema or "oneOf" in schema:
+            made["anyOf"] = [self._node(part, level) for part in _of(list, schema.get("anyOf", schema.get("oneOf")))]
+        elif "type" not in made:
+            made["type"] = self._inferred(schema)
+        types = made.get("type", "")
+        self.unions += "anyOf" in made or isinstance(types, list)
+        values = _of(list, made.get("enum", [made.get("const")]))
+        if any(isinstance(value, dict | list) for value in values):
+            raise _NotStrictError("a choice of objects or arrays")
+        self._values += len(values)
+        if "object" in types:
+            self._members(made, schema, level + 1)
+        if "array" in types:
+            made["items"] = self._node(schema.get("items"), level)
+        return made
+
+    def _reference(self, made: dict[str, Any], reference: Any, level: int) -> dict[str, Any]:
+        place, _, name = str(reference).removeprefix("#/").partition("/")
+        is_known = reference == "#" or (place in ("$defs", "definitions") and name in self._root.get(place, ()))
+        if not is_known or made.keys() - {"title", "description", "default"}:
+            raise _NotStrictError("a reference to another place, or with limits of its own")
+        if reference != "#" and (place, name) not in self._definitions:
+            self._definitions[place, name] = None
+            self._definitions[place, name] = self._node(self._root[place][name], level)
+        elif not self._is_openai and (reference == "#" or self._definitions[place, name] is None):
+            raise _NotStrictError("recursion")
+        return {"anyOf": [{"$ref": reference}], **made} if made else {"$ref": reference}
+
+    def _members(self, made: dict[str, Any], schema: dict[str, Any], level: int) -> None:
+        members = _of(dict, schema.get("properties", {}))
+        required = _of(list, schema.get("required", []))
+        # An object that names no members has any, except at the root: such a tool has no arguments.
+        if schema.get("additionalProperties", not members and level > 1) is not False:
+            raise _NotStrictError("an open object")
+        if level > _DEEPEST or not members.keys() >= set(required):
+            raise _NotStrictError("objects nested too deeply, or a required member without a schema")
+        made["properties"] = {name: self._node(member, level) for name, member in members.items()}
+        optional = [name for name in members if name not in required]
+        self.optional += len(optional)
+        for name in optional if self._is_openai else ():
+            if not _accepts_null(members[name], self._root):
+                made["properties"][name] = _nullable(made["properties"][name])
+        made["required"] = list(members) if self._is_openai else [name for name in members if name in required]
+        made["additionalProperties"] = False
+
+    def _inferred(self, schema: dict[str, Any]) -> Any:
+        values = _of(list, schema.get("enum", [schema["const"]] if "const" in schema else []))
+        types = list(dict.fromkeys(_TYPES.get(type(value), "") for value in values))
+        types += [kind for key, kind in (("properties", "object"), ("items", "array")) if key in schema]
+        if not types or "" in types:
+            raise _NotStrictError("any value")
+        return types[0] if len(types) == 1 else types
 
 
-class StrictRewriter(Rewriter):
-    """Objects are closed, and what may be absent is null instead."""
-
-    requires_all = True
-
-    kept = {  # noqa: RUF012  (a constant of the class, typed in the base)
-        "string": frozenset(("format", "pattern")),
-        "number": _NUMBER,
-        "integer": _NUMBER,
-        "array": frozenset(("maxItems", "minItems")),
-        "object": frozenset(),
-        "boolean": frozenset(),
-        "null": frozenset(),
-    }
-
-    def __init__(self, definition: Definition, format: str) -> None:  # noqa: A002  (the field's word)
-        super().__init__(definition, format)
-        self._names: dict[str, str] = {}
-        self._written: dict[str, Written | None] = {}  # None while it is in the making
-        self._plans: dict[str, Plan] = {}
-
-    def document(self) -> Schema:
-        """The whole schema, with the definitions that it refers to."""
-        schema = self.arguments().schema
-        if self._written:
-            schema["$defs"] = {name: written.schema for name, written in self._written.items() if written}
-        return schema
-
-    def type_name(self, kind: str) -> str:
-        return kind
-
-    def keep(self, made: Schema, key: str, value: Any) -> bool:
-        if (key == "format" and value not in _FORMATS) or (
-            key == "pattern" and any(part in value for part in _UNSUPPORTED_PATTERNS)
-        ):
-            return False
-        made[key] = value
-        return True
-
-    def reference(self, schema: Schema, place: Place) -> Written:
-        reference = schema["$ref"]
-        target = self.target(reference, place)
-        name = self._names.get(reference)
-        if name is None:
-            name = self._names[reference] = name_of(reference, self._names.values())
-            if isinstance(target, dict) and "$ref" in target and not target.keys() - {"$ref"}:
-                self._flat(target, ("$defs", name))  # refuses one that leads nowhere
-            self._written[name] = None
-            made = self._written[name] = self.node(target, ("$defs", name))
-            self._plans[name] = made.plan
-        known = self._written[name]
-        shape = known.shape if known is not None else _guess(target, self)
-        out: Schema = {"$ref": f"#/$defs/{name}"}
-        description = self.description(schema, [])
-        if description:  # nothing may stand beside a reference
-            out = {"anyOf": [out], **description}
-        return Written(out, Reference(name, self._plans), shape)
-
-    def choice(self, values: list[Any], schema: Schema) -> Written:
-        kinds = types_of_values(values)
-        plan: Plan = KEEP
-        if "object" in kinds or "array" in kinds:
-            texts = self.texts_for(values)
-            if texts is None:
-                return self.as_text(schema)
-            plan, values, kinds = texts, list(texts.values), ["string"]
-        if "number" in kinds and "integer" in kinds:
-            kinds.remove("integer")
-        made = self.base(kinds[0], {key: value for key, value in schema.items() if key not in _NUMBER})
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if "const" in schema and not isinstance(plan, Choice):
-            made["const"] = values[0]
-        else:
-            made["enum"] = list(values)
-        return Written(made, plan, Shape(kinds, values=values))
-
-    def nullable(self, written: Written) -> Written:
-        if "null" in written.shape.types and written.shape.types != EVERY_TYPE:  # which is a guess
-            return written
-        schema = dict(written.schema)
-        kind = schema.get("type")
-        if kind in ("object", "array") or "$ref" in schema:
-            outer = {key: schema.pop(key) for key in ("title", "description") if key in schema}
-            schema = {"anyOf": [schema, {"type": "null"}]} | outer
-        elif kind is None:
-            schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
-        else:
-            schema["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
-            if "const" in schema:
-                schema["enum"] = [schema.pop("const")]
-            if "enum" in schema:
-                schema["enum"] = [*schema["enum"], None]
-        return Written(schema, written.plan, written.shape.or_null())
-
-    def any_of(self, branches: list[Schema], description: Schema) -> Schema:
-        return {"anyOf": branches, **description}
-
-    def member(self, child: Written, key: str, part: Any, *, is_required: bool) -> tuple[Written, Member]:
-        takes_null = "null" in child.shape.types
-        if is_required:
-            return child, Member(key, child.plan, VALUE if takes_null else NEVER)
-        if not takes_null or (isinstance(part, dict) and part.get("default", part) is None):
-            return self.nullable(child), Member(key, child.plan, ABSENT)
-        # Null is a value of its own here: another form has to say that there is none.
-        boxed = self.closed_object({"value": child.schema}, ["value"])
-        made = {"anyOf": [boxed, {"type": "null"}], "description": _BOXED}
-        return Written(made, child.plan, Shape(["object", "null"])), Member(key, child.plan, ABSENT, is_boxed=True)
-
-    def closed_object(self, properties: dict[str, Schema], required: list[str]) -> Schema:
-        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    kind = schema.get("type", "object")
+    types = kind if isinstance(kind, list) else [kind]
+    if "anyOf" in schema or not {"object", "array"}.isdisjoint(types):
+        outer = {key: value for key, value in schema.items() if key in ("title", "description")}
+        inner = {key: value for key, value in schema.items() if key not in outer}
+        return {"anyOf": [*(inner["anyOf"] if inner.keys() == {"anyOf"} else [inner]), {"type": "null"}], **outer}
+    made = {key: value for key, value in schema.items() if key != "const"} | {"type": [*types, "null"]}
+    values = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return made | {"enum": [*values, None]} if values else made
 
 
-def _guess(target: Any, rewriter: StrictRewriter) -> Shape:
-    """The shape of a definition that is still in the making, as far as it is certain."""
-    if isinstance(target, dict) and target.keys().isdisjoint(_UNCERTAIN):
-        if target.get("type") == "object" and target.get("properties"):
-            return Shape(["object"])
-        if target.get("type") == "array":
-            return Shape(["array"])
-    return Shape(EVERY_TYPE - {"null"} if _is_never_null(target, rewriter, 0) else EVERY_TYPE)
+def without_absent(call: ToolCall, schema: Any) -> ToolCall:
+    """Remove the nulls that stand for absent members: of optional ones for which the tool does not accept null."""
+    if call.raw is not None and "null" not in call.raw:
+        return call
+    try:
+        given = call.arguments
+    except InvalidArguments:  # the tool itself refuses them
+        return call
+    return ToolCall(call.id, call.name, _without_absent(given, [schema], schema))
 
 
-def _is_never_null(schema: Any, rewriter: StrictRewriter, depth: int) -> bool:
-    if not isinstance(schema, dict) or depth > _DEEPEST_LOOK:
-        return False
-    if "type" in schema:
-        return "null" not in infer_types(schema)
-    if "enum" in schema or "const" in schema:
-        return schema.get("const", 0) is not None and None not in schema.get("enum", ())
-    if "$ref" in schema:
-        return _is_never_null(rewriter.target(schema["$ref"], ()), rewriter, depth + 1)
-    parts = schema.get("anyOf") or schema.get("oneOf") or ()
-    return bool(parts) and all(_is_never_null(part, rewriter, depth + 1) for part in parts)
+def _without_absent(value: Any, schemas: Iterable[Any], root: Any) -> Any:
+    parts = list(_leaves(schemas, root))
+    if isinstance(value, list):
+        items = [part["items"] for part in parts if "items" in part]
+        return [_without_absent(item, items, root) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for name, item in value.items():
+        owners = [part for part in parts if name in part.get("properties", ())]
+        members = [part["properties"][name] for part in owners]
+        is_required = all(name in part.get("required", ()) for part in owners)
+        if item is not None or is_required or any(_accepts_null(member, root) for member in members):
+            made[name] = _without_absent(item, members, root)
+    return made
+
+
+def _leaves(schemas: Iterable[Any], root: Any) -> Iterator[dict[str, Any]]:
+    """Yield the schemas, without references and alternatives, that a value of one of `schemas` may have to fit."""
+    waiting = [schema for schema in schemas if isinstance(schema, dict)]
+    for schema in waiting:  # grows on the way
+        parts = [part for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key, ())]
+        parts += [resolve(root, schema["$ref"])] if "$ref" in schema else []
+        waiting += [part for part in parts if isinstance(part, dict) and not any(part is each for each in waiting)]
+        if not parts or not schema.keys().isdisjoint(("type", "enum", "const", "properties", "items")):
+            yield schema
+
+
+def _accepts_null(schema: Any, root: Any) -> bool:
+    for part in _leaves([schema], root):
+        values = part.get("enum", [part["const"]] if "const" in part else ())
+        types = part.get("type", () if part.keys() & {"properties", "items"} else "null")
+        if None in values if values else "null" in types:
+            return True
+    return schema is True
+
+
+def _of(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise _NotStrictError(f"not a schema: {value!r:.40}")
+    return value

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tools_core import DefinitionError
-from tools_core.formats import FORMATS, FormatError
 from tools_testing._arguments import NoValueError, Validator, samples
 from tools_testing._contract._promise import promise
 from tools_testing._schema import resolve
@@ -57,22 +56,6 @@ def schema_can_be_met(subject: Subject) -> Iterator[str]:
             samples(subject.schema, 1)
     except (DefinitionError, NoValueError) as error:
         yield str(error)
-
-
-@promise(
-    "every provider's format has a form of the definition",
-    "change the schema as the message says, or do not use the tool with that provider",
-)
-def definition_is_portable(subject: Subject) -> Iterator[str]:
-    for name, wire in FORMATS.items():
-        try:
-            made = wire.definitions([subject.definition])
-        except FormatError as error:
-            yield f"{name}: {error}"
-            continue
-        if len(made) != 1:
-            yield f"{name}: one tool became {len(made)} definitions"
-        json.dumps(made, allow_nan=False)  # raises where the definition is not JSON
 
 
 @promise(

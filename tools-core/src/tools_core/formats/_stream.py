@@ -1,0 +1,92 @@
+"""`Stream`: the calls of a streamed answer, assembled from its chunks."""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tools_core._values._tool_call import ToolCall
+
+
+class StreamError(ValueError):
+    """A streamed answer that is not complete: none of its calls may be made."""
+
+
+class Stream:
+    """Feed every chunk of one answer, as the provider or its SDK sends it, then read `calls`."""
+
+    def __init__(self, read: Callable[[Stream, Any], None], finish: Callable[[list[Any]], list[ToolCall]]) -> None:
+        self._read = read
+        self._finish = finish
+        self._parts: list[_Part] = []
+        self._open: dict[Any, _Part] = {}
+        self._end: str | None = None
+        self._is_cut = False
+
+    def feed(self, chunk: Any) -> None:
+        """Read one chunk; TypeError for what is not a chunk, StreamError for one that reports a failure."""
+        self._read(self, data(chunk))
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The calls of the whole answer; StreamError when it is not complete.
+
+        An answer that ended at a limit is complete unless it ended in the middle of a call.
+        """
+        if self._end is None:
+            last = f" (last call: {self._parts[-1]})" if self._parts else ""
+            raise StreamError(f"the stream has not ended{last}; feed all of its chunks, or ask the model again")
+        half = next((part for part in self._parts if self._is_cut and not part.is_whole()), None)
+        if half:
+            raise StreamError(f"the answer was cut off ({self._end}) in the call {half}; raise the limit")
+        return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
+
+    def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
+        """Begin the call that further chunks name by `key`, or replace what is known of it."""
+        part = self._open.get(key)
+        if part is None or (id and part.id and id != part.id):  # some servers give every call the index 0
+            part = self._open[key] = _Part()
+            self._parts.append(part)
+        part.id, part.name, part.given, part.texts = id or part.id, name or part.name, arguments, []
+
+    def add(self, key: Any, text: str) -> None:
+        """Add text to the arguments of a call; text of other items is ignored."""
+        if key in self._open:
+            self._open[key].texts.append(text)
+
+    def end(self, reason: str, *, is_cut: bool = False) -> None:
+        """Note the end of the answer; `is_cut` when a limit ended it."""
+        self._end, self._is_cut = reason, is_cut
+
+
+class _Part:
+    """A call in the making."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.name = ""
+        self.given: Any = None
+        self.texts: list[str] = []
+
+    @property
+    def arguments(self) -> Any:
+        return "".join(self.texts) or self.given
+
+    def is_whole(self) -> bool:
+        """Return whether the arguments are complete; empty ones may also be those that did not arrive."""
+        try:
+            return bool(json.loads(self.arguments) if isinstance(self.arguments, str) else self.arguments)
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        return f"`{self.name}`" + (f", {self.id}" if self.id else "")
+
+
+def data(value: Any) -> Any:
+    """Return an SDK's object as the dict that it dumps; anything else as it is."""
+    return value.model_dump(warnings=False) if hasattr(value, "model_dump") else value
