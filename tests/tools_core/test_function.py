@@ -1,6 +1,7 @@
 """`@tool`: a function that is a tool and stays a function."""
 
 import inspect
+import pydoc
 import typing
 from typing import Annotated, Literal
 
@@ -31,6 +32,11 @@ def test_a_decorated_function_keeps_what_introspection_reads():
     assert list(inspect.signature(add).parameters) == ["a", "b"]
     assert typing.get_type_hints(add)["a"] is int
     assert inspect.unwrap(add) is add.__wrapped__
+
+
+def test_help_shows_the_signature_and_docstring_of_a_tool():
+    text = pydoc.render_doc(add, renderer=pydoc.plaintext)
+    assert "add(a: int, b: int = 2) -> int\n    Add two numbers.\n" in text
 
 
 def test_a_decorated_function_is_a_tool():

@@ -5,7 +5,7 @@ Each name is loaded when it is first used: the process that supervises commands 
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
     from tools_shell._bash import Bash
     from tools_shell._end_run import end_run

@@ -100,6 +100,11 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         ) -> Callable[Q, R]: ...
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """On an instance the method, bound as ever."""
+    else:
+
+        def __get__(self, instance: object, owner: type | None = None) -> Self:
+            """Return the tool: an object with this method counts as a routine, whose signature `help` shows."""
+            return self
 
     def __copy__(self) -> Self:
         made = object.__new__(type(self))

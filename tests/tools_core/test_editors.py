@@ -1,0 +1,20 @@
+"""Completion in editors and REPLs that use jedi, which reads the source and runs nothing."""
+
+import pytest
+
+jedi = pytest.importorskip("jedi", reason="jedi is not installed")
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import tools_core; tools_core.to", {"tool"}),
+        ("import tools_core; tools_core.R", {"Registry", "Result"}),
+        ("from tools_core import Result; Result.o", {"ok", "output"}),
+        ("from tools_core import tool\n@tool\ndef f(a: int) -> int: ...\nf.call(a=1).un", {"unwrap"}),
+        ("import tools_shell; tools_shell.Ba", {"Bash"}),
+    ],
+)
+def test_jedi_completes_public_names_and_methods(code, expected):
+    assert {each.name for each in jedi.Script(code).complete()} >= expected
