@@ -1,4 +1,4 @@
-"""What the tests of the scaffold share."""
+"""Fixtures for the tests of the scaffold."""
 
 from __future__ import annotations
 

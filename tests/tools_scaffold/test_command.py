@@ -86,7 +86,7 @@ def test_json_has_the_names_the_folder_the_files_and_the_next_commands(ask_tools
         (["new"], "the following arguments are required: NAME"),
         (["new", "class"], "error: 'class' is a Python keyword; try my-class"),
         (["new", "weather", "--params", "city"], "error: --params: 'city' is not understood"),
-        (["new", "bash"], "has a tool called bash; try my-bash, or uninstall it"),
+        (["new", "bash"], "has a tool called bash; try my-bash"),
         (["add", "weather"], "is not in a package"),
     ],
 )

@@ -35,11 +35,11 @@ def plan_tool(name: str, *, into: str | PathLike[str] | None = None, **options: 
     project = find_project(Path(into or ".").resolve())
     package = project.package()
     tool = make_tool(Names(tool_name(name), project.distribution, package), options)
-    if tool.names.tool in project.entry_points:
-        raise ScaffoldError(f"{project.distribution} already has a tool called {tool.names.tool}")
-    taken = [path for path in tool.files if (project.folder / path).exists()]
-    if taken:
-        raise ScaffoldError(f"{show(project.folder / taken[0])} exists; choose another name")
+    for registered in tool.entry_points.keys() & project.entry_points.keys():
+        raise ScaffoldError(f"{project.distribution} already has a tool called {registered}")
+    for path in tool.files:
+        if (project.folder / path).exists():
+            raise ScaffoldError(f"{show(project.folder / path)} exists; choose another name")
     init = f"src/{package}/__init__.py"
     exports = with_export(read(project.folder / init), package, f"_{tool.names.tool}", tool.exported)
     changed = {init: exports, "pyproject.toml": with_entry_points(project, tool.entry_points)}

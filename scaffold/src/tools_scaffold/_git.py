@@ -1,4 +1,4 @@
-"""What git knows: the repository around a folder, its author and its address."""
+"""The git repository around a folder, and its settings for author and address."""
 
 from __future__ import annotations
 

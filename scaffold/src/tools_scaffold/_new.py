@@ -27,6 +27,10 @@ examples:
   ask-tools new weather --params 'city:str "Name of the city", days:int=3, units:C|F' --dry-run
   ask-tools new tides --style toolset --license Apache-2.0
 """
+RELEASES = """
+The workflows for GitHub install tools-core from the package index, so they work once it is published. To release a
+version, see [docs/publish.md](docs/publish.md).
+"""
 
 _with_address = re.compile(r"(.*\S)\s*<([^<>@\s]+@[^<>@\s]+)>").fullmatch
 _is_url = re.compile(r"https?://[\w.-]+(?:[/?#][^\s\"\\]*)?").fullmatch
@@ -130,7 +134,7 @@ def _package_values(tool: Tool, author: str, url: str | None, license: str, *, c
         "license_readme": f"{license}, see [LICENSE](LICENSE)." if has_license else "All rights reserved.",
         # The package index rejects a distribution with this classifier.
         "private": "" if has_license else '  "Private :: Do Not Upload",\n',
-        "releases": "\nTo release a version, see [docs/publish.md](docs/publish.md).\n" if ci else "",
+        "releases": RELEASES if ci else "",
         "urls": f"\n[project.urls]\nHomepage = {json_text(url)}\n" if url else "",
         "year": str(time.localtime().tm_year),
     }

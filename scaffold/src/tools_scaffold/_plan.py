@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Plan(NamedTuple):
-    """What `ask-tools new` or `ask-tools add` is going to write; `files` are texts by their paths in `folder`."""
+    """A tool and the files to write for it; `files` are texts by their paths in `folder`."""
 
     tool: Tool
     folder: Path

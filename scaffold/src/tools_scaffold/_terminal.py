@@ -67,14 +67,12 @@ def _refuse_installed(plan: Plan) -> None:
     names = plan.tool.names
     for each in distributions():
         try:
-            taken = each.entry_points.select(group="ask_tools.tools").names
+            taken = plan.tool.entry_points.keys() & each.entry_points.select(group="ask_tools.tools").names
         except (OSError, TypeError, ValueError):  # broken metadata of a package that is of no interest here
             continue
-        if names.tool in taken and each.name != names.distribution:
+        if taken and each.name != names.distribution:
             proposal = f"my-{names.tool.replace('_', '-')}"
-            raise ScaffoldError(
-                f"{each.name} {each.version} has a tool called {names.tool}; try {proposal}, or uninstall it"
-            )
+            raise ScaffoldError(f"{each.name} {each.version} has a tool called {min(taken)}; try {proposal}")
 
 
 def _relative(folder: Path) -> str:
