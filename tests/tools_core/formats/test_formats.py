@@ -1,4 +1,4 @@
-"""What holds for every format, and what each provider refuses in definitions."""
+"""Promises of every format, and the rules of each provider for definitions."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def test_a_round_through_a_registry_and_back():
     assert written[2]["content"].startswith("Error: no tool")
 
 
-# What results carry
+# Content of results
 
 CALL = ToolCall("call_a", "weather.get", {})
 OTHER = ToolCall("call_b", "now", {})

@@ -174,6 +174,8 @@ def test_servers_that_give_all_calls_one_index_and_repeat_ids_and_names():
     first, second = call(0, "{}", "1", "now"), call(0, "{}", "2", "now")
     del first["index"], second["index"]
     assert [each.id for each in fed(openai, [delta(first, second), delta(finish="stop")]).calls] == ["1", "2"]
+    pieces = [delta(call(0, text, "1", "now")) for text in ('{"a"', ": 1}")]
+    assert plain(fed(openai, [*pieces, delta(finish="stop")]).calls) == [("1", "now", {"a": 1})]
 
 
 @pytest.mark.parametrize(
@@ -197,16 +199,17 @@ def test_what_is_not_a_chunk_is_refused(format_, chunk):
             gemini,
             content({"functionCall": {"name": "now", "partialArgs": [{"jsonPath": "$.a"}], "willContinue": True}}),
         ),
+        (gemini, {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
     ],
 )
 def test_a_failure_within_a_stream_is_an_error(format_, chunk):
-    with pytest.raises(StreamError, match=r"overloaded|stream_function_call_arguments"):
+    with pytest.raises(StreamError, match=r"overloaded|stream_function_call_arguments|malformed"):
         format_.stream().feed(chunk)
 
 
 def test_a_prompt_that_gemini_blocks_has_no_calls_and_mcp_has_no_streams():
     assert fed(gemini, [{"promptFeedback": {"blockReason": "SAFETY"}}]).calls == []
-    with pytest.raises(TypeError, match="no streams"):
+    with pytest.raises(TypeError, match="cannot stream"):
         mcp.stream()
 
 

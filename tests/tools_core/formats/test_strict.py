@@ -134,6 +134,16 @@ def test_a_schema_that_cannot_be_strict_is_sent_as_it_is(name, member):
     assert (made.get("parameters") or made.get("input_schema")) == schema
 
 
+@pytest.mark.parametrize("root", [{"$ref": "#/$defs/Node"}, {"anyOf": [NODE, {"required": ["a"]}]}])
+def test_a_root_whose_members_are_elsewhere_is_not_strict(root):
+    schema = root | {"$defs": {"Node": NODE}}
+    for name in ("openai-strict", "anthropic-strict"):
+        [made] = FORMATS[name].definitions([{"name": "t", "input_schema": schema}])
+        made = made.get("function", made)
+        assert made["strict"] is False
+        assert (made.get("parameters") or made["input_schema"])["additionalProperties"] is True
+
+
 def test_anthropic_lacks_recursion():
     members = {"list": {"$ref": "#/$defs/Node"}}
     assert written(members, name="anthropic-strict", **{"$defs": {"Node": NODE}})[0] is False
@@ -182,6 +192,7 @@ def test_a_null_that_the_tool_accepts_or_has_to_refuse_stays():
     }
     sent = dict.fromkeys([*members, "unknown"])
     assert back(members, sent, required=["city"]) == sent
+    assert back({"a": {"$ref": "https://example.org/a"}}, {"a": None}) == {"a": None}
 
 
 def test_arguments_that_are_not_json_stay_for_the_tool_to_refuse():

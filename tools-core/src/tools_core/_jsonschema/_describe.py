@@ -62,7 +62,7 @@ def _of_parts(schema: dict[str, Any], root: Schema, depth: int) -> str:
 
 
 def one_of(values: list[Any], limit: int = _CHOICES_LIMIT) -> str:
-    """Word a choice: `one of "C", "F"`; of more than fit in `limit` characters the number is told."""
+    """Word a choice, in at most `limit` characters: `one of "C", "F"`, `one of "C", "F" and 3 more`."""
     shown = [show(value, limit) for value in values]
     if len(shown) == 1:
         return shown[0]

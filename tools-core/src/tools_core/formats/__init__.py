@@ -25,6 +25,7 @@ dicts and the objects of the providers' SDKs. `stream(tools)` assembles the call
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tools_core.formats._anthropic import anthropic, anthropic_strict
 from tools_core.formats._format import Format, FormatError
@@ -35,7 +36,6 @@ from tools_core.formats._openai import openai, openai_strict
 from tools_core.formats._responses import responses, responses_strict
 from tools_core.formats._stream import Stream, StreamError
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

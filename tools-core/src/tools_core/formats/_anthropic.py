@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
-from tools_core.formats._format import Format, parameters
-from tools_core.formats._media import PDF, PICTURES, base64_of, described, file_name, parts_of
+from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
+from tools_core.formats._media import PDF, PICTURES, Part, base64_of, described, file_name, parts_of
 from tools_core.formats._names import legal_names
-from tools_core.formats._stream import StreamError
+from tools_core.formats._stream import Stream, StreamError
 from tools_core.formats._strict import strict_schema
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tools_core._values._content import Block
-    from tools_core.formats._format import Answer, Definition, WireCall
-    from tools_core.formats._stream import Stream
 
 # The most that all strict tools of one request may have together.
 _TOOLS, _OPTIONAL, _UNIONS = 20, 24, 16
@@ -110,7 +102,7 @@ def _with_legal_members(schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"properties": members, "required": [names.get(name, name) for name in schema.get("required", ())]}
 
 
-def _part(part: str | Block) -> dict[str, Any]:
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     source = {"type": "base64", "media_type": part.mime_type, "data": base64_of(part)}

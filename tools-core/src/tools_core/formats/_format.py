@@ -1,4 +1,4 @@
-"""What every format does, whoever the provider is."""
+"""`Format`, the base of all formats."""
 
 from __future__ import annotations
 
@@ -6,25 +6,22 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
+from tools_core._tools._tool import Tool
 from tools_core._values._problem import show
+from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 from tools_core.formats._names import legal_names
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import without_absent
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any, ClassVar, NoReturn, TypeAlias
-
-    from tools_core._tools._tool import Tool
-    from tools_core._values._result import Result
-
-    Definition: TypeAlias = dict[str, Any]
-    # A call as the provider wrote it: its id, the name on the wire, and the arguments, parsed or JSON text.
-    WireCall: TypeAlias = tuple[str | None, str, Mapping[str, Any] | str | None]
-    # A call that was answered, with its name on the wire.
-    Answer: TypeAlias = tuple[ToolCall, str, Result]
+Definition: TypeAlias = dict[str, Any]
+Tools: TypeAlias = Iterable[Mapping[str, Any] | Tool]
+# A call as the provider wrote it: its id, the name on the wire, and the arguments, parsed or JSON text.
+WireCall: TypeAlias = tuple[str | None, str, Mapping[str, Any] | str | None]
+# A call that was answered, with its name on the wire.
+Answer: TypeAlias = tuple[ToolCall, str, Result]
 
 # OpenAI and Anthropic refuse a request when the schema of one tool has one of these at its root.
 _REFUSED = ("$ref", "allOf", "anyOf", "enum", "not", "oneOf")
@@ -48,7 +45,7 @@ class Format(ABC):
         self.name = name
         self.strict = strict
 
-    def definitions(self, tools: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
+    def definitions(self, tools: Tools) -> list[dict[str, Any]]:
         """Return the tools as a request has them; FormatError for two of one name.
 
         A strict format sends a tool whose schema cannot be strict as it is, with `strict: false`.
@@ -61,7 +58,7 @@ class Format(ABC):
             raise FormatError(f"{self.name}: two definitions have the name `{twice}`; rename one")
         return self._define([(wire[definition["name"]], definition) for definition in given])
 
-    def calls(self, response: Any, tools: Iterable[Mapping[str, Any] | Tool] = ()) -> list[ToolCall]:
+    def calls(self, response: Any, tools: Tools = ()) -> list[ToolCall]:
         """Return the calls in a provider's answer: the response, its message, or the list of its items.
 
         With `tools` their own names come back, and the arguments as their schemas have them. Text that is not valid
@@ -69,15 +66,13 @@ class Format(ABC):
         """
         return self._own_calls(self._find(data(response)), tools)
 
-    def stream(self, tools: Iterable[Mapping[str, Any] | Tool] = ()) -> Stream:
+    def stream(self, tools: Tools = ()) -> Stream:
         """Return the assembler of one streamed answer."""
         if not self.chunk:
-            raise TypeError(f"{self.name} has no streams of calls")
+            raise TypeError(f"{self.name} cannot stream calls")
         return Stream(self._read_chunk, partial(self._own_calls, tools=list(tools)))
 
-    def results(
-        self, answers: Iterable[tuple[ToolCall, Result]], tools: Iterable[Mapping[str, Any] | Tool] = ()
-    ) -> list[dict[str, Any]]:
+    def results(self, answers: Iterable[tuple[ToolCall, Result]], tools: Tools = ()) -> list[dict[str, Any]]:
         """Return what goes into the conversation after the calls, in their order.
 
         Content that the provider cannot carry, such as sound, is described in text.
@@ -86,7 +81,7 @@ class Format(ABC):
         names = legal_names([*map(_name, tools), *(call.name for call, _ in answered)], self.name)
         return self._results([(call, names[call.name], result) for call, result in answered])
 
-    def _own_calls(self, found: Iterable[WireCall], tools: Iterable[Mapping[str, Any] | Tool]) -> list[ToolCall]:
+    def _own_calls(self, found: Iterable[WireCall], tools: Tools) -> list[ToolCall]:
         """Give calls the names and arguments of the tools themselves; a name that the model made up stays."""
         known = {_name(tool): tool for tool in tools}
         own = {wire: name for name, wire in legal_names(known, self.name).items()}
@@ -137,10 +132,12 @@ def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
     description: str = definition.get("description") or ""
     schema = definition.get("input_schema") or {"properties": {}}
     refused = {key: schema[key] for key in _REFUSED if key in schema}
+    made = {"type": "object"} | {key: schema[key] for key in schema if key not in (*refused, "type", "$schema")}
     if refused:
+        made = {"additionalProperties": True} | made  # the removed part may name further arguments
         text = json.dumps(refused, ensure_ascii=False, separators=(",", ":"))
         description = f"{description}\n\nThe arguments must fit the JSON Schema {text}".lstrip()
-    return {"type": "object"} | {key: schema[key] for key in schema if key not in (*refused, "type")}, description
+    return made, description
 
 
 def plain(value: Any) -> Any:

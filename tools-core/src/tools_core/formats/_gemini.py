@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from tools_core.formats._format import Format, parameters
+from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
 from tools_core.formats._media import PDF, base64_of, described, parts_of, structured
-from tools_core.formats._stream import StreamError, data
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tools_core._tools._tool import Tool
-    from tools_core._values._result import Result
-    from tools_core.formats._format import Answer, Definition, WireCall
-    from tools_core.formats._stream import Stream
+from tools_core.formats._stream import Stream, StreamError, data
 
 _CARRIED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
 # The REST API has camel case, the SDK snake case.
@@ -34,7 +25,7 @@ class Gemini(Format):
     answer = "a response, its content, or the list of its parts or function calls"
     chunk = "a response of a stream"
 
-    def tools(self, tools: Iterable[Mapping[str, Any] | Tool]) -> list[dict[str, Any]]:
+    def tools(self, tools: Tools) -> list[dict[str, Any]]:
         """Return the definitions as the request's `tools` has them: in one tool."""
         return [{"functionDeclarations": self.definitions(tools)}]
 
@@ -70,13 +61,16 @@ class Gemini(Format):
                     raise StreamError("arguments in parts are not supported; omit stream_function_call_arguments")
                 if call:
                     stream.begin(object(), call.get("id"), call["name"], call.get("args"))  # each comes whole
-            if reason := _get(candidate, "finishReason"):
-                stream.end(str(reason))
+            reason = str(_get(candidate, "finishReason") or "")
+            if reason.endswith("MALFORMED_FUNCTION_CALL"):
+                raise StreamError("the model wrote a malformed call; ask it again")
+            if reason:
+                stream.end(reason)
         if _get(chunk, "promptFeedback"):
             stream.end("the prompt was blocked")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        parts = [{"functionResponse": _response(call.id, name, result)} for call, name, result in answers]
+        parts = [{"functionResponse": _response(answer)} for answer in answers]
         return [{"role": "user", "parts": parts}] if parts else []
 
 
@@ -85,14 +79,19 @@ def _get(value: Mapping[str, Any], key: str) -> Any:
     return value.get(key) or value.get(snake)
 
 
-def _response(id_: str | None, name: str, result: Result) -> dict[str, Any]:
+def _response(answer: Answer) -> dict[str, Any]:
+    call, name, result = answer
     parts = parts_of(result)
     carried = [part for part in parts if not isinstance(part, str) and part.mime_type in _CARRIED]
     texts = [part if isinstance(part, str) else described(part) for part in parts if part not in carried]
     value = structured(result)
     output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
     inline = [{"inlineData": {"mimeType": part.mime_type, "data": base64_of(part)}} for part in carried]
-    return ({"id": id_} if id_ else {}) | {"name": name, "response": output} | ({"parts": inline} if inline else {})
+    return (
+        ({"id": call.id} if call.id else {})
+        | {"name": name, "response": output}
+        | ({"parts": inline} if inline else {})
+    )
 
 
 gemini = Gemini("gemini")

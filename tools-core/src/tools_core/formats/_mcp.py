@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import quote
 
-from tools_core.formats._format import Format
-from tools_core.formats._media import base64_of, file_name, parts_of, structured, text_of
+from tools_core.formats._format import Answer, Definition, Format, WireCall
+from tools_core.formats._media import Part, base64_of, file_name, parts_of, structured, text_of
 from tools_core.formats._stream import data
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tools_core._values._content import Block
-    from tools_core.formats._format import Answer, Definition, WireCall
 
 _HINTS = {
     "read_only": "readOnlyHint",
@@ -61,7 +54,7 @@ class Mcp(Format):
         return made
 
 
-def _part(part: str | Block) -> dict[str, Any]:
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if part.kind in ("image", "audio"):

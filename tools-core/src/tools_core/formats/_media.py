@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tools_core._values._content import Block
 from tools_core.formats._format import plain, sendable
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any
-
-    from tools_core._values._content import Block
     from tools_core._values._result import Result
 
 # All of OpenAI, Anthropic and Gemini show these to their models.
 PICTURES = frozenset(("image/gif", "image/jpeg", "image/png", "image/webp"))
 PDF = "application/pdf"
+Part: TypeAlias = str | Block
 
 
-def parts_of(result: Result, *, error: str = "") -> tuple[str | Block, ...]:
+def parts_of(result: Result, *, error: str = "") -> tuple[Part, ...]:
     """Return the content as texts and blocks; `error` begins the text of errors where the provider has no flag."""
     content = result.content
     if not result.ok:
@@ -68,5 +67,5 @@ def structured(result: Result) -> Any:
         return None
     try:
         return plain(json.loads(content))
-    except ValueError:  # the tool has words of its own for the model
+    except ValueError:  # the tool wrote other text for the model
         return None

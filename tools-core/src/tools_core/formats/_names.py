@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

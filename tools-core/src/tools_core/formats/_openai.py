@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from tools_core.formats._format import Format, parameters
+from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
 from tools_core.formats._media import PDF, PICTURES, data_url, described, file_name, parts_of
-from tools_core.formats._stream import data
+from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import strict_schema
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tools_core._values._content import Block
-    from tools_core.formats._format import Answer, Definition, WireCall
-    from tools_core.formats._stream import Stream
 
 
 class OpenAI(Format):
@@ -68,7 +60,10 @@ class OpenAI(Format):
                 elif part.mime_type in PICTURES or part.mime_type == PDF:
                     label = f"{part.kind} {len(shown) // 2 + 1}"
                     texts.append(f"[{label}, in the message that follows]")
-                    shown += [{"type": "text", "text": f"{label}, from {name} ({call.id}):"}, _part(part)]
+                    file = {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
+                    image = {"type": "image_url", "image_url": {"url": data_url(part)}}
+                    shown.append({"type": "text", "text": f"{label}, from {name} ({call.id}):"})
+                    shown.append(file if part.mime_type == PDF else image)
                 else:
                     texts.append(described(part))
             messages.append({"role": "tool", "tool_call_id": call.id or "", "content": "\n".join(texts)})
@@ -81,12 +76,6 @@ def function(name: str, definition: Definition, *, strict: bool) -> dict[str, An
     written = strict_schema(schema, is_openai=True) if strict else None
     made = {"name": name, "description": description, "parameters": written.schema if written else schema}
     return made | {"strict": written is not None} if strict else made
-
-
-def _part(block: Block) -> dict[str, Any]:
-    if block.mime_type == PDF:
-        return {"type": "file", "file": {"filename": file_name(block), "file_data": data_url(block)}}
-    return {"type": "image_url", "image_url": {"url": data_url(block)}}
 
 
 openai = OpenAI("openai")

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from tools_core.formats._format import Format
-from tools_core.formats._media import PDF, PICTURES, data_url, described, file_name, parts_of
+from tools_core.formats._format import Answer, Definition, Format, WireCall
+from tools_core.formats._media import PDF, PICTURES, Part, data_url, described, file_name, parts_of
 from tools_core.formats._openai import function
-from tools_core.formats._stream import StreamError
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
-    from tools_core._values._content import Block
-    from tools_core.formats._format import Answer, Definition, WireCall
-    from tools_core.formats._stream import Stream
+from tools_core.formats._stream import Stream, StreamError
 
 
 class Responses(Format):
@@ -72,7 +64,7 @@ def _call(item: Mapping[str, Any]) -> WireCall:
     return item.get("call_id") or item.get("id"), item["name"], item.get("arguments")
 
 
-def _part(part: str | Block) -> dict[str, Any]:
+def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     if part.mime_type in PICTURES:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tools_core._values._tool_call import ToolCall
 
@@ -46,12 +45,14 @@ class Stream:
         return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
 
     def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
-        """Begin the call that further chunks name by `key`, or replace what is known of it."""
+        """Begin the call that further chunks name by `key`; known arguments replace those of the chunks so far."""
         part = self._open.get(key)
         if part is None or (id and part.id and id != part.id):  # some servers give every call the index 0
             part = self._open[key] = _Part()
             self._parts.append(part)
-        part.id, part.name, part.given, part.texts = id or part.id, name or part.name, arguments, []
+        part.id, part.name = id or part.id, name or part.name
+        if arguments is not None:
+            part.given, part.texts = arguments, []
 
     def add(self, key: Any, text: str) -> None:
         """Add text to the arguments of a call; text of other items is ignored."""
@@ -77,9 +78,10 @@ class _Part:
         return "".join(self.texts) or self.given
 
     def is_whole(self) -> bool:
-        """Return whether the arguments are complete; empty ones may also be those that did not arrive."""
+        """Return whether the arguments are complete; if there are none, they may not have arrived."""
+        arguments = self.arguments
         try:
-            return bool(json.loads(self.arguments) if isinstance(self.arguments, str) else self.arguments)
+            return isinstance(json.loads(arguments), dict) if isinstance(arguments, str) else bool(arguments)
         except ValueError:
             return False
 

@@ -8,18 +8,17 @@ OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured output
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._pointer import resolve
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import Any
 
-_DEEPEST = 10  # levels of objects, as OpenAI documents it; also the most characters, and values of all enums
-_CHARACTERS, _VALUES = 120_000, 1_000
+# OpenAI's limits: levels of objects, characters of names and values, values of all enums.
+_DEEPEST, _CHARACTERS, _VALUES = 10, 120_000, 1_000
 _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _KEPT = frozenset(("title", "description", "type", "enum", "const"))
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
@@ -105,7 +104,7 @@ class StrictSchema:
         place, _, name = str(reference).removeprefix("#/").partition("/")
         is_known = reference == "#" or (place in ("$defs", "definitions") and name in self._root.get(place, ()))
         if not is_known or made.keys() - {"title", "description", "default"}:
-            raise _NotStrictError("a reference to another place, or with limits of its own")
+            raise _NotStrictError("a reference to another place, or with limits beside it")
         if reference != "#" and (place, name) not in self._definitions:
             self._definitions[place, name] = None
             self._definitions[place, name] = self._node(self._root[place][name], level)
@@ -184,10 +183,17 @@ def _leaves(schemas: Iterable[Any], root: Any) -> Iterator[dict[str, Any]]:
     waiting = [schema for schema in schemas if isinstance(schema, dict)]
     for schema in waiting:  # grows on the way
         parts = [part for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key, ())]
-        parts += [resolve(root, schema["$ref"])] if "$ref" in schema else []
+        parts += [_target(root, schema["$ref"])] if "$ref" in schema else []
         waiting += [part for part in parts if isinstance(part, dict) and not any(part is each for each in waiting)]
         if not parts or not schema.keys().isdisjoint(("type", "enum", "const", "properties", "items")):
             yield schema
+
+
+def _target(root: Any, reference: str) -> Any:
+    try:
+        return resolve(root, reference)
+    except LookupError:  # of a schema that the core never compiled
+        return {}
 
 
 def _accepts_null(schema: Any, root: Any) -> bool:
