@@ -80,21 +80,6 @@ def test_another_run_is_another_conversation_and_a_key_shares_one(by_user):
     assert [bool(each) for each in found] == [False, False, True]
 
 
-def test_with_a_limit_the_call_that_continues_the_loop_is_refused(run, calls):
-    hook, context = LoopDetector(2, stop_after=3), Context()
-    results = [run([look, fail], calls("look", {}), [hook], context)[0] for _ in range(5)]
-    assert [result.error_type for result in results] == [None] * 3 + ["limit_exceeded"] * 2
-    assert "was not made: the same call with the same arguments gave the same result 3 times" in str(results[-1])
-    assert run([look, fail], calls("fail", {}), [hook], context)[0].error_type == "conflict"
-    assert run([look, fail], calls("look", {}), [hook], context)[0].ok
-
-
-def test_of_a_cycle_only_the_call_that_continues_it_is_refused():
-    for following, expected in ((THERE, None), (HERE, "limit_exceeded")):
-        results = conversation(LoopDetector(2, stop_after=3), *[HERE, THERE] * 3, following)
-        assert results[-1].error_type == expected
-
-
 def test_a_warning_is_added_to_pictures_and_json_too():
     draw = tool(lambda: [Image(PNG)], name="draw")
     count = tool(lambda: {"n": 1}, name="count")
@@ -110,7 +95,7 @@ def test_cached_results_and_unknown_and_malformed_calls_count_like_others():
     assert loops(conversation(LoopDetector(), *[("look", {"place": 10**5000})] * 3))[-1]
 
 
-@pytest.mark.parametrize("options", [{"repeats": 1}, {"cycle": 0}, {"stop_after": 2}, {"max_keys": 0}])
+@pytest.mark.parametrize("options", [{"repeats": 1}, {"cycle": 0}, {"max_keys": 0}])
 def test_options_that_mean_nothing_are_refused(options):
     with pytest.raises(ValueError, match="at least"):
         LoopDetector(**options)

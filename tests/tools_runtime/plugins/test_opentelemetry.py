@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 import threading
@@ -16,8 +15,6 @@ pytest.importorskip("opentelemetry.sdk", reason="opentelemetry-sdk is not instal
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -27,20 +24,14 @@ class Telemetry:
     """The real SDK, in memory."""
 
     def __init__(self):
-        self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
-        self.tracers, self.meters = TracerProvider(), MeterProvider([self.reader])
+        self.exporter, self.tracers = InMemorySpanExporter(), TracerProvider()
         self.tracers.add_span_processor(SimpleSpanProcessor(self.exporter))
 
-    def plugin(self, **options):
-        return OpenTelemetry(tracer_provider=self.tracers, meter_provider=self.meters, **options)
+    def plugin(self):
+        return OpenTelemetry(tracer_provider=self.tracers)
 
     def spans(self):
         return self.exporter.get_finished_spans()
-
-    def durations(self):
-        [[metric]] = [scope.metrics for scope in self.reader.get_metrics_data().resource_metrics[0].scope_metrics]
-        assert (metric.name, metric.unit) == ("gen_ai.execute_tool.duration", "s")
-        return {frozenset(point.attributes.items()): point.count for point in metric.data.data_points}
 
 
 @pytest.fixture
@@ -48,7 +39,6 @@ def telemetry():
     made = Telemetry()
     yield made
     made.tracers.shutdown()
-    made.meters.shutdown()
 
 
 @tool
@@ -59,7 +49,7 @@ def weather(city: str, api_key: str = "") -> str:
     return f"sunny in {city}"
 
 
-def test_a_call_is_a_span_and_a_duration_with_the_names_of_the_conventions_and_no_content(run, calls, telemetry):
+def test_a_call_is_a_span_with_the_names_of_the_conventions_and_no_content(run, calls, telemetry):
     run([weather], calls("weather", {"city": "Rome"}), [telemetry.plugin()])
     [span] = telemetry.spans()
     assert span.name == "execute_tool weather" and span.kind is trace.SpanKind.INTERNAL
@@ -71,30 +61,14 @@ def test_a_call_is_a_span_and_a_duration_with_the_names_of_the_conventions_and_n
         "gen_ai.tool.description": "Return the weather.",
     }
     assert "Rome" not in span.to_json()
-    assert list(telemetry.durations().values()) == [1]
 
 
-def test_an_error_has_its_type_and_without_content_not_its_message(run, calls, telemetry):
+def test_an_error_has_its_type_and_not_its_message(run, calls, telemetry):
     run([weather], calls("weather", {"city": "Atlantis"}), [telemetry.plugin()])
     [span] = telemetry.spans()
     assert span.attributes["error.type"] == "not_found"
     assert (span.status.status_code, span.status.description) == (trace.StatusCode.ERROR, None)
     assert "Atlantis" not in span.to_json()
-    [attributes] = telemetry.durations()
-    assert ("error.type", "not_found") in attributes
-
-
-def test_content_is_recorded_on_request_without_secrets(run, calls, telemetry):
-    given = [{"city": "Rome"}, {"city": "Atlantis", "api_key": "abc123xyz"}, {"city": "with abc123xyz in Oslo"}]
-    given[2]["api_key"] = "abc123xyz"
-    run([weather], calls("weather", *given), [telemetry.plugin(content=True, redact=["Oslo"])])
-    spans = sorted(telemetry.spans(), key=lambda span: span.attributes["gen_ai.tool.call.id"])
-    assert json.loads(spans[0].attributes["gen_ai.tool.call.arguments"]) == {"city": "Rome"}
-    assert spans[0].attributes["gen_ai.tool.call.result"] == "sunny in Rome"
-    assert json.loads(spans[1].attributes["gen_ai.tool.call.arguments"])["api_key"] == "[redacted]"
-    assert spans[1].status.description == "no city Atlantis for [redacted]"
-    for span in spans:
-        assert "abc123xyz" not in span.to_json() and "Oslo" not in span.to_json()
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -150,11 +124,10 @@ def test_the_trace_for_other_processes_is_in_the_state_and_the_callers_mapping_s
     assert state == {"user": "ann", "seen": True}
 
 
-def test_names_that_a_model_made_up_share_one_series_and_are_encodable(telemetry):
+def test_names_that_a_model_made_up_are_cut_and_encodable(telemetry):
     executor = Executor([weather], hooks=[telemetry.plugin()], plugins=False)
     for number in range(3):
         executor.call(ToolCall("\ud800", f"made_up\ud800_{number}" + "x" * 1000))
-    assert list(telemetry.durations().values()) == [3]
     assert all(len(span.name) < 300 and span.to_json().encode() for span in telemetry.spans())
 
 

@@ -1,4 +1,4 @@
-"""Secrets in the audit log; the same holds for spans with content."""
+"""Secrets in the audit log."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW |
 
 
 class LogFile:
-    """Appends each line by one write to a file that is opened for it.
+    """Appends each line by one write, so that lines of several writers never mix, and no lock is held.
 
-    So lines of several writers never mix, a rotated file is never written for long, and no lock is held that a forked
-    process could inherit. A file of `max_bytes` becomes `path.1`, that one `path.2`, and so on up to `backups`.
+    The file stays open, and is opened again when another one has taken its place. A file of `max_bytes` becomes
+    `path.1`, that one `path.2`, and so on up to `backups`.
     """
 
     def __init__(self, path: str | PathLike[str], max_bytes: int, backups: int) -> None:
@@ -30,51 +30,61 @@ class LogFile:
         self.path = Path(path).absolute()  # the current folder may change later
         self._max_bytes = max_bytes
         self._backups = backups
+        self._file: tuple[_Descriptor, os.stat_result] | None = None  # with its stat when it was opened
         self._is_torn = False
 
     def write(self, line: bytes) -> None:
         """Append a line; OSError where that fails."""
-        descriptor = os.open(self.path, _FLAGS, 0o600)
-        try:
-            size = _check_private(descriptor, str(self.path))
-            data = b"\n" + line if self._is_torn else line
-            self._is_torn = os.write(descriptor, data) < len(data)
-            if self._is_torn:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-            if size + len(data) >= self._max_bytes:
-                self._rotate(descriptor)
-        finally:
-            os.close(descriptor)
+        file, size = self._opened()
+        data = b"\n" + line if self._is_torn else line
+        self._is_torn = os.write(file.number, data) < len(data)
+        if self._is_torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        if size + len(data) >= self._max_bytes:
+            self._rotate()
 
-    def _rotate(self, descriptor: int) -> None:
+    def _opened(self) -> tuple[_Descriptor, int]:
+        """Return the file and its size, opened if `path` is not the one that is open."""
+        if self._file is not None:
+            with suppress(FileNotFoundError):
+                found = os.lstat(self.path)
+                if os.path.samestat(found, self._file[1]):
+                    return self._file[0], found.st_size
+        file = _Descriptor(os.open(self.path, _FLAGS, 0o600))
+        found = os.fstat(file.number)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(self.path))
+        if found.st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, "belongs to another user", str(self.path))
+        if found.st_mode & 0o077:
+            os.fchmod(file.number, 0o600)
+        self._file = file, found
+        return file, found.st_size
+
+    def _rotate(self) -> None:
         """Rename the files, unless another writer does it or has done it."""
+        file = _Descriptor(os.open(self.path, _FLAGS, 0o600))  # a lock of the open file is shared with forks
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return
-        try:
-            if not os.path.samestat(os.fstat(descriptor), self.path.lstat()):
+            fcntl.flock(file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = os.fstat(file.number)
+            if found.st_size < self._max_bytes or not os.path.samestat(found, self.path.lstat()):
                 return
             for number in range(self._backups, 1, -1):
                 with suppress(FileNotFoundError):
                     self._backup(number - 1).replace(self._backup(number))
             self.path.replace(self._backup(1))  # last: from now on another process may make and rotate a new file
-        except FileNotFoundError:
+        except (BlockingIOError, FileNotFoundError):
             return
-        finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a process forked meanwhile holds the descriptor, too
 
     def _backup(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")
 
 
-def _check_private(descriptor: int, path: str) -> int:
-    """Return the size of the file; OSError unless it is a regular file that the user alone can read."""
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "is not a regular file", path)
-    if found.st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, "belongs to another user", path)
-    if found.st_mode & 0o077:
-        os.fchmod(descriptor, 0o600)
-    return found.st_size
+class _Descriptor:
+    """A file descriptor that is closed when the last thread that uses it has dropped it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Tool, ToolError, tool
@@ -22,9 +21,9 @@ class OutputBudget:
     """Cuts the content of a result to its head and tail, and stores the whole text for the tool `read_output`.
 
     A line between them, which is not counted, says how much was cut and how to read it. `budget.tool` is that tool:
-    `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs; images and files stay
-    as they are; the message of an error is cut, too. `metadata["cut"]` has the numbers. The tool reads the outputs of
-    its own run only.
+    `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs. Several texts are cut
+    as one, followed by the images and files; the message of an error is cut, too. `metadata["cut"]` has the numbers.
+    The tool reads the outputs of its own run only.
 
     Args:
         max_characters: How many characters of one result a model receives.
@@ -57,26 +56,15 @@ class OutputBudget:
             return None
         result: Result = yield
         content = result.content
-        if isinstance(content, str):
-            if len(content) <= self.max_characters:
-                return None
-            text, cut = self._cut(content, self.max_characters, context)
-            return with_content(result, text, {"cut": cut})
-        if sum(len(part) for part in content if isinstance(part, str)) <= self.max_characters:
+        parts = (content,) if isinstance(content, str) else content
+        if sum(len(part) for part in parts if isinstance(part, str)) <= self.max_characters:
             return None
-        blocks: list[Any] = []
-        for is_text, group in groupby(content, lambda part: isinstance(part, str)):
-            parts = list(group)
-            blocks += ["\n".join(map(str, parts))] if is_text else parts
-        room = self.max_characters // sum(isinstance(block, str) for block in blocks)
-        cuts = []
-        for place, block in enumerate(blocks):
-            if isinstance(block, str) and len(block) > room:
-                blocks[place], cut = self._cut(block, room, context)
-                cuts.append(cut)
-        return with_content(result, blocks, {"cut": cuts[0] if len(cuts) == 1 else cuts})
+        text, cut = self._cut("\n".join(part for part in parts if isinstance(part, str)), context)
+        others = [part for part in parts if not isinstance(part, str)]
+        return with_content(result, [text, *others] if others else text, {"cut": cut})
 
-    def _cut(self, text: str, room: int, context: Context) -> tuple[str, dict[str, Any]]:
+    def _cut(self, text: str, context: Context) -> tuple[str, dict[str, Any]]:
+        room = self.max_characters
         start, end = room - room // 2, len(text) - room // 2
         handle = os.urandom(6).hex()
         is_stored = self._stores.of(context).add(handle, text, len(text))
