@@ -73,11 +73,10 @@ def test_a_key_shares_results_among_runs(search, is_cached, by_user):
 
 
 def test_the_number_of_runs_is_bounded_and_the_longest_unused_goes(search, is_cached):
-    cache = Cache(max_keys=2)
-    contexts = [Context() for _ in range(3)]
-    assert [is_cached(search, cache, contexts[number]) for number in (0, 1, 0, 2, 0, 1)] == [
-        False, False, True, False, True, False,
-    ]  # fmt: skip
+    cache = Cache()
+    first, second, *others = (Context() for _ in range(201))
+    found = [is_cached(search, cache, each) for each in (first, second, first, *others, first, second)]
+    assert [found[2], *found[-2:]] == [True, True, False]
 
 
 def test_a_tool_that_takes_the_context_is_cached_for_equal_plain_state_only(call):

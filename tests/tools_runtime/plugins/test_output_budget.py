@@ -126,7 +126,7 @@ def test_several_texts_are_cut_as_one_and_images_stay(call):
     assert result.metadata["cut"]["of"] == len("page\n") * 5000 + len("end")
 
 
-@pytest.mark.parametrize("options", [{"max_characters": 0}, {"outputs": 0}, {"max_stored": 0}, {"max_keys": 0}])
+@pytest.mark.parametrize("options", [{"max_characters": 0}, {"outputs": 0}, {"max_stored": 0}])
 def test_a_budget_that_means_nothing_is_refused(options):
     with pytest.raises(ValueError, match="at least 1"):
         OutputBudget(**options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 Kind = Literal["start", "progress", "retry", "crash", "end", "hook_failed"]
 
 
+@dataclass(slots=True, eq=False)
 class Event:
     """Something that happened to a call, for `on_event`.
 
@@ -22,30 +24,15 @@ class Event:
     `at` is `time.monotonic()`.
     """
 
-    __slots__ = ("at", "attempt", "call", "context", "detail", "kind", "result")
-
-    def __init__(
-        self,
-        kind: Kind,
-        call: ToolCall,
-        context: Context,
-        *,
-        attempt: int = 0,
-        result: Result | None = None,
-        detail: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.kind = kind
-        self.call = call
-        self.context = context
-        self.attempt = attempt
-        self.result = result
-        self.detail: Mapping[str, Any] = {} if detail is None else detail
-        self.at = monotonic()
+    kind: Kind
+    call: ToolCall
+    context: Context = field(repr=False)
+    attempt: int = field(default=0, kw_only=True)
+    result: Result | None = field(default=None, kw_only=True)
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any], kw_only=True)
+    at: float = field(default_factory=monotonic, init=False, repr=False)
 
     @property
     def run_id(self) -> str:
         """The run that the call belongs to."""
         return self.context.run_id
-
-    def __repr__(self) -> str:
-        return f"Event({self.kind!r}, {self.call!r}, attempt={self.attempt}, result={self.result!r})"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, cast
 
 from tools_core import Context, Registry, Result, Tool, ToolCall
 from tools_runtime._errors import ToolBugError, is_bug
 from tools_runtime._place._choose import Runtimes, call_with_context, check_choice, is_function
 from tools_runtime._place._gate import Gate, check_concurrency
-from tools_runtime._place._placement import Placement, is_plain
+from tools_runtime._place._placement import Placement, call_plainly, is_plain
 from tools_runtime._place._runtime import find
 from tools_runtime._place._thread import ThreadRuntime
 from tools_runtime._schedule._batch import Batch, adrive, drive
 from tools_runtime._schedule._home import CallingThread, EventLoop
 from tools_runtime._schedule._job import Job
-from tools_runtime._schedule._outcomes import overran_limit
 from tools_runtime._wrap._layers import Layers
 from tools_runtime._wrap._plugins import Plugins
 
@@ -92,7 +90,6 @@ class Executor:
         self._fixed = self._fixed_runtime()
         self._stateful = ThreadRuntime()
         self._wrapped: dict[Runtime, Layers] = {}
-        self._placements: dict[str, Placement] = {}  # of tools that are fixed, with the runtime that all have
         self._gate = None if max_concurrency is None else Gate(max_concurrency)
         self._is_plain = self._layers.is_empty and self._gate is None and error_policy == "capture_all"
 
@@ -170,23 +167,17 @@ class Executor:
 
     def _plainly(self, calls: Sequence[ToolCall]) -> list[Pair] | None:
         """Make calls of tools that need nothing but to be called, in this thread; None if one needs more."""
-        tools, limit = self._tools, self.default_timeout
-        if not isinstance(tools, Mapping) or self._fixed is None:
+        tools, runtime = self._tools, self._fixed
+        if runtime is None or not isinstance(tools, Mapping):
             return None
-        ready: list[tuple[ToolCall, Tool]] = []
-        for call in calls:
-            tool = find(call, tools)
-            if isinstance(tool, Result) or tool.requires_approval or not is_plain(tool, self._fixed):
-                return None
-            ready.append((call, tool))
-        pairs: list[Pair] = []
-        for call, tool in ready:
-            began = monotonic()
-            result = tool.call(call.given)
-            if limit is not None and monotonic() - began > limit:
-                result = overran_limit(result, limit, _DEFAULT)
-            pairs.append((call, result))
-        return pairs
+        found = [find(call, tools) for call in calls]
+        if any(isinstance(tool, Result) or tool.requires_approval or not is_plain(tool, runtime) for tool in found):
+            return None
+        limit = self.default_timeout
+        return [
+            (call, call_plainly(call, cast("Tool", tool), limit, _DEFAULT))
+            for call, tool in zip(calls, found, strict=True)
+        ]
 
     def _batch(self, home: Any, calls: Iterable[ToolCall], context: Context | None) -> Batch[Any]:
         if context is not None and not isinstance(context, Context):
@@ -195,15 +186,8 @@ class Executor:
         base = (Context() if context is None else context).for_call()  # cancelled when the caller stops
         batch: Batch[Any] = Batch(home, base, self._gate)
 
-        known = self._placements if self._fixed is not None and type(self._tools) is dict else None
-
         def place(call: ToolCall) -> Placement:
-            found = None if known is None else known.get(call.name)
-            if found is None:
-                found = self._placement(call, tools, context)
-                if known is not None and isinstance(found.tool, Tool):
-                    known[call.name] = found
-            return found
+            return self._placement(call, tools, context)
 
         def job_of(call: ToolCall) -> Job:
             placement = place(call)

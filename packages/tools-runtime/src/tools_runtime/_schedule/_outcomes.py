@@ -39,16 +39,6 @@ def cancelled(stopped: str | None = None) -> Result:
     return Result.error(f"{message} and was {stopped}" if stopped else message, type="cancelled")
 
 
-def overran(result: Result, context: Context) -> Result:
-    """Mark the result of a call that ran past a limit which nothing could enforce."""
-    return overran_limit(result, context.timeout, context.timeout_set_by)
-
-
-def overran_limit(result: Result, limit: float | None, set_by: str) -> Result:
-    """`overran`, where the call had no context."""
-    return result.with_metadata({"timeout": limit, "timeout_set_by": set_by, "timeout_enforced": False})
-
-
 def failure(error: BaseException) -> Result:
     """The result of a call whose exception no tool has handled."""
     answer = answer_of(error)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core import ToolError
 from tools_runtime._errors import describe_error, log
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._calls import arguments_of
-from tools_runtime.plugins._contents import content_size
+from tools_runtime.plugins._calls import arguments_of, content_size
 from tools_runtime.plugins._log_file import LogFile
 from tools_runtime.plugins._redact import Redactor
 

@@ -7,8 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._calls import annotations_of, arguments_of, canonical_or_none
-from tools_runtime.plugins._contents import content_size
+from tools_runtime.plugins._calls import annotations_of, arguments_of, canonical_or_none, content_size
 from tools_runtime.plugins._per_key import Bounded, PerKey
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Cache:
         max_bytes: How many bytes of content they may have together.
         open_world: Whether to cache tools with `open_world`, whose world may change by itself.
         key: Returns what shares results, in place of the run: `lambda context: context.state["user"]`.
-        max_keys: How many runs, or keys, have results at once.
     """
 
     def __init__(
@@ -53,14 +51,13 @@ class Cache:
         max_bytes: int = 10_000_000,
         open_world: bool = False,
         key: Key | None = None,
-        max_keys: int = 200,
     ) -> None:
         if not seconds > 0:
             raise ValueError(f"seconds must be above 0, got {seconds!r}")
         _Pool(entries, max_bytes)  # checks them
         self.seconds = seconds
         self.open_world = open_world
-        self._pools = PerKey(lambda: _Pool(entries, max_bytes), key, max_keys)
+        self._pools = PerKey(lambda: _Pool(entries, max_bytes), key, max_keys=200)
 
     def clear(self) -> None:
         """Drop all results."""

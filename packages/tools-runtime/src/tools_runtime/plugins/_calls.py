@@ -1,11 +1,11 @@
-"""Arguments and annotations of a call, whose arguments may be anything."""
+"""Arguments and annotations of a call, and the content of its result."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from tools_core import InvalidArguments, Tool
+from tools_core import InvalidArguments, Result, Tool
 from tools_runtime._policy._facts import received
 
 if TYPE_CHECKING:
@@ -38,6 +38,22 @@ def annotations_of(tool: Tool, call: ToolCall, context: Context) -> Mapping[str,
         return tool.effects(received(call, tool), context).annotations
     except Exception:  # noqa: BLE001  (invalid arguments, or an error in the tool's own code)
         return {}
+
+
+def with_content(result: Result, content: Any, metadata: Mapping[str, Any]) -> Result:
+    """Return the same result with other content and more metadata; the content of an error is its message."""
+    whole = {**result.metadata, **metadata}
+    if not result.ok:
+        kind = result.error_type or "execution_error"
+        return Result.error(content, type=kind, metadata=whole, exception=result.exception)
+    return Result.ok(result.output, metadata=whole, content=content)
+
+
+def content_size(result: Result) -> int:
+    """Return the bytes of the content."""
+    content = result.content
+    parts = (content,) if isinstance(content, str) else content
+    return sum(len(part.encode(errors="replace")) if isinstance(part, str) else len(part.data) for part in parts)
 
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode

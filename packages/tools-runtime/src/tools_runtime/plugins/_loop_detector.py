@@ -8,8 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._calls import arguments_of, canonical_or_none
-from tools_runtime.plugins._contents import with_content
+from tools_runtime.plugins._calls import arguments_of, canonical_or_none, with_content
 from tools_runtime.plugins._per_key import PerKey
 
 if TYPE_CHECKING:
@@ -31,16 +30,15 @@ class LoopDetector:
         repeats: How often the same has to happen for a warning, at least 2.
         cycle: How many calls a cycle has at most.
         key: Returns the conversation that a call belongs to; by default its run.
-        max_keys: How many conversations are remembered.
     """
 
-    def __init__(self, repeats: int = 3, cycle: int = 10, *, key: Key | None = None, max_keys: int = 1_000) -> None:
+    def __init__(self, repeats: int = 3, cycle: int = 10, *, key: Key | None = None) -> None:
         if repeats < 2 or cycle < 1:
             raise ValueError("repeats must be at least 2, and cycle at least 1")
         self.repeats = repeats
         self.cycle = cycle
         self._histories: PerKey[deque[tuple[int, int]]] = PerKey(
-            lambda: deque(maxlen=cycle * (repeats + 1)), key, max_keys
+            lambda: deque(maxlen=cycle * (repeats + 1)), key, 1_000
         )
         self._lock = threading.Lock()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Tool, ToolError, tool
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._contents import with_content
+from tools_runtime.plugins._calls import with_content
 from tools_runtime.plugins._per_key import Bounded, PerKey
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ class OutputBudget:
         outputs: How many outputs are stored for a run; those that were unused for the longest time go first.
         max_stored: How many characters they may have together.
         key: Returns what shares outputs, in place of the run.
-        max_keys: How many runs, or keys, have outputs at once.
     """
 
     def __init__(
@@ -40,13 +39,12 @@ class OutputBudget:
         outputs: int = 100,
         max_stored: int = 10_000_000,
         key: Key | None = None,
-        max_keys: int = 200,
     ) -> None:
         if max_characters < 1:
             raise ValueError(f"max_characters must be at least 1, got {max_characters!r}")
         Bounded(outputs, max_stored)  # checks them
         self.max_characters = max_characters
-        self._stores = PerKey(lambda: Bounded[str, str](outputs, max_stored), key, max_keys)
+        self._stores = PerKey(lambda: Bounded[str, str](outputs, max_stored), key, max_keys=200)
         self.tool = self._make_tool()
 
     @hookimpl

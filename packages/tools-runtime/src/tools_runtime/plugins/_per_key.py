@@ -20,13 +20,11 @@ K = TypeVar("K")
 class PerKey(Generic[T]):
     """One value for each key, made by `make` when it is first needed.
 
-    The key is the id of the run, or what `key` returns for the context. With more than `max_keys` the value that was
-    unused for the longest time is dropped.
+    The key is the id of the run, or what `key` returns for the context. Beyond `max_keys` the value that was unused for
+    the longest time is dropped.
     """
 
     def __init__(self, make: Callable[[], T], key: Key | None, max_keys: int) -> None:
-        if max_keys < 1:
-            raise ValueError(f"max_keys must be at least 1, got {max_keys!r}")
         self._make = make
         self._key = key
         self._max_keys = max_keys

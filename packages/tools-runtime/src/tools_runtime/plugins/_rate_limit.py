@@ -35,7 +35,7 @@ class RateLimit:
 
     The limits hold for each run by itself: no run waits for another one. With `key` they hold for all calls with the
     same key: `lambda context: context.state["user"]`, or `lambda context: None` for the whole process, as the quota of
-    one API key asks for. `max_keys` keys are remembered at once.
+    one API key asks for.
 
     Calls wait in the order in which they came. A call whose turn would come after the caller's deadline is refused with
     error type "limit_exceeded", and the seconds to wait in `metadata["retry_after"]` where they are known. A call that
@@ -49,14 +49,13 @@ class RateLimit:
         *,
         max_concurrency: Mapping[str, int] | None = None,
         key: Key | None = None,
-        max_keys: int = 10_000,
     ) -> None:
         counts = {pattern: _count(rate) for pattern, rate in (rates or {}).items()}
         gates = dict(max_concurrency or {})
         for limit in gates.values():
             check_concurrency(limit)
         self._patterns = (*counts, *gates)
-        self._limits = PerKey(lambda: _Limits(counts, gates), key, max_keys)
+        self._limits = PerKey(lambda: _Limits(counts, gates), key, max_keys=10_000)
 
     @hookimpl(trylast=True)
     def around_tool_call(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:
