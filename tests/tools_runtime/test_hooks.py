@@ -202,7 +202,7 @@ def test_a_hook_may_emit_an_event(one, recorder):
     ("plugin", "text"),
     [
         (object(), "has no hook"),
-        (type("Typo", (), {"around_tool_cal": hookimpl(lambda self: None)})(), "do not exist: around_tool_cal"),
+        (type("Typo", (), {"around_tool_cal": hookimpl(lambda self: None)})(), "unknown hook .around_tool_cal"),
         (around(lambda call: None), "is not a generator"),
         (type("Late", (), {"before_tool_call": hookimpl(lambda self, call=None: None)})(), "never receives call"),
         (type("Wrap", (), {"before_tool_call": hookimpl(wrapper=True)(lambda self: (yield))})(), "pluggy's wrappers"),
@@ -223,14 +223,7 @@ def test_a_plugin_registers_runtimes_by_name(make):
         def register_runtimes(self):
             return {"far": Far}
 
-    class Wrong:
-        @hookimpl
-        def register_runtimes(self):
-            return {"far": 3}
-
     assert str(make([echo], runtime="far", hooks=[Plugin()]).call("echo")) == "far away"
-    with pytest.raises(TypeError, match="not a name and a class of Runtime"):
-        make([echo], hooks=[Wrong()])
 
 
 def test_a_runtime_that_wraps_without_a_generator_is_refused():

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, cast
 
 from tools_core import Context, Registry, Result, Tool, ToolCall
 from tools_runtime._errors import ToolBugError, is_bug
-from tools_runtime._place._choose import Runtimes, call_with_context, check_choice, is_function
+from tools_runtime._place._choose import Runtimes, call_with_context
 from tools_runtime._place._gate import Gate, check_concurrency
 from tools_runtime._place._placement import Placement, call_plainly, is_plain
-from tools_runtime._place._runtime import find
+from tools_runtime._place._runtime import Runtime, find
 from tools_runtime._place._thread import ThreadRuntime
 from tools_runtime._schedule._batch import Batch, adrive, drive
 from tools_runtime._schedule._home import CallingThread, EventLoop
@@ -21,7 +21,6 @@ from tools_runtime._wrap._plugins import Plugins
 
 if TYPE_CHECKING:
     from tools_runtime._place._choose import Choice
-    from tools_runtime._place._runtime import Runtime
     from tools_runtime._wrap._decide import Approve
 
 Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
@@ -83,11 +82,10 @@ class Executor:
         )
         self._layers = Layers.of(self.plugins.manager, approve)
         self._runtimes = Runtimes(self.plugins.runtimes())
-        self._choices: Mapping[str, Choice | None] = runtime if isinstance(runtime, Mapping) else {"*": runtime}
-        for choice in self._choices.values():
-            check_choice(choice)
-            self._runtimes.check_name(choice)
-        self._fixed = self._fixed_runtime()
+        choices = {"*": None, **runtime} if isinstance(runtime, Mapping) else {"*": runtime}
+        self._choices = {name: self._runtimes.resolve(choice) for name, choice in choices.items()}
+        rest = self._choices["*"]
+        self._fixed = rest if isinstance(rest, Runtime) and len(choices) == 1 else None
         self._stateful = ThreadRuntime()
         self._wrapped: dict[Runtime, Layers] = {}
         self._gate = None if max_concurrency is None else Gate(max_concurrency)
@@ -211,14 +209,8 @@ class Executor:
 
     def _chosen(self, name: str, context: Context | None) -> Runtime:
         bare = name.rpartition(":")[2]
-        choice = next((self._choices[each] for each in (name, bare, "*") if each in self._choices), None)
-        return self._runtimes.of(choice, context)
-
-    def _fixed_runtime(self) -> Runtime | None:
-        """The runtime of all calls, unless it depends on the tool or the context."""
-        if set(self._choices) != {"*"} or is_function(self._choices["*"]):
-            return None
-        return self._runtimes.of(self._choices["*"], None)
+        choice = next(self._choices[each] for each in (name, bare, "*") if each in self._choices)
+        return self._runtimes.for_context(choice, context)
 
     def _layers_for(self, runtime: Runtime) -> Layers:
         if not runtime.wraps:

@@ -23,22 +23,7 @@ _default: Choice = InlineRuntime
 def set_default_runtime(choice: Choice) -> None:
     """Set the runtime of executors that are made without one; initially `InlineRuntime`."""
     global _default  # noqa: PLW0603  (a setting of the process)
-    check_choice(choice)
     _default = choice
-
-
-def check_choice(choice: object) -> None:
-    """Raise TypeError for what cannot be a runtime; None is the default."""
-    is_class = isinstance(choice, type) and issubclass(choice, Runtime) and choice is not Runtime
-    if not (choice is None or isinstance(choice, str | Runtime) or is_class or is_function(choice)):
-        raise TypeError(
-            f"a runtime is a name, a class or an instance of Runtime, or a function of the context; got {choice!r}"
-        )
-
-
-def is_function(choice: object) -> bool:
-    """Return whether a choice is to be called for each context."""
-    return callable(choice) and not isinstance(choice, type | Runtime)
 
 
 class Runtimes:
@@ -49,37 +34,43 @@ class Runtimes:
         self._named: dict[str, type[Runtime]] = {**{kind.name: kind for kind in shipped}, **named}
         self._made: dict[type[Runtime], Runtime] = {}
 
-    def of(self, choice: Choice | None, context: Context | None) -> Runtime:
-        """Return the runtime that is meant; ValueError for an unknown name, TypeError for anything else."""
-        check_choice(choice)
-        if choice is None:
-            choice = _default
-        if is_function(choice):
-            choice = call_with_context(choice, context)
-            if choice is None or is_function(choice):
-                raise TypeError(f"a function for a runtime returned {choice!r}, which is not a runtime")
-            check_choice(choice)
+    def resolve(self, choice: Choice | None) -> Runtime | Callable[..., Any]:
+        """Return a runtime, or a function of the context that returns one.
+
+        Raises: ValueError for an unknown name; TypeError for what cannot be a runtime.
+        """
+        kind: Any = _default if choice is None else choice
+        if isinstance(kind, Runtime):
+            return kind
+        if isinstance(kind, str):
+            if kind not in self._named:
+                hint = "; install tools-ray for it" if kind == "ray" else ""
+                raise ValueError(f"no runtime is called {kind!r}; there are {', '.join(sorted(self._named))}{hint}")
+            kind = self._named[kind]
+        if isinstance(kind, type) and issubclass(kind, Runtime) and kind is not Runtime:
+            made = self._made.get(kind)
+            return self._made.setdefault(kind, kind()) if made is None else made
+        if not callable(kind) or isinstance(kind, type):
+            raise TypeError(
+                f"a runtime is a name, a class or an instance of Runtime, or a function of the context; got {choice!r}"
+            )
+        function: Callable[..., Any] = kind
+        return function
+
+    def for_context(self, choice: Runtime | Callable[..., Any], context: Context | None) -> Runtime:
+        """Return the runtime that a resolved choice means for a context."""
         if isinstance(choice, Runtime):
             return choice
-        kind: Any = self._by_name(choice) if isinstance(choice, str) else choice
-        made = self._made.get(kind)
-        return self._made.setdefault(kind, kind()) if made is None else made
-
-    def check_name(self, choice: Choice | None) -> None:
-        """Raise ValueError for an unknown name."""
-        if isinstance(choice, str):
-            self._by_name(choice)
+        returned = call_with_context(choice, context)
+        made = None if returned is None else self.resolve(returned)
+        if not isinstance(made, Runtime):
+            raise TypeError(f"a function for a runtime returned {returned!r}, which is not a runtime")
+        return made
 
     def close(self) -> None:
         """Close those that were made here."""
-        while self._made:
-            self._made.popitem()[1].close()
-
-    def _by_name(self, name: str) -> type[Runtime]:
-        if name not in self._named:
-            hint = "; install tools-ray for it" if name == "ray" else ""
-            raise ValueError(f"no runtime is called {name!r}; there are {', '.join(sorted(self._named))}{hint}")
-        return self._named[name]
+        for runtime in self._made.values():
+            runtime.close()
 
 
 def call_with_context(function: Any, context: Context | None) -> Any:

@@ -6,7 +6,7 @@ known by its distribution and name, and one that fails is a problem that affects
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from inspect import iscoroutinefunction, isgeneratorfunction, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,10 +16,11 @@ import pluggy
 from tools_core import Registry
 from tools_runtime import hookspecs
 from tools_runtime._errors import describe_error, log
-from tools_runtime._place._runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tools_runtime._place._runtime import Runtime
 
 GROUP = "ask_tools.plugins"
 
@@ -78,7 +79,8 @@ class Plugins:
         """The runtimes that plugins register, by name."""
         found: dict[str, type[Runtime]] = {}
         for impl in self.manager.hook.register_runtimes.get_hookimpls():  # the outermost last
-            found |= _checked(impl.function(), impl.plugin_name)
+            named: Any = impl.function()
+            found |= named
         return found
 
     def _add_installed(self) -> None:
@@ -94,48 +96,38 @@ class Plugins:
 
     def _register(self, plugin: Any, name: str) -> None:
         self.manager.register(plugin, name)
-        problem = self._problem(name)
+        callers = self.manager.get_hookcallers(plugin) or ()
+        hooks = [(caller.name, each) for caller in callers for each in caller.get_hookimpls() if each.plugin is plugin]
+        try:
+            self.manager.check_pending()  # hooks that do not exist
+            _check(plugin, name, hooks)
+        except pluggy.PluginValidationError:
+            self.manager.unregister(plugin)
+            raise
+
+
+def _check(plugin: Any, name: str, hooks: Sequence[tuple[str, pluggy.HookImpl]]) -> None:
+    """Raise PluginValidationError for a plugin without hooks, or with one that is not called as it is meant."""
+    problems = [] if hooks else [f"{name} has no hook: mark its functions with @hookimpl"]
+    for hook, impl in hooks:
+        problem = _misfit(hook, impl) if hasattr(hookspecs, hook) else None
         if problem is not None:
-            self.manager.unregister(name=name)
-            raise pluggy.PluginValidationError(plugin, problem)
-
-    def _problem(self, name: str) -> str | None:
-        """What is wrong with the hooks of a plugin: those that would not be called, or not as they are meant."""
-        callers = self.manager.get_hookcallers(self.manager.get_plugin(name)) or ()
-        hooks = [
-            (caller.name, impl) for caller in callers for impl in caller.get_hookimpls() if impl.plugin_name == name
-        ]
-        known = {hook for hook in vars(hookspecs) if hasattr(getattr(hookspecs, hook), f"{hookspecs.PROJECT}_spec")}
-        if not hooks:
-            return f"{name} has no hook: mark its functions with @hookimpl"
-        unknown = sorted({hook for hook, impl in hooks if not impl.optionalhook} - known)
-        if unknown:
-            return f"{name} has hooks that do not exist: {', '.join(unknown)}; there are {', '.join(sorted(known))}"
-        return next(filter(None, (_misfit(name, hook, impl) for hook, impl in hooks if hook in known)), None)
+            problems.append(f"{hook} of {name} {problem}")
+    if problems:
+        raise pluggy.PluginValidationError(plugin, problems[0])
 
 
-def _misfit(name: str, hook: str, impl: pluggy.HookImpl) -> str | None:
-    """Why one hook would not be called as it is meant; None where it would."""
+def _misfit(hook: str, impl: pluggy.HookImpl) -> str | None:
     if impl.wrapper or impl.hookwrapper:
-        return f"{hook} of {name} is one of pluggy's wrappers: write @hookimpl alone; around_tool_call wraps by itself"
+        return "is one of pluggy's wrappers: write @hookimpl alone; around_tool_call wraps by itself"
     arguments = signature(getattr(hookspecs, hook)).parameters
     for each in signature(impl.function).parameters.values():
         is_optional = each.default is not each.empty
         if (each.kind is each.KEYWORD_ONLY and not is_optional) or (each.name in arguments and is_optional):
-            return f"{hook} of {name} never receives {each.name}: write it before any `*`, and without a default"
+            return f"never receives {each.name}: write it before any `*`, and without a default"
     is_generator = isgeneratorfunction(impl.function)
     if hook == "around_tool_call" and not is_generator:
-        return f"{hook} of {name} is not a generator: write `result = yield` where the call is made"
+        return "is not a generator: write `result = yield` where the call is made"
     if hook != "around_tool_call" and (is_generator or iscoroutinefunction(impl.function)):
-        return f"{hook} of {name} is not a plain function: what needs waiting belongs in around_tool_call"
+        return "is not a plain function: what needs waiting belongs in around_tool_call"
     return None
-
-
-def _checked(named: Any, plugin: str) -> Mapping[str, type[Runtime]]:
-    """The runtimes that a plugin registers; TypeError for anything else."""
-    if not isinstance(named, Mapping):
-        raise TypeError(f"register_runtimes of {plugin} returned {type(named).__name__}, not a mapping")
-    for name, kind in named.items():
-        if not (isinstance(name, str) and isinstance(kind, type) and issubclass(kind, Runtime)):
-            raise TypeError(f"register_runtimes of {plugin} gave {name!r}: {kind!r}, not a name and a class of Runtime")
-    return named
