@@ -140,14 +140,14 @@ def test_a_tool_gets_the_context(call, tmp_path):
     state = {"user": "ada", "lock": threading.Lock()}
     context = Context(workspace=tmp_path, run_id="run_1", state=state, timeout=50)
     output = call("surroundings", context=context).output
-    assert "cannot be sent to the cluster" in output.pop("problem")
+    assert "cannot be sent to another process" in output.pop("problem")
     assert output == {"workspace": str(tmp_path), "run": "run_1", "has_time": True, "user": "ada"}
 
 
 def test_an_exception_has_the_traceback_of_the_worker(call):
     error = call("fails").exception
     assert isinstance(error, LookupError)
-    assert "in fails" in error.__notes__[0]
+    assert "in fails" in str(error.__cause__)
 
 
 def test_an_output_that_cannot_be_pickled_is_an_error(call):

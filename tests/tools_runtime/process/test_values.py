@@ -152,7 +152,7 @@ def test_the_state_arrives_item_by_item(tools, run):
     }  # fmt: skip
     refused = run(tools.take, {"key": "lock"}, state=state)
     assert isinstance(refused.exception, KeyError)
-    assert "'lock' cannot be sent to a worker process" in refused.error
+    assert "'lock' cannot be sent to another process" in refused.error
 
 
 def test_progress_arrives_in_order(tools, run):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
 from tools_core.threads import in_thread
-from tools_ray._pickles import describe, load_result
+from tools_runtime.remote import describe_error, unpack_result
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -60,7 +60,7 @@ class Attempt:
             if self._ray.wait([self._task], timeout=_TURN)[0]:
                 item = self._ray.get(next(self._task) if is_stream else self._task)
                 if isinstance(item, bytes):
-                    self.finish(load_result(item))
+                    self.finish(unpack_result(item))
                 else:
                     self._report(*item)
 
@@ -95,7 +95,9 @@ def _failed(error: Exception) -> Result:
     """Return the result of a task for which Ray raised an exception."""
     name = next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _LOSSES), None)
     if name is None:
-        return Result.error(f"Ray could not make the call: {describe(error)}", type="unavailable", exception=error)
+        return Result.error(
+            f"Ray could not make the call: {describe_error(error)}", type="unavailable", exception=error
+        )
     crash, text = _LOSSES[name]
     kind = "limit_exceeded" if crash == "out of memory" else "execution_error"
     return Result.error(f"{text} {_EFFECTS}", type=kind, metadata={"crash": crash}, exception=error)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextvars
+import copyreg
+import io
 import pickle
+from importlib import import_module
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_core import Context, Result, Tool, ToolError
+from tools_core import Result, Tool, ToolError
 from tools_core.threads import in_thread
-from tools_ray._pickles import describe, dump, dump_result
+from tools_runtime.remote import describe_error, pack_context, pack_result, unpack_context
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from tools_core import ToolCall
+    from tools_core import Context, ToolCall
+    from tools_runtime.remote import PackedContext
 
 _loaded: dict[bytes, Tool] = {}  # in a worker
 
@@ -26,13 +29,28 @@ class Request(NamedTuple):
     name: str
     tool: bytes  # pickled, with its definition
     arguments: bytes
-    workspace: str | os.PathLike[str] | None
-    state: Mapping[str, bytes]
-    refused: Mapping[str, str]  # items of the state that cannot be pickled, with the reason
-    remaining: float | None
-    call_id: str | None
-    run_id: str
+    context: PackedContext | None
     wants_progress: bool
+
+
+def dump(value: Any) -> bytes:
+    """Pickle a value, and by value what is defined in the program itself, which workers cannot import."""
+    cloudpickle: Any = import_module("ray.cloudpickle")  # takes 0.5 s, and is needed for calls alone
+
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+        def reducer_override(self, made: Any) -> Any:
+            if isinstance(made, Tool) and hasattr(made, "__wrapped__") and _is_local(made):
+                return copyreg.__newobj__, (type(made),), dict(vars(made))  # type: ignore[attr-defined]
+            return super().reducer_override(made)
+
+    file = io.BytesIO()
+    Pickler(file).dump(value)
+    return file.getvalue()
+
+
+def _is_local(tool: Tool) -> bool:
+    """Return whether the function of a tool cannot be imported by its name."""
+    return tool.__module__ == "__main__" or "<locals>" in getattr(tool, "__qualname__", "")
 
 
 def pack_tool(tool: Tool) -> bytes:
@@ -40,67 +58,51 @@ def pack_tool(tool: Tool) -> bytes:
     try:
         return dump((tool, tool.definition))
     except Exception as error:
-        text = f"The tool {tool.name!r} cannot be sent to the cluster ({describe(error)}). "
+        text = f"The tool {tool.name!r} cannot be sent to the cluster ({describe_error(error)}). "
         hint = 'Keep what cannot be pickled out of its attributes, or run it with runtime="thread".'
         raise ToolError(text + hint, "unavailable") from error
 
 
 def pack_call(tool: Tool, packed: bytes, call: ToolCall, context: Context) -> Request:
     """Return what a worker needs for a call; raises ToolError."""
-    items, refused = {}, {}
-    for key, value in context.state.items() if tool.takes_context else ():
-        try:
-            items[key] = dump(value)
-        except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-            refused[key] = describe(error)
     try:
         arguments = dump(call.given)
     except Exception as error:
-        text = f"The arguments cannot be sent to the cluster ({describe(error)}). Give plain data."
+        text = f"The arguments cannot be sent to the cluster ({describe_error(error)}). Give plain data."
         raise ToolError(text, "validation_error") from error
-    remaining = None if context.remaining is None else max(context.remaining, 1e-3)
+    needs_context = tool.takes_context or tool.timeout is not None
+    surroundings = pack_context(call, context, dump) if needs_context else None
     wants_progress = tool.takes_context and context.on_progress is not None
-    return Request(
-        tool.name, packed, arguments, context.workspace, items, refused, remaining,
-        context.call_id or call.id, context.run_id, wants_progress,
-    )  # fmt: skip
+    return Request(tool.name, packed, arguments, surroundings, wants_progress)
 
 
-def answer(request: Request) -> bytes:
+def answer(request: Request, report: Callable[..., None] = lambda *_: None) -> bytes:
     """Make a call, in a worker; returns its pickled result."""
-    return contextvars.Context().run(_answer, request, None)
+    return contextvars.Context().run(_answer, request, report)
 
 
 def stream(request: Request) -> Iterator[bytes | tuple[float, float | None, str]]:
-    """Make a call, in a worker; gives its reports of progress, and in the end what `answer` returns."""
+    """Make a call, in a worker; yields its reports of progress, and in the end what `answer` returns."""
     items: SimpleQueue[Any] = SimpleQueue()
-    in_thread(lambda: items.put(contextvars.Context().run(_answer, request, lambda *report: items.put(report))))
+    in_thread(lambda: items.put(answer(request, lambda *report: items.put(report))))
     while not isinstance(item := items.get(), bytes):
         yield item
     yield item
 
 
-def _answer(request: Request, report: Callable[..., object] | None) -> bytes:
+def _answer(request: Request, report: Callable[..., None]) -> bytes:
     try:
         tool = _load(request)
         arguments = pickle.loads(request.arguments)  # noqa: S301  (of the driver)
     except Exception as error:  # noqa: BLE001  (a user's module may raise anything)
-        text = f"A worker of the cluster cannot load the tool {request.name!r}: {describe(error)}"
-        return dump_result(Result.error(text, type="unavailable", exception=error))
-    context = Context(
-        workspace=request.workspace,
-        state=State(request),
-        timeout=request.remaining,
-        call_id=request.call_id,
-        run_id=request.run_id,
-        on_progress=report,
-        enforced=False,  # the driver watches the time, and kills
-    )
+        text = f"A worker of the cluster cannot load the tool {request.name!r}: {describe_error(error)}"
+        return pack_result(Result.error(text, type="unavailable", exception=error), dump)
+    context = None if request.context is None else unpack_context(request.context, pickle.loads, report)
     try:
-        return dump_result(tool.call(arguments, context=context if tool.takes_context or tool.timeout else None))
+        return pack_result(tool.call(arguments, context=context), dump)
     except SystemExit as error:
         text = f"The tool ended its process with {error.code!r}. The call may have had effects."
-        return dump_result(Result.error(text, metadata={"crash": f"exit {error.code}"}))
+        return pack_result(Result.error(text, metadata={"crash": f"exit {error.code}"}), dump)
 
 
 def _load(request: Request) -> Tool:
@@ -110,20 +112,3 @@ def _load(request: Request) -> Tool:
             raise ValueError("its definition differs here; install the same version on all nodes")
         _loaded[request.tool] = tool
     return _loaded[request.tool]
-
-
-class State(dict[str, Any]):
-    """The items of a caller's state; one that could not be sent raises a KeyError with the reason."""
-
-    def __init__(self, request: Request) -> None:
-        super().__init__()
-        self._refused = dict(request.refused)
-        for key, data in request.state.items():
-            try:
-                self[key] = pickle.loads(data)  # noqa: S301  (of the driver)
-            except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-                self._refused[key] = describe(error)
-
-    def __missing__(self, key: str) -> Any:
-        reason = self._refused.get(key)
-        raise KeyError(key if reason is None else f"{key!r} cannot be sent to the cluster ({reason})")

@@ -10,9 +10,9 @@ from tools_core import Result, ToolError
 from tools_core.threads import in_thread
 from tools_ray._attempt import Attempt
 from tools_ray._connection import Connection, end
-from tools_ray._pickles import describe
 from tools_ray._request import answer, pack_call, pack_tool, stream
 from tools_runtime import Runtime
+from tools_runtime.remote import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,7 +103,7 @@ class RayRuntime(Runtime):
         except ToolError as error:
             attempt.finish(Result.error(error.message, type=error.type, exception=error))
         except Exception as error:  # noqa: BLE001  (Ray raises many)
-            text = f"No Ray cluster can be reached: {describe(error)}"
+            text = f"No Ray cluster can be reached: {describe_error(error)}"
             attempt.finish(Result.error(text, type="unavailable", exception=error))
         finally:
             attempt.has_left.set()

@@ -1,6 +1,5 @@
 """Calls in worker processes, which can be killed."""
 
-from tools_runtime._place._process._messages import RemoteError
 from tools_runtime._place._process._runtime import ProcessRuntime
 
-__all__ = ["ProcessRuntime", "RemoteError"]
+__all__ = ["ProcessRuntime"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 from contextlib import suppress
 from functools import partial
@@ -13,8 +14,9 @@ from weakref import WeakSet
 from tools_core import Result
 from tools_runtime._errors import describe_error, log
 from tools_runtime._place._process._fork_server import ForkServer
-from tools_runtime._place._process._messages import Tools, load_message, unpack_result
+from tools_runtime._place._process._messages import Tools
 from tools_runtime._place._process._supervisor import name_exit
+from tools_runtime.remote import unpack_result
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -52,13 +54,13 @@ class Worker:
     def receive(self, context: Context) -> tuple[Result, bool]:
         """Wait for the result of the call, and return it and whether it is the last; EOFError if the worker ends."""
         while True:
-            kind, content = load_message(self._requests.recv_bytes())
+            kind, content = pickle.loads(self._requests.recv_bytes())  # noqa: S301  (it has the rights of its host)
             if kind == "result":
-                *parts, is_last = content
+                packed, is_last = content
                 with self._lock:
                     self.context = None
                 self.has_answered = True
-                return unpack_result(*parts), is_last
+                return unpack_result(packed), is_last
             try:
                 context.progress(*content)
             except Exception:  # noqa: BLE001  (a listener's mistake must not end the call)

@@ -15,9 +15,9 @@ from traceback import print_exc
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from tools_core import Context, Result, Tool
-from tools_runtime._errors import describe_error
-from tools_runtime._place._process._messages import State, dump, pack_result
+from tools_core import Result, Tool
+from tools_runtime._place._process._messages import dump
+from tools_runtime.remote import describe_error, pack_result, unpack_context
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -93,15 +93,9 @@ class _Server:
         except (Exception, SystemExit) as error:  # noqa: BLE001  (a user's module, or a program without a guard)
             text = f"A worker process cannot prepare the call: {describe_error(error)}"
             return self._pack(Result.error(text, type="unavailable", exception=error))
-        return self._pack(tool.call(arguments, context=surroundings and self._context(*surroundings)))
-
-    def _context(self, parts: dict[str, Any], items: dict[str, bytes | str], wants_progress: bool) -> Context:
-        return Context(
-            **parts,
-            state=State(items, self._load),
-            on_progress=partial(self._report, self._number) if wants_progress else None,
-            enforced=False,  # the host watches the time, and kills
-        )
+        report = partial(self._report, self._number)
+        context = None if surroundings is None else unpack_context(surroundings, self._load, report)
+        return self._pack(tool.call(arguments, context=context))
 
     def _report(self, number: int, done: float, total: float | None, message: str) -> None:
         """Send progress, unless the call has ended and a thread of the tool goes on."""
@@ -112,20 +106,22 @@ class _Server:
 
     def _pack(self, result: Result) -> bytes:
         """Return the answer; without memory it is the last one of this worker."""
-        if isinstance(result.exception, MemoryError):
-            return pack_result(_out_of_memory(self._settings.memory), is_last=True)
+        memory, limit = self._settings.memory, self._settings.max_result_bytes
         try:
-            answer, limit = pack_result(result, is_last=False), self._settings.max_result_bytes
-        except MemoryError as error:
-            return self._pack(Result.error("", exception=error))
-        except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-            text = f"The tool returned a {type(result.output).__name__} that cannot be sent from a worker process "
-            advice = 'Return plain data, or run the tool with runtime="thread".'
-            return self._pack(Result.error(f"{text}({describe_error(error)}). {advice}"))
-        if len(answer) <= limit:
-            return answer
-        text = f"The result has {len(answer):,} bytes, more than the limit of {limit:,}. "
-        return self._pack(Result.error(f"{text}Return less, or write it to a file.", type="limit_exceeded"))
+            is_last, packed = isinstance(result.exception, MemoryError), pack_result(result, dump)
+        except MemoryError:
+            is_last, packed = True, b""
+        if is_last:
+            text = "MemoryError: the machine has no memory left"
+            if memory is not None:
+                text = f"The call needed more memory than its limit of {memory:,} bytes."
+            result = Result.error(text, type="limit_exceeded", metadata={"memory": memory})
+        elif len(packed) > limit:
+            text = f"The result has {len(packed):,} bytes, more than the limit of {limit:,}. "
+            result = Result.error(f"{text}Return less, or write it to a file.", type="limit_exceeded")
+        else:
+            return dump(("result", (packed, False)))
+        return dump(("result", (pack_result(result, dump), is_last)))
 
     def _load(self, data: bytes) -> Any:
         """Unpickle an object; if its class or function is defined in the program, import that first."""
@@ -146,13 +142,6 @@ class _Server:
         finally:
             del current._inheriting
         return pickle.loads(data)  # noqa: S301  (as above)
-
-
-def _out_of_memory(limit: int | None) -> Result:
-    if limit is None:
-        return Result.error("MemoryError: the machine has no memory left", type="limit_exceeded")
-    text = f"The call needed more memory than its limit of {limit:,} bytes."
-    return Result.error(text, type="limit_exceeded", metadata={"memory": limit})
 
 
 def _flush() -> None:
