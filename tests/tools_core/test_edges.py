@@ -211,7 +211,7 @@ class Gone:
         (lambda: _raise(Careless(5)), "execution_error"),
         (lambda: _raise(CarelessHalt(5)), None),
         (lambda: _raise(ToolError(Mute())), "execution_error"),
-        (Gone, None),
+        (Gone, "execution_error"),
     ],
     ids=["careless error", "careless halt", "mute error", "proxy"],
 )
@@ -447,3 +447,44 @@ def test_an_interrupted_synchronous_wait_cancels_the_coroutine():
         signal.signal(signal.SIGINT, before)
         interrupter.join()
     assert cancelled.wait(30)
+
+
+def test_an_integer_becomes_a_float_only_where_a_hint_says_float():
+    def show(a: float, b: float | None, c: int | float, d: float | str, e: list[float], f: dict[str, float]) -> str:  # noqa: PYI041
+        """Show."""
+        return repr((a, b, c, d, e, f))
+
+    given = {"a": 1, "b": 2, "c": 3, "d": 4, "e": [5], "f": {"g": 6}}
+    result = tool(show).call(given)
+    assert result.output == "(1.0, 2.0, 3, 4.0, [5.0], {'g': 6.0})"
+    assert "repaired" not in result.metadata
+    assert tool(show).call({**given, "a": 2**53 + 1, "b": None}).output.startswith(f"({2**53 + 1}, None,")
+    ready = {"type": "object", "properties": {"x": {"type": "number"}}}
+    same = tool(lambda **given: given["x"], name="same", input_schema=ready)
+    assert type(same.call(x=1).output) is int
+
+
+def test_problems_of_schema_and_of_conversions_are_reported_together():
+    @tool
+    def book(day: dt.date, people: int, days: list[dt.date], at: dt.date) -> None:
+        """Book."""
+
+    error = book.call({"day": "someday", "people": "many", "days": ["2026-01-01", "never"], "at": 5}).error
+    assert error is not None
+    assert [problem.partition(",")[0] for problem in error.split("; ")] == [
+        "people must be an integer",
+        "at must be a string",
+        "day must be a date like 2026-11-20",
+        "days[1] must be a date like 2026-11-20",
+    ]
+
+
+class Opaque:
+    """Has no form in JSON."""
+
+
+@pytest.mark.parametrize("value", [Opaque(), [1, Opaque()], {"a": {"b": (Opaque(),)}}], ids=["alone", "list", "deep"])
+def test_a_result_that_has_no_form_in_json_is_an_error_that_names_the_type(value):
+    result = tool(lambda: value, name="give", description="Give.").call()
+    assert result.error_type == "execution_error"
+    assert "Opaque" in (result.error or "")

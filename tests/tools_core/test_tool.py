@@ -122,7 +122,7 @@ def test_repairs_are_recorded_and_tools_without_repairs_refuse_instead():
     assert ExactWait().call(seconds="2").error_type == "validation_error"
 
 
-@pytest.mark.parametrize("value", ["text", 1, None, 1.5, True, {"a": 1}, [1], b"x", object()], ids=range(9))
+@pytest.mark.parametrize("value", ["text", 1, None, 1.5, True, {"a": 1}, [1], b"x"], ids=range(8))
 def test_a_plain_return_value_becomes_the_output(value):
     class Give(Tool):
         """Give."""

@@ -112,12 +112,6 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
     return {**root, "$defs": {"one": plain, "two": {"anyOf": [{"type": "null"}, through]}}}
 
 
-def plain_count(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value) + sum(map(plain_count, value.values()))
-    return sum(map(plain_count, value)) if isinstance(value, list) else 0
-
-
 def same(left: Any, right: Any) -> bool:
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
@@ -142,7 +136,6 @@ def test_what_is_accepted_has_no_problem_and_needs_no_repair(schema: dict[str, A
     validator = compile_schema(schema)
     for value in values:
         accepted = validator.accepts(value)
-        assert validator.count(value) == (plain_count(value) if accepted else None)
         if accepted:
             for repair in (False, True):
                 checked = validator.check(value, repair=repair)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._installed import prints_aside
 from tools_core._cli._terminal import CommandError, one_line, write, write_json
-from tools_core._execution._prepare import prepare, receive
+from tools_core._execution._prepare import prepare, read_object
 from tools_core._registry._package import one_line as clipped
 from tools_core._values._jsonable import clean
 from tools_core._values._result import Result
@@ -52,7 +52,7 @@ def dry_run(tool: Tool, arguments: Any, origin: Mapping[str, Any], *, as_json: b
 
 def _annotations(tool: Tool, arguments: Any) -> dict[str, bool]:
     """The hints for these very arguments."""
-    given = receive(tool._spec, arguments, {})[0]
+    given = read_object(arguments, {})
     try:
         return dict(tool.effects(given).annotations)
     except Exception as broken:  # another package's code: its failure is reported as its own

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 Arguments: TypeAlias = dict[str, Any]
-Convert: TypeAlias = "Callable[[Arguments], Arguments]"
+# Converts arguments, except those that have problems already; InvalidArguments with all problems, if there are any.
+Convert: TypeAlias = "Callable[[Arguments, Sequence[Problem]], Arguments]"
 _GUESSED = (str, int, float, bool)
 
 
@@ -85,12 +86,13 @@ class Draft:
         converters, extra, defaults = self.converters, self.extra, self.defaults
         known = frozenset(self.schema["properties"])
 
-        def convert(arguments: Arguments) -> Arguments:
-            problems: list[Problem] = []
+        def convert(arguments: Arguments, found: Sequence[Problem] = ()) -> Arguments:
+            problems = [*found]
+            refused = {problem.argument for problem in found}
             out = dict(arguments)
             for name, value in arguments.items():
                 one = converters.get(name) if name in known else extra
-                if one is not None:
+                if one is not None and name not in refused:
                     out[name] = one(value, (None, name), problems)
             if problems:
                 raise InvalidArguments(problems)

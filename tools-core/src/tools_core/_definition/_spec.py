@@ -11,6 +11,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any
 
+    from tools_core._definition._draft import Convert
     from tools_core._definition._parameter import Parameter
     from tools_core._jsonschema import Checked, Validator
 
@@ -21,13 +22,11 @@ _TAKES_KEYWORDS = 0x08  # inspect.CO_VARKEYWORDS
 class Spec:
     """The frozen definition of one tool's arguments.
 
-    `accepts`, `count`, `refusals` and `check` are the validator's own, each compiled at its first call.
+    `accepts` and `check` are the validator's own, each compiled at its first call.
     """
 
     __slots__ = (
-        "_validator", "accepts", "check", "context", "convert", "count",
-        "input_schema", "is_async", "output_schema", "packed",
-        "refusals",
+        "_validator", "accepts", "check", "context", "convert", "input_schema", "is_async", "output_schema", "packed",
     )  # fmt: skip
 
     def __init__(
@@ -36,7 +35,7 @@ class Spec:
         *,
         output_schema: dict[str, Any] | None = None,
         context: str | None = None,
-        convert: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+        convert: Convert | None = None,
         is_async: bool = False,
         validator: Validator | None = None,
     ) -> None:
@@ -48,8 +47,6 @@ class Spec:
         self.packed: bytes | None = None
         self._validator = validator
         self.accepts: Callable[[Any], bool] = self._first_accepts
-        self.count: Callable[[Any], int | None] = self._first_count
-        self.refusals: Callable[[dict[Any, Any]], list[str] | None] = self._first_refusals
         self.check: Callable[..., Checked] = self._first_check
 
     @property
@@ -70,14 +67,6 @@ class Spec:
     def _first_accepts(self, value: Any) -> bool:
         self.accepts = self.validator.accepts
         return self.accepts(value)
-
-    def _first_count(self, value: Any) -> int | None:
-        self.count = self.validator.count
-        return self.count(value)
-
-    def _first_refusals(self, value: dict[Any, Any]) -> list[str] | None:
-        self.refusals = self.validator.refusals
-        return self.refusals(value)
 
     def _first_check(self, value: Any, *, repair: bool = True) -> Checked:
         self.check = self.validator.check

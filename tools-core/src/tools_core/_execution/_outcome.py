@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools_core._values._context import Context
 
 _MESSAGE_LIMIT = 4_000  # characters of an unexpected exception that a model is shown
-_PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class Stopped(Exception):
@@ -32,15 +32,31 @@ class Stopped(Exception):
 
 
 def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
-    """Make a Result of what the body returned, whatever it is."""
+    """Make a Result of what the body returned: an error where that is not JSON, and has no form in it."""
     kind = type(value)  # isinstance would ask the value, which may be a proxy for something that is gone
-    if kind in _PLAIN:
+    if kind in _SCALARS:
         result = success(value)
     elif issubclass(kind, Halt):  # returned, by who runs under a decorator that swallows exceptions
         result = Result.halt(value.output)
+    elif issubclass(kind, Result):
+        result = value
     else:
-        result = value if issubclass(kind, Result) else success(value)
+        result = _checked(value)
     return _noted(result, repairs) if repairs else result
+
+
+def _checked(value: Any) -> Result:
+    from tools_core._values._jsonable import foreign_type  # results of plain text never need it
+
+    foreign = foreign_type(value)
+    if foreign is None:
+        return success(value)
+    name = foreign.__qualname__ if foreign.__module__ == "builtins" else f"{foreign.__module__}.{foreign.__qualname__}"
+    where = "a value" if foreign is type(value) else "an object with a value"
+    message = (
+        f"The tool returned {where} of type {name}, which has no form in JSON. Return plain data, text or a dataclass."
+    )
+    return Result.error(message, metadata={"reason": "not_json"})
 
 
 def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:

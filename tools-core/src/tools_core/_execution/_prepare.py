@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tools_core._execution._outcome import fail
+from tools_core._jsonschema import PROBLEM_LIMIT
 from tools_core._values._context import Context
 from tools_core._values._errors import InvalidArguments
-from tools_core._values._json import parse, proven
+from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
 from tools_core._values._result import Result, failure
 from tools_core._values._tool_call import ToolCall
@@ -16,6 +17,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
+    from tools_core._definition._draft import Convert
     from tools_core._definition._spec import Spec
 
     class Callee(Protocol):
@@ -44,15 +46,14 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
             keywords = {**keywords, "context": context}  # an argument of that name
         context = NO_CONTEXT
     try:
-        if type(given) is dict and not keywords:  # at once, for the commonest form
-            arguments, is_valid = given, spec.accepts(given)
-        else:
-            arguments, is_valid = receive(spec, given, keywords)
+        arguments = given if type(given) is dict and not keywords else read_object(given, keywords)
         repairs = _NONE
-        if not is_valid:
-            arguments, repairs = explain(spec, arguments, repair=tool.repair)
+        if not spec.accepts(arguments):
+            arguments, repairs = _repaired(spec, arguments, repair=tool.repair, convert=spec.convert)
         if spec.convert is not None:
-            arguments = spec.convert(arguments)
+            arguments = spec.convert(arguments, ())
+        if context is NO_CONTEXT and spec.context is None and tool.timeout is None:  # at once, as most calls are
+            return arguments, None, repairs
         return _in_context(tool, arguments, context, given.id if isinstance(given, ToolCall) else None, repairs)
     except InvalidArguments as error:
         known = None if error.reason is None else {"reason": error.reason}
@@ -65,70 +66,53 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
 def _in_context(
     tool: Callee, arguments: dict[str, Any], context: Any, call_id: str | None, repairs: Sequence[str]
 ) -> PreparedCall | Result:
-    """Make the context of this call, where it has one, and inject it."""
+    """Make the context of this call, and inject it where it is asked for."""
     name = tool._spec.context
-    if context is NO_CONTEXT:
-        if name is None and tool.timeout is None:
-            return arguments, None, repairs
-        context = Context(run_id="")
-    own = context.for_call(tool.timeout, call_id)
+    outer = Context(run_id="") if context is NO_CONTEXT else context
+    own = outer.for_call(tool.timeout, call_id)
     if own.cancelled or own.remaining == 0:
         return _too_late(own)
     return (arguments if name is None else {**arguments, name: own}), own, repairs
 
 
-def receive(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The arguments as one dict, and whether they are valid as they stand; InvalidArguments if they are no object."""
-    text, arguments = _object(given, keywords)
-    if text is None:
-        return arguments, spec.accepts(arguments)
-    members = spec.count(arguments)
-    if members is not None and proven(text, members):
-        return arguments, True
-    arguments = parse(text, exactly=True)[1]
-    return arguments, spec.accepts(arguments)
-
-
 def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments where that is not possible."""
-    ready, is_valid = receive(tool._spec, given, {})
-    return ready if is_valid else explain(tool._spec, ready, repair=tool.repair)[0]
+    arguments = read_object(given, {})
+    if tool._spec.accepts(arguments):
+        return arguments
+    return _repaired(tool._spec, arguments, repair=tool.repair)[0]
 
 
-def explain(spec: Spec, arguments: dict[str, Any], *, repair: bool) -> tuple[dict[str, Any], Sequence[str]]:
-    """The arguments repaired, and the repairs made; InvalidArguments with every problem where that is not possible."""
+def _repaired(
+    spec: Spec, arguments: dict[str, Any], *, repair: bool, convert: Convert | None = None
+) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return the arguments repaired, and the repairs; InvalidArguments with every problem, of conversions as well."""
     checked = spec.check(arguments, repair=repair)
-    if checked.problems:
-        raise InvalidArguments(checked.problems)
-    return checked.value, checked.repairs
+    if not checked.problems:
+        return checked.value, checked.repairs
+    # Past the limit not every invalid argument has its problem, and only valid ones can be converted.
+    if convert is not None and len(checked.problems) < PROBLEM_LIMIT:
+        convert(checked.value, checked.problems)
+    raise InvalidArguments(checked.problems)
 
 
-def _object(given: Any, keywords: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
-    """One dict of whatever form the arguments came in, and the text that it was read from, if it came as text."""
+def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one dict of the arguments, in whatever form they came; InvalidArguments if they are not an object."""
     if isinstance(given, ToolCall):
         given = given.given
         if type(given) is dict and not keywords:  # a copy already
-            return None, given
+            return given
     if given is None:
-        return None, dict(keywords)
-    if keywords:
-        return None, _merged(given, keywords)
+        return dict(keywords)
     if isinstance(given, str | bytes):
-        return parse(given)
-    if isinstance(given, Mapping):
-        return None, dict(given)
-    text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
-    raise InvalidArguments([Problem(None, text)], "not_an_object")
-
-
-def _merged(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(given, str | bytes):
-        given = parse(given, exactly=True)[1]
-    if isinstance(given, Mapping) and not given.keys() & keywords.keys():
-        return {**given, **keywords}
-    raise InvalidArguments(
-        [Problem(None, "give the arguments once: as an object, as JSON text, or as keywords")], "twice"
-    )
+        given = parse(given)
+    if not isinstance(given, Mapping):
+        text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
+        raise InvalidArguments([Problem(None, text)], "not_an_object")
+    if given.keys() & keywords.keys():
+        text = "give the arguments once: as an object, as JSON text, or as keywords"
+        raise InvalidArguments([Problem(None, text)], "twice")
+    return {**given, **keywords} if keywords else dict(given)
 
 
 def _too_late(context: Context) -> Result:

@@ -11,7 +11,7 @@ from tools_core._jsonschema._kinds import are_tagged, is_recursive
 from tools_core._jsonschema._pointer import resolve
 from tools_core._jsonschema._regex import translate
 from tools_core._jsonschema._report import Checked
-from tools_core._jsonschema._value import DEPTH_LIMIT, distinct, is_clean, members
+from tools_core._jsonschema._value import DEPTH_LIMIT, distinct, is_clean, is_plain
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -35,33 +35,31 @@ _OF_TYPE = {
 _BLOCKS = 12
 
 
-def generate(root: Schema, node: Callable[[Schema], Node], counting: bool) -> Callable[[Any], Any]:
-    """Build `count` or `accepts` of a schema; `node` compiles the subschemas that are too rare for source."""
-    writer = Writer(root, node, counting)
-    writer.function("check", root, is_root=True)
-    return writer.build("check")
+def generate(root: Schema, node: Callable[[Schema], Node]) -> Callable[[Any], bool]:
+    """Build `accepts` of a schema; `node` compiles the subschemas that are too rare for source."""
+    writer = _Writer(root, node)
+    writer.function("accepts", root, is_root=True)
+    return writer.build("accepts")
 
 
-class Writer:
+class _Writer:
     """The source as far as it is written, and the constants it needs."""
 
-    def __init__(self, root: Schema, node: Callable[[Schema], Node], counting: bool) -> None:
+    def __init__(self, root: Schema, node: Callable[[Schema], Node]) -> None:
         self.root = root
         self.node = node
-        self.counting = counting
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"is_clean": is_clean, "distinct": distinct, "members": members}
+        self.names: dict[str, Any] = {"is_clean": is_clean, "distinct": distinct, "is_plain": is_plain}
         self.waiting: list[tuple[str, Schema]] = []
         self.functions: dict[int, str] = {}
-        self.fail = "return None"
         self.variables = 0
 
-    def build(self, name: str) -> Callable[..., Any]:
+    def build(self, name: str) -> Callable[[Any], bool]:
         """Run the source, and return the function of that name."""
         while self.waiting:
             self.function(*self.waiting.pop(), is_root=False)
         exec("\n".join(self.lines), self.names)  # noqa: S102  # our own source; see the module's first lines
-        built: Callable[..., Any] = self.names[name]
+        built: Callable[[Any], bool] = self.names[name]
         return built
 
     # -- pieces
@@ -79,36 +77,22 @@ class Writer:
         self.lines.append("    " * pad + text)
 
     def reject(self, pad: int, condition: str) -> None:
-        self.line(pad, f"if {condition}: {self.fail}")
-
-    def call(self, pad: int, expression: str) -> None:
-        """Write a call that returns the members of a part, or None."""
-        if self.counting:
-            name = self.variable()
-            self.line(pad, f"{name} = {expression}")
-            self.reject(pad, f"{name} is None")
-            self.line(pad, f"n += {name}")
-        else:
-            self.reject(pad, f"{expression} is None")
+        self.line(pad, f"if {condition}: return False")
 
     # -- functions
 
     def function(self, name: str, schema: Schema, is_root: bool) -> None:
         """Write one function; `depth` is how many containers its value lies in."""
-        root_of_accepts = is_root and not self.counting
-        self.fail = "return False" if root_of_accepts else "return None"
         self.line(0, f"def {name}(x, depth=0):")
         if not is_root:
             # What is written inline goes at most _BLOCKS deeper; near the limit `check` decides.
             self.reject(1, f"depth > {DEPTH_LIMIT - _BLOCKS}")
-        if not root_of_accepts:
-            self.line(1, "n = 0")
         self.line(1, "try:")
         self.part(schema, "x", pad=2, level=0)
         self.line(2, "pass")
         # A missing member, or a caller whose stack is nearly full.
-        self.line(1, f"except (KeyError, RecursionError): {self.fail}")
-        self.line(1, "return True" if root_of_accepts else "return n")
+        self.line(1, "except (KeyError, RecursionError): return False")
+        self.line(1, "return True")
 
     def function_for(self, schema: Schema) -> str:
         name = self.functions.get(id(schema))
@@ -119,7 +103,7 @@ class Writer:
 
     def rare(self, schema: Schema) -> str:
         """Return the name of a function that asks the compiled subschema."""
-        return self.constant(_intact(self.node(schema), text=not self.counting))
+        return self.constant(_intact(self.node(schema)))
 
     # -- schemas
 
@@ -127,14 +111,14 @@ class Writer:
         """Write the check of the value named `x`, which lies in `level` containers of this function."""
         depth = f"depth + {level}" if level else "depth"
         if schema is False:
-            self.line(pad, self.fail)
+            self.line(pad, "return False")
         elif schema is True or not (keywords := schema.keys() & CONSTRAINTS):
-            self.call(pad, f"members({x}, {depth}, {not self.counting})")
+            self.reject(pad, f"not is_plain({x}, {depth})")
         elif (rejects := self.scalar(schema, x)) is not None:
             self.reject(pad, rejects)
         elif pad > _BLOCKS or level >= _BLOCKS or keywords == {"$ref"}:
             target = resolve(self.root, schema["$ref"]) if keywords == {"$ref"} else schema
-            self.call(pad, f"{self.function_for(target)}({x}, {depth})")
+            self.reject(pad, f"not {self.function_for(target)}({x}, {depth})")
         elif keywords == {"anyOf"}:
             self.any_of(schema["anyOf"], x, pad, level)
         elif len(types := set(types_of(schema))) == 2 and "null" in types:
@@ -147,7 +131,7 @@ class Writer:
         elif types == {"object"} and keywords <= _OF_TYPE["object"] and _is_reachable(schema):
             self.object(schema, x, pad, level)
         else:
-            self.call(pad, f"{self.rare(schema)}({x}, {depth})")
+            self.reject(pad, f"not {self.rare(schema)}({x}, {depth})")
 
     def kept(self, schema: dict[str, Any]) -> dict[str, Any]:
         self.constant(schema)
@@ -167,13 +151,13 @@ class Writer:
             return
         if sum(is_recursive(part, self.root) for part in others) > 1 and not are_tagged(others, self.root):
             # To try one after the other would double the work at every level; the compiled ones remember.
-            self.call(pad, f"{self.rare(self.kept({'anyOf': others}))}({x}, depth + {level})")
+            self.reject(pad, f"not {self.rare(self.kept({'anyOf': others}))}({x}, depth + {level})")
             return
         name = self.variable()
-        self.line(pad, f"{name} = None")
+        self.line(pad, f"{name} = False")
         for part in others:
-            self.line(pad, f"if {name} is None: {name} = {self.function_for(part)}({x}, depth + {level})")
-        self.call(pad, name)
+            self.line(pad, f"if not {name}: {name} = {self.function_for(part)}({x}, depth + {level})")
+        self.reject(pad, f"not {name}")
 
     def array(self, schema: dict[str, Any], x: str, pad: int, level: int) -> None:
         self.reject(
@@ -200,23 +184,21 @@ class Writer:
         self.reject(pad, f"type({x}) is not dict")
         if additional is True and not properties:
             for key in required:
-                self.reject(pad, f"{name_of(key)} not in {x}")
+                self.reject(pad, f"{_name_of(key)} not in {x}")
             self.part(True, x, pad, level)
             return
-        if x == "x" and required and not self.counting:
+        if x == "x" and required:
             # A missing argument is the commonest mistake, and an exception costs as much as all the rest.
-            self.reject(pad, " or ".join(f"{name_of(key)} not in {x}" for key in required))
+            self.reject(pad, " or ".join(f"{_name_of(key)} not in {x}" for key in required))
         for key in required:
             self.member(properties[key], x, key, pad, level)
         # What is left after the known members: first counted, which is cheaper than to look for it.
         left = self.variable()
         self.line(pad, f"{left} = len({x})")
-        if self.counting:
-            self.line(pad, f"n += {left}")
         optional = [key for key in properties if key not in required]
         self.line(pad, f"if {left} != {len(required)}:")
         for key in optional:
-            self.line(pad + 1, f"if {name_of(key)} in {x}:")
+            self.line(pad + 1, f"if {_name_of(key)} in {x}:")
             self.member(properties[key], x, key, pad + 2, level)
             self.line(pad + 2, f"{left} -= 1")
         if additional is False:
@@ -226,7 +208,7 @@ class Writer:
 
     def member(self, schema: Schema, x: str, key: str, pad: int, level: int) -> None:
         y = self.variable()
-        self.line(pad, f"{y} = {x}[{name_of(key)}]")
+        self.line(pad, f"{y} = {x}[{_name_of(key)}]")
         self.part(schema, y, pad, level + 1)
 
     def rest(self, properties: dict[str, Any], additional: Schema, x: str, pad: int, level: int) -> None:
@@ -235,8 +217,7 @@ class Writer:
         self.line(pad, f"for {key}, {y} in {x}.items():")
         if properties:
             self.line(pad + 1, f"if {key} in {self.constant(frozenset(properties))}: continue")
-        if not self.counting:
-            self.reject(pad + 1, f"type({key}) is not str or not is_clean({key})")
+        self.reject(pad + 1, f"type({key}) is not str or not is_clean({key})")
         self.part(additional, y, pad + 1, level + 1)
 
     # -- scalars
@@ -258,15 +239,14 @@ class Writer:
             return f"{x} is not True and {x} is not False"
         if types[0] == "string":
             parts = [f"type({x}) is not str", *self.limits(schema, f"len({x})", "minLength", "maxLength")]
-            if not self.counting:
-                parts.append(f"not {x}.isascii() and not is_clean({x})")
+            parts.append(f"not {x}.isascii() and not is_clean({x})")
             if "pattern" in schema:
                 parts.append(f"{self.constant(translate(schema['pattern']).search)}({x}) is None")
         else:
-            # An integer for a number is valid and becomes a float, so it is no plain yes.
-            parts = [f"type({x}) is not {'int' if types[0] == 'integer' else 'float'}"]
-            if types[0] == "number":
-                parts.append(f"{x} - {x} != 0.0")
+            if types[0] == "integer":
+                parts = [f"type({x}) is not int"]
+            else:  # the subtraction finds NaN and the infinities
+                parts = [f"type({x}) is not int and type({x}) is not float", f"{x} - {x} != 0.0"]
             parts += self.limits(schema, x, "minimum", "maximum")
             parts += self.limits(schema, x, "exclusiveMinimum", "exclusiveMaximum", equal="=")
         return " or ".join(parts)
@@ -274,8 +254,6 @@ class Writer:
     def one_of(self, values: list[Any], types: tuple[str, ...], x: str) -> str | None:
         allowed: dict[type, set[Any]] = {}
         exact = {kind for name in types for kind in PYTHON_TYPES[name]}
-        if "number" in types and "integer" not in types:
-            exact.discard(int)
         for value in values:
             if isinstance(value, list | dict):
                 return None
@@ -303,7 +281,7 @@ def _is_choice(schema: Any) -> bool:
     return isinstance(schema, dict) and ("const" in schema or "enum" in schema)
 
 
-def name_of(key: str) -> str:
+def _name_of(key: str) -> str:
     """Write a member's name as source."""
     return str.__repr__(key)
 
@@ -316,15 +294,12 @@ def _is_reachable(schema: dict[str, Any]) -> bool:
     return all(key in properties for key in schema.get("required", ()))
 
 
-def _intact(node: Node, text: bool) -> Callable[[Any, int], int | None]:
-    """Make a function that counts the members of a value which is plain JSON and fits `node` as it stands."""
+def _intact(node: Node) -> Callable[[Any, int], bool]:
+    """Make a function that accepts plain JSON which fits `node` as it stands."""
 
-    def intact(value: Any, depth: int) -> int | None:
-        found = members(value, depth, text)
-        if found is not None:
-            report = Checked(value, True)
-            if node(value, None, report) is not value or report.problems or report.repairs:
-                return None
-        return found
+    def intact(value: Any, depth: int) -> bool:
+        report = Checked(value, True)
+        is_same = is_plain(value, depth) and node(value, None, report) is value
+        return is_same and not (report.problems or report.repairs)
 
     return intact

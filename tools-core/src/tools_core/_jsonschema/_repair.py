@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from tools_core._jsonschema._value import members
+from tools_core._jsonschema._value import is_plain
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -33,29 +33,14 @@ def starts_of(types: Iterable[str]) -> frozenset[str]:
 
 def from_text(text: str, types: Container[str]) -> Any:
     """Read the value of one of `types` that a string spells, or return HOPELESS."""
-    if "integer" in types and _INTEGER.fullmatch(text):
+    if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
         return int(text)
     if "number" in types and _NUMBER.fullmatch(text):
-        return _number(text)
+        value = float(text)
+        return value if value - value == 0.0 else HOPELESS
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
     return _container(text, types)
-
-
-def _number(text: str) -> Any:
-    if _INTEGER.fullmatch(text):
-        return as_float(int(text))
-    value = float(text)
-    return value if value - value == 0.0 else HOPELESS
-
-
-def as_float(value: int) -> int | float:
-    """Return the float of the same value; the integer itself where no float has it."""
-    try:
-        converted = float(value)
-    except OverflowError:
-        return value
-    return converted if converted == value else value
 
 
 def _container(text: str, types: Container[str]) -> Any:
@@ -66,7 +51,7 @@ def _container(text: str, types: Container[str]) -> Any:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError):
         return HOPELESS
-    return HOPELESS if members(value) is None else value
+    return value if is_plain(value) else HOPELESS
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

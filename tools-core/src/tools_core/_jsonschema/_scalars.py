@@ -8,7 +8,7 @@ from functools import partial
 from tools_core._jsonschema._describe import describe, extent, shown_pattern
 from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
 from tools_core._jsonschema._regex import translate
-from tools_core._jsonschema._repair import HOPELESS, as_float, from_text, starts_of
+from tools_core._jsonschema._repair import HOPELESS, from_text, starts_of
 from tools_core._jsonschema._value import frozen
 from tools_core._values._problem import show
 
@@ -27,19 +27,13 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
     types = types_of(schema)
     exact = frozenset(kind for name in types for kind in PYTHON_TYPES[name])
     whole = "integer" in types and "number" not in types
-    floating = "number" in types and "integer" not in types
     starts = starts_of(types)
     expected = f"must be {describe(schema, root)}"
 
     def step(value: Any, path: Path, report: Checked) -> Any:
         kind = type(value)
         if kind in exact:
-            if not floating or kind is not int:
-                return value
-            number = as_float(value)
-            if type(number) is float and report.repair:
-                report.repaired(path, value, show(number))
-            return number
+            return value
         if whole and kind is float and value.is_integer():
             if report.repair:
                 report.repaired(path, value, show(int(value)))

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tools_core._jsonschema._generate import generate
 from tools_core._jsonschema._report import Checked
-from tools_core._jsonschema._value import DEPTH_LIMIT, members, plain
+from tools_core._jsonschema._value import DEPTH_LIMIT, is_plain, plain
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from tools_core._jsonschema._nodes import Known
     from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._refusals import Refusals
     from tools_core._jsonschema._report import Node
     from tools_core._values._problem import Problem
 
@@ -43,13 +42,13 @@ class Validator:
         self._known: Known = {}  # only what is whole: other threads may be at it, too
 
     def check(self, value: Any, *, repair: bool = True) -> Checked:
-        """Say everything that is wrong with `value`, repairing what can be repaired without a loss.
+        """Report every problem of `value`, repairing what can be repaired without a loss.
 
-        Neither raises nor changes `value`, whatever it is.
+        The `value` of the report is as it was repaired, problems or not. Neither raises nor changes `value`.
         """
         report = Checked(value, repair)
         try:
-            given = value if members(value) is not None else plain(value, None, report)
+            given = value if is_plain(value) else plain(value, None, report)
             out = self._node(given, None, report)
         except RecursionError:  # the caller's own stack was nearly full
             report.say(None, f"is nested too deeply (limit {DEPTH_LIMIT})")
@@ -59,10 +58,9 @@ class Validator:
             unrepaired = self.check(value, repair=False)
             if not report.problems or len(unrepaired.problems) <= len(report.problems):
                 return unrepaired
+        report.value = out
         if report.problems:
             report.problems = _unique(report.problems)
-            return report
-        report.value = out
         return report
 
     def _is_valid(self, value: Any) -> bool:
@@ -71,19 +69,7 @@ class Validator:
     @cached_property
     def accepts(self) -> Callable[[Any], bool]:
         """`accepts(value)`: True only if `value` is valid exactly as it stands; False means "ask `check`"."""
-        return generate(self._schema, self._compiled, counting=False)
-
-    @cached_property
-    def count(self) -> Callable[[Any], int | None]:
-        """`count(value)`: the same for parsed JSON text free of lone surrogates; its object members, or None."""
-        return generate(self._schema, self._compiled, counting=True)
-
-    @cached_property
-    def refusals(self) -> Refusals:
-        """`refusals(value)`: what `check` would say of a dict, where that is quick to tell, or None."""
-        from tools_core._jsonschema._refusals import write_refusals  # a part of explaining, see below
-
-        return write_refusals(self._schema, self._compiled)
+        return generate(self._schema, self._compiled)
 
     @cached_property
     def _node(self) -> Node:

@@ -27,39 +27,33 @@ def is_clean(text: str) -> bool:
     return True
 
 
-def members(value: Any, depth: int = 0, text: bool = True) -> int | None:
-    """Count the object members of a plain JSON value, nested ones too; None when it is not plain JSON.
-
-    `depth` is how many containers it lies in; `text=False` trusts the strings.
-    """
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Say whether `value` is plain JSON: exact built-in types, clean text, finite, at most 64 containers deep."""
     kind = type(value)
     items: Iterable[Any]
     if kind is dict:
-        for key in value:
-            if type(key) is not str or (text and not key.isascii() and not is_clean(key)):
-                return None
-        total, items = len(value), value.values()
+        if not all(type(key) is str and is_clean(key) for key in value):
+            return False
+        items = value.values()
     elif kind is list:
-        total, items = 0, value
+        items = value
     else:
-        return 0 if _is_scalar(value, text) else None
+        return _is_scalar(value)
     if depth >= DEPTH_LIMIT:
-        return None
+        return False
     for item in items:
         kind = type(item)
-        if kind is int or kind is bool or item is None or (kind is str and (not text or item.isascii())):
+        if kind is int or kind is bool or item is None or (kind is str and item.isascii()):
             continue
-        inner = members(item, depth + 1, text)
-        if inner is None:
-            return None
-        total += inner
-    return total
+        if not is_plain(item, depth + 1):
+            return False
+    return True
 
 
-def _is_scalar(value: Any, text: bool) -> bool:
+def _is_scalar(value: Any) -> bool:
     kind = type(value)
     if kind is str:
-        return not text or is_clean(value)
+        return is_clean(value)
     if kind is float:
         return bool(value - value == 0.0)  # not so for NaN and the infinities
     return kind is int or kind is bool or value is None

@@ -33,24 +33,17 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
-    # What JSONDecoder.decode does besides this call costs as much as a small object.
-    scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant, **hooks))[
-        "scan_once"
-    ]
-    return scan
+# JSONDecoder.decode adds to this call what costs as much as a small object.
+_scan: Callable[[str, int], tuple[Any, int]] = vars(
+    json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object_without_duplicates)
+)["scan_once"]
 
 
-_scan = _scanner()
-_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
+def parse(text: str | bytes) -> dict[str, Any]:
+    """Read one JSON object; blank text means no arguments.
 
-
-def parse(text: str | bytes, *, exactly: bool = False) -> tuple[str, dict[str, Any]]:
-    """Read one JSON object; returns the text, stripped, and the object. Blank text means no arguments.
-
-    Unless `exactly`, a duplicate key goes unnoticed, because watching for it costs three times the parsing:
-    `proven` then tells cheaply whether there was one. Raises InvalidArguments with one of the reasons
-    `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`, `too_deep`, `too_large`, `lone_surrogate`.
+    Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
+    `too_deep`, `too_large`, `number_too_large`.
     """
     if not isinstance(text, str):
         text = _decode(text)
@@ -58,9 +51,9 @@ def parse(text: str | bytes, *, exactly: bool = False) -> tuple[str, dict[str, A
         refuse("too_large", f"the arguments are {len(text):,} characters long; the limit is {TEXT_LIMIT:,}")
     text = text.strip(_WHITESPACE)
     if not text:
-        return text, {}
+        return {}
     try:
-        value, end = (_scan_exactly if exactly else _scan)(text, 0)
+        value, end = _scan(text, 0)
     except StopIteration as stop:
         _refuse_json("Expecting value", text, stop.value)
     except json.JSONDecodeError as error:
@@ -73,23 +66,7 @@ def parse(text: str | bytes, *, exactly: bool = False) -> tuple[str, dict[str, A
         _refuse_json("Extra data", text, end)
     if type(value) is not dict:
         _refuse_shape(value)
-    return text, value
-
-
-def proven(text: str, members: int) -> bool:
-    """Whether it is certain that `text`, which parsed to objects of `members` members in all, is exact.
-
-    Exact: no key twice in an object, and no lone surrogate. Every member has its colon, and a key that is given twice
-    leaves one member for two colons; so as many colons as members prove that there is none. Colons inside strings
-    only make the answer an undecided False: then `parse(exactly=True)` decides.
-    """
-    if "\\u" in text or not text.isascii():
-        return False
-    if text.count(":") == members:
-        return True
-    # A colon of a member follows its key's quote, a colon inside a string hardly ever a quote. No blank before any
-    # colon makes sure of the former.
-    return text.count('":') == members and not (" :" in text or "\n:" in text or "\t:" in text or "\r:" in text)
+    return value
 
 
 def _decode(text: bytes) -> str:

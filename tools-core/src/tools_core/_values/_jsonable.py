@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from types import FunctionType
 
 from tools_core._values._content import Block, File
 
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _DEPTH_LIMIT = 200
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple})
+_BINARY = (bytes, bytearray, memoryview)
+_KNOWN = (str, int, float, *_BINARY, Enum, Block, Mapping, AbstractSet, BaseException, type, FunctionType)
+_RECORDS = ("model_dump", "to_dict", "_asdict", "tolist")  # pydantic; ours and pandas'; named tuples; numpy
+_FORMS = (*_RECORDS, "isoformat", "total_seconds", "__fspath__", "__dataclass_fields__", "__attrs_attrs__", "__iter__")
 _LONG = 14_000  # bits of an integer: 4,214 digits, and sys.get_int_max_str_digits() begins at 4,300
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -49,6 +56,27 @@ def clean(value: Any) -> Any:
     return _clean(value, (), brief=False)
 
 
+def foreign_type(value: Any, depth: int = 0) -> type | None:
+    """Return the type of a part that has no form in JSON; None when there is no such part.
+
+    Looks into dicts and lists; of other containers only at their own type.
+    """
+    kind = type(value)
+    if kind in _CONTAINERS:
+        if depth >= _DEPTH_LIMIT:
+            return None
+        items = value.values() if kind is dict else value
+        kinds = set(map(type, items))
+        if kinds <= _SCALARS:
+            return None
+        found = (foreign_type(item, depth + 1) for item in items)
+        return next((each for each in found if each is not None), None)
+    if kind in _SCALARS or issubclass(kind, _KNOWN):
+        return None
+    names = set[str]().union(*map(vars, kind.__mro__))  # hasattr would find those of the metaclass as well
+    return kind if names.isdisjoint(_FORMS) and not _has_own_text(kind) else None
+
+
 def _clean(value: Any, outer: tuple[int, ...], brief: bool) -> Any:
     kind = type(value)
     if value is None or kind is str or kind is bool:
@@ -78,7 +106,7 @@ def _clean_other(value: Any, kind: type, outer: tuple[int, ...], brief: bool) ->
     if isinstance(value, str | int | float):
         base = next(base for base in (str, int, float) if isinstance(value, base))
         return _clean(base(value), outer, brief)
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BINARY):
         value = File(bytes(value))
     if isinstance(value, Block):
         return value.summary() if brief else value.to_dict()
@@ -100,7 +128,7 @@ def _fields(value: Any, kind: type) -> Any:
     """What a record-like value offers as its content: None when it is none."""
     if isinstance(value, type):
         return None
-    for method in ("model_dump", "to_dict", "_asdict", "tolist"):  # pydantic; ours and pandas'; named tuples; numpy
+    for method in _RECORDS:
         if callable(getattr(kind, method, None)):
             if method == "model_dump" and hasattr(kind, "model_json_schema"):
                 return value.model_dump(by_alias=True)  # as the output schema names the fields
@@ -122,8 +150,11 @@ def _text(value: Any, kind: type) -> str | None:
         return str(value.__fspath__())
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
-    own_text = kind.__module__ != "builtins" and getattr(kind, "__str__", None) is not object.__str__
-    return str(value) if own_text else None
+    return str(value) if _has_own_text(kind) else None
+
+
+def _has_own_text(kind: type) -> bool:
+    return kind.__module__ != "builtins" and getattr(kind, "__str__", None) is not object.__str__
 
 
 def _object(value: Mapping[Any, Any], outer: tuple[int, ...], brief: bool) -> Any:

@@ -43,6 +43,14 @@ class Problem:
         """Where it is, as `render_path` writes it; only who reads it pays for that."""
         return render_path(self._where)
 
+    @property
+    def argument(self) -> object:
+        """The name of the argument; None for the arguments as a whole."""
+        path, key = self._where, None
+        while path is not None:
+            path, key = path
+        return key
+
     def __str__(self) -> str:
         where = self.path
         return clip(f"{where} {self.text}" if where else self.text, MESSAGE_LIMIT)

@@ -70,6 +70,8 @@ def errors_have_a_message(call: ObservedCall) -> str | None:
 def results_are_json(call: ObservedCall) -> str | None:
     if call.result is None:
         return None
+    if call.result.metadata.get("reason") == "not_json":
+        return call.result.error
     for place, value in (("output", call.result.output), ("metadata", dict(call.result.metadata))):
         if problem := next(_not_json(value, place), None):
             return problem

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from tools_core._definition._hints._reading import Reading
+    from tools_core._values._problem import Path, Problem
 
 JSON_TYPES: dict[Any, str] = {
     str: "string",
@@ -22,6 +23,17 @@ JSON_TYPES: dict[Any, str] = {
     bool: "boolean",
     NoneType: "null",
 }
+
+
+def as_float(value: Any, _path: Path, _problems: list[Problem]) -> Any:
+    """Convert an integer to the float of the same value, if there is one; leave any other value."""
+    if type(value) is not int:
+        return value
+    try:
+        converted = float(value)
+    except OverflowError:
+        return value
+    return converted if converted == value else value
 
 
 def read_scalar(hint: type) -> Reading | None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tools_core._definition._hints._basic_types import as_float
 from tools_core._definition._hints._convert import FAILURES, Converter
 from tools_core._definition._hints._reading import Reading, Schema, Unsupported
 from tools_core._values._problem import Path, Problem, show
@@ -45,8 +46,9 @@ def annotate(reading: Reading, metadata: Iterable[Any]) -> Reading:
     """Add to a reading what the metadata of its hint says."""
     schema, convert = reading
     schema, tests = dict(schema), list[Test]()
+    is_converted = convert not in (None, as_float)
     for one in metadata:
-        _add(one, schema, convert is not None, tests)
+        _add(one, schema, is_converted, tests)
     return schema, _tested(convert, tests) if tests else convert
 
 

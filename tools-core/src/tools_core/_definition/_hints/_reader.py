@@ -22,7 +22,7 @@ from typing import (
     get_origin,
 )
 
-from tools_core._definition._hints._basic_types import JSON_TYPES, read_scalar
+from tools_core._definition._hints._basic_types import JSON_TYPES, as_float, read_scalar
 from tools_core._definition._hints._classes import class_reader
 from tools_core._definition._hints._containers import CONTAINERS
 from tools_core._definition._hints._metadata import annotate
@@ -64,7 +64,7 @@ class Reader:
         """Read one hint; raises Unsupported."""
         if isinstance(hint, type):
             json_type = JSON_TYPES.get(hint)
-            return ({"type": json_type}, None) if json_type else self._read_class(hint)
+            return ({"type": json_type}, as_float if hint is float else None) if json_type else self._read_class(hint)
         origin = get_origin(hint)
         if origin is not None:
             return self._read_generic(hint, origin)

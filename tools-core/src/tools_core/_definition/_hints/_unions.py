@@ -6,7 +6,7 @@ from enum import Enum
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tools_core._definition._hints._basic_types import JSON_TYPES
+from tools_core._definition._hints._basic_types import JSON_TYPES, as_float
 from tools_core._definition._hints._reading import Reading, Schema, Unsupported, hint_name
 from tools_core._values._problem import Path, Problem
 
@@ -25,6 +25,9 @@ def read_union(reader: Reader, args: tuple[Any, ...]) -> Reading:
     schema = join([one for one, _ in readings])
     if not any(convert for _, convert in readings):
         return schema, None
+    if {convert for _, convert in readings} <= {None, as_float}:
+        is_integer = any(one.get("type") == "integer" for one, _ in readings)
+        return schema, None if is_integer else as_float
     real = [one for one, arg in zip(readings, args, strict=True) if arg is not NoneType and arg is not None]
     if len(real) == 1:
         return schema, _optional(real[0][1])
@@ -72,7 +75,6 @@ class _Choice:
         first: list[Problem] = []
         validators = self.validators or self._compile()
         for (_, convert), validator in zip(self.branches, validators, strict=True):
-            # An integer is a valid number, but no exact one: `accepts` alone would say no.
             if not (validator.accepts(value) or not validator.check(value, repair=False).problems):
                 continue
             if convert is None:
