@@ -23,7 +23,8 @@ PAGES += [
     *sorted(ROOT.glob("packages/*/PLUGINS.md")),
 ]
 # These take seconds, or need the SDKs of providers.
-LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md", ROOT / "docs/formats.md"}
+LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
+LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
