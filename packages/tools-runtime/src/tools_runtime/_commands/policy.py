@@ -39,9 +39,9 @@ Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools
 
 All conditions of a rule must hold. To allow, a rule must cover every path and command of a call; to deny or ask, any
 one. In commands, * stands for any words, options included; no rule covers a word that is known only at run time.
-A redirection is a command of its own: "> build/*".
-Without a rule, calls that only read are allowed unless they reach an open world, and all others are asked about. Rules
-of the project may be stricter than the user's, never laxer; those that allow count after `ask-tools policy trust`.
+A redirection is a separate command: "> build/*". Without a rule, calls that only read are allowed unless they reach an
+open world, and all others are asked about. A project's rules may be stricter than the user's, never laxer; those that
+allow count after `ask-tools policy trust`.
 
 actions:
   explain TOOL key=value   show which rule decides about a call, and why; runs nothing
@@ -50,10 +50,7 @@ actions:
   approvals                list the stored answers; --forget KEY removes those whose keys begin so, or all
   approve KEY, deny KEY    answer the pending call of this key
 Exit codes: 0 done, or allowed; 1 asked about, denied, or a policy that is not understood; 2 wrong usage.
-
-examples:
-  ask-tools policy explain bash command='git diff; rm -rf build'
-  ask-tools policy approve KEY --scope run
+Example: ask-tools policy explain bash command='git diff; rm -rf build'
 """
 
 

@@ -17,7 +17,7 @@ from itertools import count
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tools_core.threads import in_thread, start_coroutine
 
@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from contextvars import Context
 
-
-class Spawned(NamedTuple):
-    """A coroutine that runs: the future is done when it has ended, and `stop` cancels it."""
-
-    future: Future[Any]
-    stop: Callable[[], object]
+    Spawned = tuple[Future[Any], Callable[[], object]]
 
 
 class Home(ABC):
@@ -53,7 +48,7 @@ class Home(ABC):
 
     @abstractmethod
     def spawn(self, coroutine: Coroutine[Any, Any, Any], variables: Context) -> Spawned:
-        """Start a coroutine, from any thread."""
+        """Start a coroutine, from any thread; return a future that is done when it has ended, and what cancels it."""
 
     @abstractmethod
     def at(self, when: float, function: Callable[[], object]) -> None:
@@ -85,7 +80,7 @@ class CallingThread(Home):
         settling, future, never_began = _settling(coroutine)
         running = variables.run(start_coroutine, settling)
         running.add_done_callback(lambda _: never_began())
-        return Spawned(future, running.cancel)
+        return future, running.cancel
 
     def at(self, when: float, function: Callable[[], object]) -> None:
         timer = (when, next(self._numbers), function)
@@ -159,7 +154,7 @@ class EventLoop(Home):
             start()
         else:
             loop.call_soon_threadsafe(start)
-        return Spawned(future, stop)
+        return future, stop
 
     async def wait(self, until: float | None = None) -> bool:
         """Let the loop run until something has happened; False when nothing had by `until`."""

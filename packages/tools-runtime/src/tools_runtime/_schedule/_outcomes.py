@@ -13,30 +13,18 @@ if TYPE_CHECKING:
 
 def timed_out(context: Context, stopped: str) -> Result:
     """The call reached its limit; `stopped` says how it was ended, and is empty where it was abandoned."""
-    message, metadata = f"Timed out after {_limit(context)}", _limit_metadata(context)
-    if stopped:
-        return Result.error(f"{message} and was {stopped}", type="timeout_error", metadata=metadata)
-    return Result.error(
-        f"{message}; it may still be running and have effects",
-        type="timeout_error",
-        metadata={**metadata, "abandoned": True},
-    )
+    return _ended(f"Timed out after {_limit(context)}", "timeout_error", stopped, _limit_metadata(context))
+
+
+def cancelled(stopped: str | None = None) -> Result:
+    """The caller is gone; `stopped` as in `timed_out`, None where nothing was running."""
+    return _ended("cancelled by the caller", "cancelled", stopped, {})
 
 
 def limit_passed(context: Context) -> Result:
     """The limit passed before the call began."""
     message = f"the call was not made: its limit had passed before it could begin: {_limit(context)}"
     return Result.error(message, type="timeout_error", metadata=_limit_metadata(context))
-
-
-def cancelled(stopped: str | None = None) -> Result:
-    """The caller is gone; `stopped` as in `timed_out`, None where nothing was running."""
-    message = "cancelled by the caller"
-    if stopped == "":
-        return Result.error(
-            f"{message}; it may still be running and have effects", type="cancelled", metadata={"abandoned": True}
-        )
-    return Result.error(f"{message} and was {stopped}" if stopped else message, type="cancelled")
 
 
 def failure(error: BaseException) -> Result:
@@ -53,6 +41,14 @@ def wrong_type(runtime: object, made: Any) -> Result:
     """The result of a call for which a runtime returned something else."""
     text = f"the runtime {type(runtime).__name__} returned {type(made).__name__}, not a Result"
     return Result.error(text, exception=TypeError(text))
+
+
+def _ended(message: str, kind: str, stopped: str | None, metadata: dict[str, Any]) -> Result:
+    if stopped == "":
+        message, metadata = f"{message}; it may still be running and have effects", {**metadata, "abandoned": True}
+    elif stopped is not None:
+        message = f"{message} and was {stopped}"
+    return Result.error(message, type=kind, metadata=metadata)
 
 
 def _limit(context: Context) -> str:

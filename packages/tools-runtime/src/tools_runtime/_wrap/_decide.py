@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core import ApprovalRequest, InvalidArguments, Result, ToolCall
 from tools_runtime._errors import describe_error, log
 from tools_runtime._policy import Approval, Decision, Policy
+from tools_runtime._policy._decision import STRICTNESS
 from tools_runtime._wrap._effects import Blocking
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from tools_core import Context, Tool
 
     Approve = Callable[[ApprovalRequest], Any] | Literal["all"]
-
-_STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 
 
 class Judge:
@@ -70,7 +69,7 @@ class Judge:
         return result if approval is None else result.with_metadata({"approval": asdict(approval)})
 
     def _decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
-        strictest: Decision | None = None
+        decisions: list[Decision] = []
         for decide, plugin, _ in self.deciders:
             try:
                 decision = decide(call, tool, context)
@@ -79,12 +78,10 @@ class Judge:
             except Exception as error:  # noqa: BLE001  (a plugin that fails must not allow)
                 log.exception("decide_tool_call of %s failed", plugin)
                 return Decision("deny", (f"it failed with {describe_error(error)}",), by=plugin)
-            if decision is not None and (
-                strictest is None or _STRICTNESS[decision.outcome] > _STRICTNESS[strictest.outcome]
-            ):
-                strictest = decision
-        if strictest is not None:
-            return strictest
+            if decision is not None:
+                decisions.append(decision)
+        if decisions:
+            return max(decisions, key=lambda decision: STRICTNESS[decision.outcome])
         if not tool.requires_approval:
             return Decision("allow", (), by="the default")
         if self._default is None:

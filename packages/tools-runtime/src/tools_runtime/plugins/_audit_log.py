@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,7 @@ class AuditLog:
         """Write the line."""
         if event.kind == "start":
             arguments = arguments_of(event.call)
-            made = _Call(event, self._redactor.for_call())
+            made = _Call(event.at, event.detail.get("runtime"), self._redactor.for_call())
             self._calls[id(event.context)] = made
             shown = "<not a JSON object>" if arguments is None else made.redactor.copy(arguments)
             made.failure = self._write(event, made, {"arguments": shown})
@@ -116,14 +117,14 @@ class AuditLog:
         return None
 
 
+@dataclass
 class _Call:
-    """What is known of a call from its start to its end."""
+    """A call between its start and its end."""
 
-    def __init__(self, start: Event, redactor: Redactor) -> None:
-        self.began = start.at
-        self.runtime = start.detail.get("runtime")
-        self.redactor = redactor
-        self.failure: str | None = None
+    began: float
+    runtime: str | None
+    redactor: Redactor
+    failure: str | None = None
 
 
 def _facts_of(result: Result, redactor: Redactor) -> dict[str, Any]:

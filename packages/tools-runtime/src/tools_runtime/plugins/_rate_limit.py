@@ -68,7 +68,7 @@ class RateLimit:
             refused: Result | None = None
             for gate in limits.gates_for(call, inside):  # in one order for all, so that no two wait for each other
                 if not (yield from _enter(gate, context)):
-                    refused = _refused(call, "too many calls of it are running", None)
+                    refused = _refused(call, "too many calls of it are running")
                     break
                 entered.append(gate)
             else:
@@ -164,21 +164,17 @@ def _matches(pattern: str, call: ToolCall) -> bool:
     return fnmatchcase(call.name, pattern) or fnmatchcase(call.name.rpartition(":")[2], pattern)
 
 
-def _refused(call: ToolCall, reason: str, wait: float | None) -> Result:
-    if wait is None:
-        return Result.error(f"{call.name} was not called: {reason}; try again later", type="limit_exceeded")
-    seconds = f"{wait:.0f}" if wait >= 10 else f"{wait:.2f}"
-    text = f"{call.name} was not called: {reason}; try again in {seconds} s"
-    return Result.error(text, type="limit_exceeded", metadata={"retry_after": round(wait, 3)})
+def _refused(call: ToolCall, reason: str, wait: float | None = None) -> Result:
+    when = "later" if wait is None else f"in {wait:.0f} s" if wait >= 10 else f"in {wait:.2f} s"
+    metadata = None if wait is None else {"retry_after": round(wait, 3)}
+    text = f"{call.name} was not called: {reason}; try again {when}"
+    return Result.error(text, type="limit_exceeded", metadata=metadata)
 
 
 def _count(rate: str | tuple[int, float]) -> tuple[int, float]:
     try:
-        if isinstance(rate, str):
-            count, _, unit = rate.partition("/")
-            found = int(count), _UNITS[unit]
-        else:
-            found = int(rate[0]), float(rate[1])
+        count, seconds = (rate.split("/")[0], _UNITS[rate.split("/")[1]]) if isinstance(rate, str) else rate
+        found = int(count), float(seconds)
     except (ValueError, KeyError, TypeError, IndexError):
         found = 0, 0.0
     if found[0] < 1 or not 0 < found[1] < 1e9:

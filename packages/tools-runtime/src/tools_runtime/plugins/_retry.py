@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Making these again would be wrong or useless, whatever the tool says about the time to wait.
 _FINAL = frozenset(
-    (
+    [
         "approval_required",
         "cancelled",
         "conflict",
@@ -25,7 +25,7 @@ _FINAL = frozenset(
         "not_found",
         "unknown_tool",
         "validation_error",
-    )
+    ]
 )
 
 
