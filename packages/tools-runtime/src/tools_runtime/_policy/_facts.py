@@ -68,7 +68,7 @@ class Facts:
 
 def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Facts:
     """Find out what a call would touch. InvalidArguments if the tool refuses it, PolicyError if it fails."""
-    arguments = received(call, tool)
+    arguments = read_arguments(tool, call)
     workspace = project if context.workspace is None else os.path.realpath(context.workspace)
     try:
         effects = tool.effects(arguments, context)
@@ -83,11 +83,5 @@ def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Fact
     return Facts(tool, arguments, effects, workspace, project)
 
 
-def received(call: ToolCall, tool: Tool) -> Mapping[str, Any]:
-    """Return the arguments as the tool receives them: parsed, valid, repaired. InvalidArguments if it refuses them."""
-    return read_arguments(tool, call)
-
-
-def canonical(value: Any) -> str:
-    """Return one text for one JSON value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+# One text for one JSON value.
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from tools_core import InvalidArguments, Result, Tool
-from tools_runtime._policy._facts import received
+from tools_core._execution._prepare import read_arguments
+from tools_runtime._policy._facts import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | None:
 def canonical_or_none(value: Any) -> str | None:
     """Return one text for one JSON value; None for values that JSON does not have."""
     try:
-        return _encode(value)
+        return canonical(value)
     except (TypeError, ValueError, RecursionError):
         return None
 
@@ -35,7 +35,7 @@ def annotations_of(tool: Tool, call: ToolCall, context: Context) -> Mapping[str,
     if type(tool).effects is Tool.effects:
         return tool.annotations
     try:
-        return tool.effects(received(call, tool), context).annotations
+        return tool.effects(read_arguments(tool, call), context).annotations
     except Exception:  # noqa: BLE001  (invalid arguments, or an error in the tool's own code)
         return {}
 
@@ -54,6 +54,3 @@ def content_size(result: Result) -> int:
     content = result.content
     parts = (content,) if isinstance(content, str) else content
     return sum(len(part.encode(errors="replace")) if isinstance(part, str) else len(part.data) for part in parts)
-
-
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
