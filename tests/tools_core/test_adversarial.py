@@ -119,7 +119,6 @@ def nested(depth: int, kind: str) -> Any:
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ('{"text": "a", "text": "b"}', "twice"),
         ('{"number": NaN}', "NaN"),
         ('{"number": Infinity}', "Infinity"),
         ('{"number": ' + "9" * 5_000 + "}", "too many digits"),
@@ -132,7 +131,6 @@ def nested(depth: int, kind: str) -> Any:
         ("{text: 1}", "invalid JSON"),
     ],
     ids=[
-        "duplicate",
         "nan",
         "infinity",
         "digits",

@@ -44,7 +44,7 @@ class ToolError(Exception):
 class InvalidArguments(ToolError):
     """The arguments do not fit the schema; `problems` has every reason, each with its path.
 
-    `reason` names what is wrong with arguments that could not even be read: `invalid_json`, `duplicate_key` and so on.
+    `reason` names what is wrong with arguments that could not even be read: `invalid_json`, `too_deep` and so on.
     """
 
     def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:

@@ -24,26 +24,15 @@ def _refuse_constant(name: str) -> NoReturn:
     refuse("not_finite", f"invalid JSON in arguments: {name} is no JSON number; send a finite number, null or a string")
 
 
-def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        refuse("duplicate_key", f"invalid JSON in arguments: the key {show(twice)} is given twice; send it once")
-    return made
-
-
 # JSONDecoder.decode adds to this call what costs as much as a small object.
-_scan: Callable[[str, int], tuple[Any, int]] = vars(
-    json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_object_without_duplicates)
-)["scan_once"]
+_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant))["scan_once"]
 
 
 def parse(text: str | bytes) -> dict[str, Any]:
     """Read one JSON object; blank text means no arguments.
 
-    Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
-    `too_deep`, `too_large`, `number_too_large`.
+    Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `too_deep`,
+    `too_large`, `number_too_large`. Of a key that is there twice the last value counts, as everywhere in Python.
     """
     if not isinstance(text, str):
         text = _decode(text)
