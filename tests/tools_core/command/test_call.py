@@ -161,6 +161,7 @@ def test_a_time_limit_ends_the_wait_and_the_process(ask_tools, site):
     ended = ask_tools("call", "wait", "--timeout", "0.05", "--json")
     assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
     assert ended.json["metadata"]["timeout"] == 0.05
+    assert "limit set by --timeout" in ended.json["error"]
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])

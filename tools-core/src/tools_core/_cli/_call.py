@@ -102,7 +102,8 @@ def _call(options: Namespace) -> int:
         tool = copy(tool)
         tool.repair = tool.repair and not options.strict
         # Not a deadline of the context: the time to decide about the call does not count.
-        tool.timeout = min((limit for limit in (tool.timeout, options.timeout) if limit is not None), default=None)
+        if options.timeout is not None and (tool.timeout is None or options.timeout < tool.timeout):
+            tool.timeout, tool.timeout_set_by = options.timeout, "--timeout"
     if options.dry_run:
         from tools_core._cli._dry_run import dry_run  # only here
 
