@@ -32,6 +32,7 @@ PUBLIC_MODULES = {
     "tools_core.threads",  # for who runs calls
     "tools_runtime.hookspecs",
     "tools_runtime.plugins",
+    "tools_runtime.remote",  # for runtimes in other packages
 }  # what users import by module; every other module is underscored
 STDLIB = sys.stdlib_module_names | {"annotationlib", "compression"}  # the two came with Python 3.14
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
