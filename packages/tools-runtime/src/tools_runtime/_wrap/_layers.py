@@ -183,10 +183,6 @@ def _wait(generator: Any, step: Any) -> Generator[Any, Any, ToolCall | None]:
     return step
 
 
-def _around(function: Callable[..., Any]) -> Wrap:
-    return function
-
-
 def _before(function: Callable[..., Any]) -> Wrap:
     def wrap(call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, Any]:
         answer = function(call, tool, context)
@@ -206,7 +202,11 @@ def _after(function: Callable[..., Any]) -> Wrap:
     return wrap
 
 
-_COMPILERS = {"around_tool_call": _around, "before_tool_call": _before, "after_tool_call": _after}
+_COMPILERS: dict[str, Callable[[Callable[..., Any]], Wrap]] = {
+    "around_tool_call": lambda function: function,
+    "before_tool_call": _before,
+    "after_tool_call": _after,
+}
 _ARGUMENTS = ("call", "tool", "context", "result")
 _TAKEN = {"around_tool_call": 3, "before_tool_call": 3, "after_tool_call": 4}
 

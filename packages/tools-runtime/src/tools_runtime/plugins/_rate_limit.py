@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from functools import partial
-from heapq import heappop, heappush
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -121,13 +120,14 @@ class _Limits:
             remaining = context.remaining
             if wait > 0 and remaining is not None and wait >= remaining:
                 return _refused(call, "it is called too often", wait)
-            turns = [bucket.take(now) for bucket in buckets]
+            for bucket in buckets:
+                bucket.take(now)
         if wait > 0:
             yield Pause(wait)  # ends early when the caller is gone
         if context.cancelled:
             with self._lock:
-                for bucket, turn in zip(buckets, turns, strict=True):
-                    bucket.give_back(turn)
+                for bucket in buckets:
+                    bucket.give_back()
         return None
 
 
@@ -138,25 +138,18 @@ class _Bucket:
         self._interval = seconds / count
         self._burst = seconds - self._interval  # how far ahead of its time a call may come
         self._next = 0.0
-        self._returned: list[float] = []  # times that were taken and given back, the earliest first
 
     def next_turn(self, now: float) -> float:
         """Return when a call that comes now may be made; in the past, where at once."""
-        while self._returned and self._returned[0] - self._burst < now:
-            heappop(self._returned)  # its time is over: using it later would bring two calls at once
-        return (self._returned[0] if self._returned else max(self._next, now)) - self._burst
+        return max(self._next, now) - self._burst
 
-    def take(self, now: float) -> float:
+    def take(self, now: float) -> None:
         """Take that turn."""
-        if self._returned:
-            return heappop(self._returned)
-        turn = max(self._next, now)
-        self._next = turn + self._interval
-        return turn
+        self._next = max(self._next, now) + self._interval
 
-    def give_back(self, turn: float) -> None:
-        """Return a turn that was not used."""
-        heappush(self._returned, turn)
+    def give_back(self) -> None:
+        """Return a turn that was not used: calls that come later are made so much earlier."""
+        self._next -= self._interval
 
 
 def _matches(pattern: str, call: ToolCall) -> bool:
