@@ -13,6 +13,8 @@ pytestmark = pytest.mark.slow
         ("import tools_core; tools_core.R", {"Registry", "Result"}),
         ("from tools_core import Result; Result.o", {"ok", "output"}),
         ("from tools_core import tool\n@tool\ndef f(a: int) -> int: ...\nf.call(a=1).un", {"unwrap"}),
+        ("from tools_core import registry\nregistry['weather'].acal", {"acall"}),
+        ("from tools_core import Context\nContext().workspace.is_d", {"is_dir"}),
         ("import tools_shell; tools_shell.Ba", {"Bash"}),
     ],
 )
