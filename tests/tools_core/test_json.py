@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import InvalidArguments
+from tools_core import InvalidArguments, ToolCall
 from tools_core._values._json import TEXT_LIMIT, parse
 
 
@@ -62,6 +62,16 @@ def test_a_syntax_error_says_where_it_is():
         parse('{"a" = 1}')
     with pytest.raises(InvalidArguments, match="cut off"):
         parse('{"a": [1, 2')
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": 1, "a": 2}', '{"a": [{"b": 1, "c": 2, "b": 3}]}', '{"a": 1, "\\u0061": 2}'], ids=range(3)
+)
+def test_a_key_that_is_given_twice_is_refused_where_a_call_is_decided_about(text):
+    parse(text)
+    with pytest.raises(InvalidArguments) as caught:
+        ToolCall("1", "t", text).arguments  # noqa: B018
+    assert caught.value.reason == "duplicate_key"
 
 
 keys = st.text(st.sampled_from('ab:"\\ \n{é'), max_size=3)

@@ -104,6 +104,7 @@ def test_what_does_not_fit_stays_text_and_the_tool_names_it(word):
         "count=1 count=2",
         "count=1 count:=2",
         "to:=1 to.zip=2",
+        'count:={"a":1,"a":2}',
         "count:=1,2",
     ],
 )

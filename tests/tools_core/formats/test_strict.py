@@ -197,6 +197,6 @@ def test_a_null_that_the_tool_accepts_or_has_to_refuse_stays():
 
 def test_arguments_that_are_not_json_stay_for_the_tool_to_refuse():
     definition = {"name": "t", "input_schema": {"properties": {"a": {"type": "string"}}}}
-    for text in ('{"a": null', "[null]", ""):
+    for text in ('{"a": null', '{"a": null, "a": 1}', "[null]", ""):
         [call] = openai_strict.calls([{"id": "1", "function": {"name": "t", "arguments": text}}], [definition])
         assert call.given == text

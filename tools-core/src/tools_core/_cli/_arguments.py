@@ -40,7 +40,7 @@ def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, A
 def parse_object(text: str, source: str) -> dict[str, Any]:
     """Parse a JSON object of arguments; CommandError names `source`."""
     try:
-        return parse(text)
+        return parse(text, exactly=True)
     except InvalidArguments as error:
         raise CommandError(f"{source}: {error}") from error
 
@@ -57,7 +57,7 @@ def _parse_json(key: str, text: str) -> Any:
 def _json_value(text: str) -> Any:
     """Parse any JSON value as strictly as the arguments of a model."""
     # As a member of an object, because that is what arguments always are.
-    made = parse(f'{{"value":{text}}}')
+    made = parse(f'{{"value":{text}}}', exactly=True)
     if made.keys() != {"value"}:
         refuse("invalid_json", "one JSON value")
     return made["value"]

@@ -78,7 +78,7 @@ def _in_context(
 
 def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments where that is not possible."""
-    arguments = read_object(given, {})
+    arguments = read_object(given, {}, exactly=True)
     if tool._spec.accepts(arguments):
         return arguments
     return _repaired(tool._spec, arguments, repair=tool.repair)[0]
@@ -97,7 +97,7 @@ def _repaired(
     raise InvalidArguments(checked.problems)
 
 
-def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
+def read_object(given: Any, keywords: Mapping[str, Any], *, exactly: bool = False) -> dict[str, Any]:
     """Return one dict of the arguments, in whatever form they came; InvalidArguments if they are not an object."""
     if isinstance(given, ToolCall):
         given = given.given
@@ -106,7 +106,7 @@ def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     if given is None:
         return dict(keywords)
     if isinstance(given, str | bytes):
-        given = parse(given)
+        given = parse(given, exactly=exactly)
     if not isinstance(given, Mapping):
         text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
         raise InvalidArguments([Problem(None, text)], "not_an_object")

@@ -24,15 +24,35 @@ def _refuse_constant(name: str) -> NoReturn:
     refuse("not_finite", f"invalid JSON in arguments: {name} is no JSON number; send a finite number, null or a string")
 
 
-# JSONDecoder.decode adds to this call what costs as much as a small object.
-_scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant))["scan_once"]
+def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        refuse("duplicate_key", f"invalid JSON in arguments: the key {show(twice)} is given twice; send it once")
+    return made
 
 
-def parse(text: str | bytes) -> dict[str, Any]:
+def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
+    # JSONDecoder.decode adds to this call what costs as much as a small object.
+    scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant, **hooks))[
+        "scan_once"
+    ]
+    return scan
+
+
+_scan = _scanner()
+_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
+
+
+def parse(text: str | bytes, *, exactly: bool = False) -> dict[str, Any]:
     """Read one JSON object; blank text means no arguments.
 
-    Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `too_deep`,
-    `too_large`, `number_too_large`. Of a key that is there twice the last value counts, as everywhere in Python.
+    Of a key that is there twice the last value counts, as everywhere in Python. With `exactly` it is refused, at twice
+    the cost: for those who decide about a call, because the text may be read again by a parser that takes the first.
+
+    Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
+    `too_deep`, `too_large`, `number_too_large`.
     """
     if not isinstance(text, str):
         text = _decode(text)
@@ -42,7 +62,7 @@ def parse(text: str | bytes) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        value, end = _scan(text, 0)
+        value, end = (_scan_exactly if exactly else _scan)(text, 0)
     except StopIteration as stop:
         _refuse_json("Expecting value", text, stop.value)
     except json.JSONDecodeError as error:
