@@ -187,6 +187,10 @@ def tool(function: Any = None, /, **options: Any) -> Any:
 
     The result still is the function, typed and callable, and a `Tool` besides. DefinitionError where a model could
     not call it. On a method of a `Toolset` it sets the options of that method.
+
+    Options, each with the meaning of the `Tool` attribute of that name: `name`, `description` (or `desc`),
+    `input_schema`, `parameters`, `read_only`, `destructive`, `idempotent`, `open_world`, `timeout`,
+    `requires_approval`, `repair`, `tags`, `stateful`, `manages_timeout`.
     """
     if function is None:
         return lambda function: tool(function, **options)
