@@ -123,7 +123,7 @@ def test_an_approver_that_is_none_is_a_type_error(call, approve):
         call(SEND, approve=approve)
 
 
-def test_the_tool_itself_is_called_directly_and_views_ask_too(post):
+def test_the_tool_itself_is_called_directly_and_subsets_ask_too(post):
     assert post.registry["send"].call(to="ada").ok
-    view = post.registry.prefix("post_")
+    view = post.registry.subset(prefix="post_")
     assert view.call(ToolCall("1", "post_send", {"to": "ada"})).error_type == "approval_required"

@@ -353,18 +353,30 @@ def test_an_interrupt_by_the_user_passes_through_and_the_plugin_can_be_tried_aga
     assert registry["get"].call().output == 1
 
 
-def test_what_a_plugin_does_to_the_process_is_undone_and_reported(site, discovered, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    source = "import os, sys\nos.chdir('/')\nsys.path.insert(0, '/evil')\n"
-    site.install("tools-mover", ["get = {}:Get"], source + TOOL.format("get", 1))
-    before = list(sys.path)
+def test_what_a_package_does_to_the_process_at_import_stays(site, discovered, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    site.install("tools-adder", ["get = {}:Get"], "import sys\nsys.path.append('/more')\n" + TOOL.format("get", 1))
     registry = discovered()
     assert registry["get"].call().ok
-    assert sys.path == before
-    assert str(tmp_path.resolve()) == str(type(tmp_path).cwd())
-    folder, path = problems_of(registry)
-    assert "get (tools-mover 1.0): changed the working directory while it loaded, which was undone" in folder
-    assert "changed sys.path" in path
+    assert "/more" in sys.path
+    assert registry.problems == []
+
+
+def test_an_entry_point_may_name_a_method_of_a_toolset(site, discovered):
+    source = """
+        from tools_core import Toolset
+
+
+        class Notes(Toolset):
+            def add(self, text: str) -> str:
+                "Add a note."
+                return text
+    """
+    site.install("tools-notes", ["notes_add = {}:Notes.add"], source)
+    registry = discovered()
+    assert list(registry) == ["notes_add"]
+    assert registry["notes_add"].call(text="x").output == "x"
+    assert registry.problems == []
 
 
 # --- two tools of one name

@@ -20,6 +20,26 @@ _legal_name = re.compile(NAME_PATTERN).fullmatch
 _legal_distribution = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?").fullmatch
 
 
+class Selection:
+    """Names of tools, given as names or wildcard patterns; one string is one of them, not its letters."""
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self._patterns = (given,) if isinstance(given, str) else tuple(given)
+
+    def __contains__(self, name: str) -> bool:
+        from fnmatch import fnmatchcase  # for patterns alone
+
+        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
+
+    def may_begin(self, start: str) -> bool:
+        """Whether a name that begins with `start` may be selected."""
+        for pattern in self._patterns:
+            end = min((pattern.find(char) for char in "*?[" if char in pattern), default=None)
+            if pattern.startswith(start) or (end is not None and start.startswith(pattern[:end])):
+                return True
+        return False
+
+
 class Admission:
     """An allow and a deny list, and a lock; without an allow list everything is allowed, and what is denied stays so.
 

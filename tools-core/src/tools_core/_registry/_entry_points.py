@@ -62,6 +62,16 @@ class EntryPoint:
                 raise AttributeError(f"`{self.value}` leads nowhere: {error}") from error
         return found
 
+    def owner(self) -> Any:
+        """The object that the last attribute of the reference belongs to, once it is loaded; None for a module."""
+        match = _reference(self.value)
+        if not match or not match[2] or "." not in match[2]:
+            return None
+        found: Any = sys.modules.get(match[1])
+        for attribute in match[2].split(".")[:-1]:
+            found = getattr(found, attribute, None)
+        return found
+
     def refers_to(self, value: object) -> bool:
         """Tell without importing whether `value` is what this reference names."""
         match = _reference(self.value)

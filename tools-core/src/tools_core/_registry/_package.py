@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from contextlib import suppress
 from time import monotonic
 
 from tools_core._values._errors import ToolError
@@ -91,15 +90,12 @@ class Plugin:
             if not done.is_set() and self._loader != threading.get_ident():
                 done.wait(self._remaining())
             return
-        before = _process_state()
         if limit is None:
             self._load(done)
         else:
             name = f"load {self.point.qualified}"
             threading.Thread(target=self._load, args=(done,), name=name, daemon=True).start()
             done.wait(limit)
-        for change in _restore(before):
-            self._note(f"changed {change} while it loaded, which was undone", "report it to the authors of")
 
     def problems(self) -> list[LoadProblem]:
         """What is wrong as far as is known now; the first one says why there are no tools."""
@@ -157,7 +153,11 @@ class Plugin:
 
         point = self.point
         value = point.load()
-        tools = as_tools(value)
+        owner = point.owner()
+        if isinstance(owner, type) and issubclass(owner, Toolset):  # one line for a method: "package:Notes.add"
+            tools: list[Tool] = [owner().tool(point.value.rpartition(".")[2].strip())]
+        else:
+            tools = as_tools(value)
         if not tools:
             raise ValueError(f"`{point.value}` holds no tools")
         self.is_toolset = issubclass(value if isinstance(value, type) else type(value), Toolset)
@@ -236,29 +236,3 @@ def _describe(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"called sys.exit({one_line(text, 60)}) while it was imported"
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__, _ERROR_LIMIT)
-
-
-def _process_state() -> tuple[str | None, list[str]]:
-    try:
-        return os.getcwd(), list(sys.path)
-    except OSError:  # the folder was removed
-        return None, list(sys.path)
-
-
-def _restore(before: tuple[str | None, list[str]]) -> list[str]:
-    """Undo what an import did to the process as a whole, and say what that was.
-
-    Another thread of the host that changes the same at this moment would be undone too; hosts do so at their
-    start, plugins load later.
-    """
-    changed: list[str] = []
-    folder, path = before
-    now = _process_state()
-    if now[0] != folder and folder is not None:
-        with suppress(OSError):  # it is gone, too
-            os.chdir(folder)
-        changed.append("the working directory")
-    if now[1] != path:
-        sys.path[:] = path
-        changed.append("sys.path")
-    return changed

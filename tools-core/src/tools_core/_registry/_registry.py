@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 
-from tools_core._registry._admission import Admission
+from tools_core._registry._admission import Admission, Selection
 from tools_core._registry._catalog import Catalog
 from tools_core._registry._entry_points import scan
+from tools_core._registry._mapping import ToolMapping
 from tools_core._registry._package import LoadProblem, one_line
-from tools_core._registry._views import ToolMapping
+from tools_core._values._errors import ToolError, UnknownToolError
 from tools_core._values._problem import show
 
 TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, TypeVar
 
     from tools_core._registry._entry_points import EntryPoint
     from tools_core._registry._lock_file import Lock
     from tools_core._registry._package import Plugin
     from tools_core._tools._tool import Tool
-    from tools_core._values._errors import UnknownToolError
 
     T = TypeVar("T")
 
@@ -146,6 +147,42 @@ class Registry(ToolMapping):
             new = self._catalog.update(scan(group, paths), admission)
             return [name for plugin in new for name in self._listed(plugin)]
 
+    def subset(
+        self,
+        *,
+        only: Iterable[str] | None = None,
+        exclude: Iterable[str] = (),
+        prefix: str = "",
+        rename: Mapping[str, str] | None = None,
+    ) -> Registry:
+        """Return a new registry with some of the tools: a snapshot, which later changes here do not reach.
+
+        The tools are loaded now; those that do not load are left out.
+
+        Args:
+            only: Names or wildcard patterns (`fs_*`) of the tools wanted; without it, all.
+            exclude: Names or patterns of tools that are left out in any case.
+            prefix: Goes before each name, except those that `rename` gives.
+            rename: New names, as `{"old": "new"}`.
+
+        Raises: ValueError if two tools would have one name; DefinitionError for an invalid name.
+        """
+        wanted = None if only is None else Selection(only)
+        unwanted, names = Selection(exclude), dict(rename or {})
+        self._settle(lambda start: wanted is None or wanted.may_begin(start))
+        made = Registry()
+        for name in self:
+            if (wanted is not None and name not in wanted) or name in unwanted:
+                continue
+            with suppress(ToolError):  # does not load: it is among the problems
+                tool = self[name]
+                new = names.get(name, prefix + name)
+                if new in made._registered:
+                    raise ValueError(f"two tools would have the name `{new}`; rename one of them otherwise")
+                tool = tool if new == tool.name else tool.renamed(new)
+                made._registered[new] = Registered(tool, tool)
+        return made
+
     def discover_subclasses(self, base: type[Tool] | None = None) -> list[type[Tool]]:
         """Register the loaded, concrete subclasses of `base` (by default `Tool`) and return the new ones.
 
@@ -257,8 +294,6 @@ class Registry(ToolMapping):
             with self._lock:
                 refusal = self._catalog.refusal(name)
             if refusal:
-                from tools_core._values._errors import ToolError  # loaded already, by the views
-
                 raise ToolError(f"{refusal}", "unavailable")
             return None
         if isinstance(found, Registered):
@@ -270,8 +305,6 @@ class Registry(ToolMapping):
         return plugin.tools.get(bare)
 
     def _knows(self, name: str) -> bool:
-        from tools_core._values._errors import UnknownToolError  # loaded already, by the views
-
         try:
             found = self._search(name)
         except UnknownToolError:  # it means two

@@ -1,0 +1,66 @@
+"""`Registry.subset`: a snapshot of some tools, under their own or other names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools_core import DefinitionError, Registry, Tool, UnknownToolError
+
+
+def made(wanted):
+    class Made(Tool):
+        name = wanted
+
+        def execute(self) -> str:
+            return wanted
+
+    return Made
+
+
+@pytest.fixture
+def registry():
+    registry = Registry()
+    for name in ("read", "write", "bash"):
+        registry.register(made(name))
+    return registry
+
+
+def test_names_and_patterns_select_tools_in_the_order_of_the_registry(registry):
+    assert list(registry.subset()) == ["read", "write", "bash"]
+    assert list(registry.subset(only=["write", "read", "unheard"])) == ["read", "write"]
+    assert list(registry.subset(only="bash")) == ["bash"]
+    assert list(registry.subset(only=["r*", "b*"], exclude=["bash"])) == ["read"]
+    assert list(registry.subset(exclude="[rw]*")) == ["bash"]
+    assert list(registry.subset(only=[])) == []
+
+
+def test_a_subset_is_a_snapshot(registry):
+    some = registry.subset(only=["b*"])
+    registry.register(made("brew"))
+    registry.unregister("bash")
+    assert list(some) == ["bash"]
+    with pytest.raises(UnknownToolError, match='no tool "brew"; there are bash'):
+        some["brew"]
+
+
+def test_tools_have_the_names_that_a_subset_gives_them(registry):
+    some = registry.subset(prefix="fs_", rename={"read": "cat"})
+    assert list(some) == [tool.name for tool in some.all()] == ["cat", "fs_write", "fs_bash"]
+    assert some["cat"].call().output == "read"
+    assert registry["read"].name == "read"
+
+
+def test_names_that_cannot_be_are_refused(registry):
+    with pytest.raises(ValueError, match="two tools would have the name `bash`"):
+        registry.subset(rename={"read": "bash"})
+    with pytest.raises(DefinitionError, match="bad name"):
+        registry.subset(prefix="bad name ")
+
+
+def test_only_packages_that_may_have_a_wanted_tool_are_imported(site):
+    site.install("tools-a", ["get = {}:Get"])
+    site.install("tools-b", ["other = {}:Get"])
+    registry = Registry()
+    registry.discover(paths=[site.folder])
+    assert list(registry.subset(only=["get"])) == ["get"]
+    assert (site.times_imported("tools_a"), site.times_imported("tools_b")) == (1, 0)
