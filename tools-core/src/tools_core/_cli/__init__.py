@@ -1,8 +1,8 @@
-"""The `ask-tools` command: finds the sub-command that is asked for, and loads nothing else.
+"""The `ask-tools` command: finds the sub-command and imports no other.
 
-Its own sub-commands and those of other packages (entry points `ask_tools.commands`) have one interface:
-`configure(parser)` adds arguments to an `argparse` parser and sets the default `run`, a function of the
-parsed arguments that returns the exit code (0 or None is ok, 1 a tool failed, 2 wrong usage).
+The sub-commands of this package and of others (entry points `ask_tools.commands`) have one interface:
+`configure(parser)` adds arguments to an `argparse` parser and sets the default `run`, a function of the parsed
+arguments that returns the exit code: 0 or None for success, 1 if a tool failed, 2 for wrong usage.
 """
 
 from __future__ import annotations
@@ -11,21 +11,17 @@ import sys
 
 from tools_core._version import __version__
 
-INTERRUPTED = 130  # 128 + SIGINT, as a shell has it
+INTERRUPTED = 130  # 128 + SIGINT, as in a shell
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line `argv` (the process's own by default) and return the exit code."""
+    """Run the command line `argv` (by default that of the process) and return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    if words in (["--version"], ["-V"]):
-        print(f"ask-tools {__version__}")
-        return 0
-    from tools_core._cli._dispatch import dispatch  # the version alone needs none of it
-
+    _open_closed_streams()
     try:
-        status = dispatch(words)
-        sys.stdout.flush()  # a closed pipe is noticed here and not when the interpreter ends
+        status = _run(words)
+        sys.stdout.flush()  # reports a closed pipe here and not when the interpreter ends
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as failure:
@@ -34,10 +30,29 @@ def main(argv: list[str] | None = None) -> int:
 
         if failure.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise
-        # What is still buffered goes nowhere, silently.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if failure.errno == errno.EPIPE:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
+        if failure.errno == errno.EPIPE:  # the reader has ended, such as `head`
             return PIPE_CLOSED
         print(f"error: the output cannot be written: {failure.strerror}", file=sys.stderr)
         return 1
     return status
+
+
+def _run(words: list[str]) -> int:
+    if words in (["--version"], ["-V"]):
+        print(f"ask-tools {__version__}")
+        return 0
+    from tools_core._cli._main import run  # not needed for the version
+
+    return run(words)
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed; else the next file to be opened would be it."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            import os
+
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(descriptor, True)
+            setattr(sys, name, open(descriptor, "r" if name == "stdin" else "w", closefd=False))  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""Words of a command line as the arguments of a tool: `days=3`, `shipping.city=Oslo`, `limits:=[1,2]`."""
+"""Arguments of a tool on a command line: `days=3`, `shipping.city=Oslo`, `limits:=[1,2]`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 _Schema = dict[str, Any]
 
 
-def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, Any]:
-    """Type `key=value` by the tool's schema `root` and parse `key:=json`; a repeated key collects an array.
+def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, Any] | str:
+    """Convert `key=value` by the tool's schema `root` and parse `key:=json`; a repeated key makes an array.
 
-    What does not fit its type stays text, so that the tool's own error names it. CommandError for what
-    is no argument.
+    A single word that begins with `{` is returned as it is: JSON text of all arguments. A value that does not fit its
+    type stays text, and the tool's own error reports it. CommandError for a word that is not an argument.
     """
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return words[0]
     given: dict[tuple[str, ...], list[str]] = {}
     arguments: dict[str, Any] = {}
     for word in words:
@@ -50,13 +52,12 @@ def _parse_json(key: str, text: str) -> Any:
         return _json_value(text)
     except InvalidArguments as error:
         reason = (error.reason or "").replace("_", " ")
-        hint = f"for plain text write {key[:-1]}=TEXT"
-        raise CommandError(f"{key}= takes JSON, got {show(text)} ({reason})", hint) from error
+        hint = f"for plain text, write {key[:-1]}=TEXT"
+        raise CommandError(f"{key}= must be followed by JSON, got {show(text)} ({reason})", hint) from error
 
 
 def _json_value(text: str) -> Any:
-    """Parse any JSON value as strictly as the arguments of a model."""
-    # As a member of an object, because that is what arguments always are.
+    """Parse any JSON value as strictly as the arguments of a model, which are always an object."""
     made = parse(f'{{"value":{text}}}', exactly=True)
     if made.keys() != {"value"}:
         refuse("invalid_json", "one JSON value")
@@ -76,20 +77,20 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 def _typed(texts: list[str], options: list[_Schema], root: Mapping[str, Any], name: str) -> Any:
-    """Give the texts of one key the type that the schema wants; text is left where nothing else fits."""
+    """Convert the texts of one key to the type in the schema; a text that does not fit stays text."""
     arrays = [option for option in options if "array" in types(option)]
     if len(texts) == 1:
         value = _scalar(texts[0], options)
         if not arrays or value is not texts[0] or "string" in kinds_of(options):
             return value
     elif options and not arrays:
-        raise CommandError(f"{name} is given {len(texts)} times, and takes one value")
+        raise CommandError(f"{name} is given {len(texts)} times, but takes one value")
     items = [item for option in arrays for item in alternatives(option.get("items"), root)]
     return [_scalar(text, items) for text in texts]
 
 
 def _scalar(text: str, options: list[_Schema]) -> Any:
-    """Read `text` as what the options name; `text` itself, the very object, when it is to stay text."""
+    """Convert `text` to a type of the options; return the same object if it stays text."""
     kinds = kinds_of(options)
     if not kinds or "string" in kinds:
         return text
@@ -104,7 +105,7 @@ def _scalar(text: str, options: list[_Schema]) -> Any:
     return value if kinds & _KINDS.get(type(value).__name__, set()) else text
 
 
-# What a parsed value may stand for. Fractions are let through to an integer, and its own error names them.
+# The schema types of parsed values. A fraction is passed on for an integer, so that the tool reports it.
 _KINDS = {
     "int": {"integer", "number"},
     "float": {"integer", "number"},

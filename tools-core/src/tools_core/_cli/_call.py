@@ -1,215 +1,136 @@
-"""`ask-tools call`: run one tool from the shell, without a model."""
+"""`ask-tools call`: call one tool from the shell, without a model."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli import INTERRUPTED
 from tools_core._cli._arguments import parse_object, read_arguments
-from tools_core._cli._installed import installed_tool, prints_aside
+from tools_core._cli._installed import load, prints_aside
 from tools_core._cli._terminal import (
     CommandError,
     error,
     is_terminal,
     json_text,
+    location,
     note,
     one_line,
+    show_traceback,
     write,
     write_json,
 )  # fmt: skip
+from tools_core._registry._entry_points import scan
+from tools_core._registry._registry import Registry
+from tools_core._values._context import Context
+from tools_core._values._errors import ToolError
+from tools_core._values._result import Result
+from tools_core._values._tool_call import ToolCall
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Generator
+    from types import FrameType
 
-    from tools_core._cli._progress import Report
     from tools_core._tools._approval import ApprovalRequest
     from tools_core._tools._tool import Tool
-    from tools_core._values._context import Context
-    from tools_core._values._result import Result
-    from tools_core._values._tool_call import ToolCall
 
 GROUP = "ask_tools.call"  # a function (tool, call, context, approve) -> Result; approve is "all" or None
+_CANCEL_SECONDS = 4.0  # a tool may have to end child processes first
 
 _EPILOG = """\
 arguments:
-  city=Oslo            text, or what the tool's schema says: a number, true/false, null, a choice
+  city=Oslo            text, or the type in the tool's schema: a number, true/false, null, a choice
   tags=a tags=b        an array: the key again for each item
   shipping.city=Oslo   a member of an object
   limits:=[1,2]        any value, as JSON
-  '{"city": "Oslo"}'   all of them, as one JSON object; --args FILE reads it from a file, --args - from stdin
+  '{"city": "Oslo"}'   all arguments as one JSON object; --args FILE reads it from a file, --args - from stdin
 
-A tool that requires approval asks before it runs. Without a terminal it is not called unless --yes approves it.
-What a tool prints itself goes to standard error, its result to standard output; on a terminal control characters are
-shown as escapes. --save and --raw take the bytes of pictures, sounds and files, and texts as they are.
-A first Ctrl-C asks a tool that can be cancelled to end and shows what it has come to; a second one does not wait.
-Exit codes: 0 ok, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
+A tool that requires approval asks before it runs; without a terminal, use --yes. The result goes to standard output,
+and what the tool prints to standard error. On a terminal, control characters are shown as escapes; --raw writes text,
+or the bytes of an image, sound or file, as they are.
+The first Ctrl-C cancels the call, which may still return a result; the second one ends it.
+Exit codes: 0 success, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
 
 examples:
   ask-tools call get_weather city=Oslo days=3
+  ask-tools call ./weather.py:weather city=Oslo
   echo '{"city": "Oslo"}' | ask-tools call get_weather --args - --json
-  ask-tools call get_weather city=Oslo days=3 --dry-run
-  ask-tools call get_weather city=Oslo --raw | cat
-  ask-tools call get_map city=Oslo --save map.png
-  ask-tools call get_map city=Oslo --save map.png --force
+  ask-tools call get_map city=Oslo --raw > map.png
 """
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `call`."""
     parser.epilog = _EPILOG
-    parser.add_argument("name", metavar="NAME", help="the tool, or DISTRIBUTION:NAME")
-    parser.add_argument("words", metavar="key=value", nargs="*", help="its arguments, see below")
+    parser.add_argument("name", metavar="TOOL", help="NAME, DISTRIBUTION:NAME or FILE.py:NAME")
+    parser.add_argument("words", metavar="key=value", nargs="*", help="arguments of the tool, see below")
     parser.add_argument("--args", metavar="FILE", help="read the arguments as JSON from FILE, or - for stdin")
-    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
     shapes = parser.add_mutually_exclusive_group()
-    shapes.add_argument("--dry-run", action="store_true", help="show what would be passed to the tool, and run nothing")
-    shapes.add_argument("--raw", action="store_true", help="print the result as it is, bytes of a picture included")
-    shapes.add_argument("--save", metavar="FILE", help="write the result to FILE, several blocks to numbered files")
-    parser.add_argument("--force", action="store_true", help="let --save overwrite what is there")
-    text = "how to show progress on standard error: bar (on a terminal, the default there), plain lines, or none"
-    parser.add_argument("--progress", metavar="STYLE", choices=("bar", "plain", "none"), help=text)
-    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools stay inside")
-    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="the time that the call may take")
-    parser.add_argument("--strict", action="store_true", help='repair nothing: "2" is no integer')
-    parser.add_argument("--yes", "-y", action="store_true", help="run a tool that requires approval without asking")
+    shapes.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    shapes.add_argument("--raw", action="store_true", help="write the result as it is, also bytes")
+    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    text = "time limit for the call, the time to approve it included"
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
+    parser.add_argument("--yes", "-y", action="store_true", help="approve the call")
+    parser.add_argument("--debug", action="store_true", help="show tracebacks, as ASK_TOOLS_DEBUG=1 does")
     parser.set_defaults(run=run, intermixed=True)
 
 
 def run(options: Namespace) -> int:
-    """Call the tool and print its result; with `--json` there is one, whatever happens."""
+    """Call the tool and print its result; with `--json`, errors before the call are printed as results, too."""
+    if options.debug:
+        os.environ["ASK_TOOLS_DEBUG"] = "1"
     try:
         return _call(options)
     except CommandError as failure:
         if not options.json:
             raise
-        from tools_core._values._result import Result  # loaded already, with the tool
-
         write_json(Result.error(str(failure), type=failure.type).to_dict())
         return failure.status
 
 
 def _call(options: Namespace) -> int:
-    if options.raw and options.json:
-        raise CommandError("--raw prints the result as it is, and --json as JSON; say one of them")
-    tool, origin = installed_tool(options.name)
-    arguments = _arguments(options, tool)
-    if options.strict or options.timeout is not None:
-        from copy import copy  # only here
-
-        tool = copy(tool)
-        tool.repair = tool.repair and not options.strict
-        # Not a deadline of the context: the time to decide about the call does not count.
-        if options.timeout is not None and (tool.timeout is None or options.timeout < tool.timeout):
-            tool.timeout, tool.timeout_set_by = options.timeout, "--timeout"
-    if options.dry_run:
-        from tools_core._cli._dry_run import dry_run  # only here
-
-        refused = dry_run(tool, arguments, origin, as_json=options.json)
-        return 0 if refused is None else _report(refused, options)
-    if options.save is not None:
-        from tools_core._cli._save import check_free  # only here
-
-        check_free(options.save, force=options.force)
-    return _run(tool, arguments, options)
-
-
-def _run(tool: Tool, arguments: dict[str, Any] | str, options: Namespace) -> int:
-    """Call the tool, by the one package that decides about calls where there is one, and report."""
-    folder = _workspace(options)
-    from tools_core._values._context import Context
-    from tools_core._values._result import Result
-    from tools_core._values._tool_call import ToolCall  # these are loaded already, with the tool
-
-    make_call = _decider() or _make_call
-    approve: Any = "all" if options.yes else None
+    if options.workspace is not None and not os.path.isdir(options.workspace):
+        raise CommandError(f"--workspace: there is no folder {options.workspace}")
+    tool = load(options.name)
+    call = ToolCall(None, tool.name, _arguments(options, tool))
+    make_call = _installed_decider() or _make_call
+    takes_context = tool._spec.context is not None
     try:
-        with _progress(tool, options) as progress, prints_aside():
-            context = Context(workspace=folder, on_progress=progress)
-            with _interruptible(tool, context):
-                result = make_call(tool, ToolCall(None, tool.name, arguments), context, approve)
-    except SystemExit as ending:  # a tool may end a program of its own, not this command
+        with _progress() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
+            context = Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
+            with _cancelled_by_interrupt(context) if takes_context else nullcontext():
+                result = make_call(tool, call, context, "all" if options.yes else None)
+    except SystemExit as ending:  # the tool's own sys.exit()
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
-    if result.error_type == "approval_required":
-        text = f"{tool.name} requires approval and was not called: add --yes to approve it"
-        result = Result.error(text, type="approval_required", metadata=result.metadata)
-    status = _report(result, options)
+    status = _report(result, tool, options)
     return INTERRUPTED if context.cancelled else status
 
 
-def _decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
-    """Load the function of another package that decides about calls, and makes them; None without one."""
-    from tools_core._registry._entry_points import scan  # loaded already, to find the tool
-
-    found = scan(GROUP)
-    if not found:
-        return None
-    if len(found) > 1:
-        hints = [f"pip uninstall {entry.distribution}" for entry in found]
-        raise CommandError(f"{len(found)} packages decide about calls; keep one of them", *hints, status=1)
-    try:
-        with prints_aside():
-            decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
-    except (Exception, SystemExit) as broken:  # another package's code; without it, nothing is called
-        message = f"{found[0]}, which decides about calls, does not load: {type(broken).__name__}: {broken}"
-        raise CommandError(message, f"fix: pip install --upgrade {found[0].distribution}", status=1) from broken
-    return decider
-
-
-def _make_call(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
-    """Make a call; where no option says so, a person at the terminal approves it."""
-    from tools_core._registry._registry import Registry  # loaded already, to find the tool
-
-    registry = Registry()
-    registry.register(tool)
-    if approve is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        approve = _ask
-    return registry.call(call, context, approve=approve)
-
-
-def _progress(tool: Tool, options: Namespace) -> AbstractContextManager[Report | None]:
-    is_shown = options.progress is not None or is_terminal(sys.stderr)
-    if tool._spec.context is None or not is_shown:  # it has nowhere to report to, or nobody looks
-        from contextlib import nullcontext
-
-        return nullcontext()
-    from tools_core._cli._progress import shown_progress  # for tools that take a while
-
-    return shown_progress(options.progress)
-
-
-def _interruptible(tool: Tool, context: Context) -> AbstractContextManager[None]:
-    if tool._spec.context is None:  # it would not hear
-        from contextlib import nullcontext
-
-        return nullcontext()
-    from tools_core._cli._interrupt import cancelled_by_interrupt  # for tools that take a while
-
-    return cancelled_by_interrupt(context)
-
-
 def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
-    """What the words and `--args` say; JSON text alone goes to the tool as it came."""
-    words: list[str] = options.words
-    text, source = None, "--args"
-    if options.args is not None:
-        text = _read(options.args)
-    elif len(words) == 1 and words[0].lstrip().startswith("{"):
-        text, words = words[0], []
-    if not words:
-        return {} if text is None else text
-    given = read_arguments(words, tool.definition["input_schema"])
-    return given if text is None else {**parse_object(text, source), **given}
+    """Return the arguments from `--args` and the command line; those of the command line take precedence."""
+    text = None if options.args is None else _read(options.args)
+    if text is not None and not options.words:
+        return text
+    given = read_arguments(options.words, tool.definition["input_schema"])
+    if text is None:
+        return given
+    if isinstance(given, str):
+        raise CommandError("arguments are given as JSON twice; give --args or a JSON object")
+    return {**parse_object(text, "--args"), **given}
 
 
 def _read(source: str) -> str:
     try:
         if source == "-":
             return sys.stdin.buffer.read().decode("utf-8-sig")
-        with open(source, encoding="utf-8-sig") as file:  # some editors put a mark at the beginning
+        with open(source, encoding="utf-8-sig") as file:  # some editors write a byte order mark
             return file.read()
     except OSError as failure:
         raise CommandError(f"--args: cannot read {source}: {failure.strerror}") from failure
@@ -217,20 +138,36 @@ def _read(source: str) -> str:
         raise CommandError(f"--args: {source} is not UTF-8 (byte {failure.start})") from failure
 
 
-def _workspace(options: Namespace) -> str | None:
-    folder: str | None = options.workspace
-    if folder is not None:
-        import os  # loaded already, by the interpreter
+def _installed_decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
+    """Load the function of another package that decides about calls and makes them; None without one."""
+    found = scan(GROUP)
+    if not found:
+        return None
+    if len(found) > 1:
+        names = " and ".join(entry.distribution for entry in found)
+        raise CommandError(f"{names} both decide about calls; remove one of them", status=1)
+    try:
+        with prints_aside():
+            decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
+    except (Exception, SystemExit) as broken:  # code of another package; without it, no tool is called
+        from tools_core._cli._advice import reinstall  # only for a failure
 
-        if not os.path.isdir(folder):
-            raise CommandError(f"--workspace: {folder} is no folder")
-    return folder
+        message = f"{found[0]} decides about calls and cannot be loaded: {type(broken).__name__}: {broken}"
+        raise CommandError(message, f"fix: {reinstall(found[0].distribution)}", status=1) from broken
+    return decider
+
+
+def _make_call(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
+    """Make a call; without `approve`, the user at the terminal is asked where the tool requires approval."""
+    registry = Registry()
+    registry.register(tool)
+    if approve is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
+        approve = _ask
+    return registry.call(call, context, approve=approve)
 
 
 def _ask(request: ApprovalRequest) -> bool:
-    """Have a person at the terminal approve a call."""
-    import signal  # loaded already, where a call can be interrupted
-
+    """Ask the user at the terminal to approve a call."""
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         note(f"{request.tool.name} requires approval: {one_line(json_text(request.arguments, pretty=False))}")
@@ -241,27 +178,69 @@ def _ask(request: ApprovalRequest) -> bool:
         signal.signal(signal.SIGINT, usual)
 
 
-def _report(result: Result, options: Namespace) -> int:
-    if result.ok and options.save is not None:
-        from tools_core._cli._save import save  # only here
+@contextmanager
+def _progress() -> Generator[Callable[[float, float | None, str], None]]:
+    from tools_core._cli._progress import ProgressBar  # only for tools that may report progress
 
-        save(result, options.save, force=options.force)
+    bar = ProgressBar()
+    try:
+        yield bar.show
+    finally:
+        bar.clear()
+
+
+@contextmanager
+def _cancelled_by_interrupt(context: Context) -> Generator[None]:
+    """Cancel the context at the first Ctrl-C; the second one, or 4 seconds later, raises KeyboardInterrupt."""
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield  # the program that called main() handles the signal
+        return
+    main_thread = threading.main_thread().ident or 0
+    timer = threading.Timer(_CANCEL_SECONDS, lambda: signal.pthread_kill(main_thread, signal.SIGINT))
+    timer.daemon = True
+
+    def cancel(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, usual)
+        context.cancel()
+        timer.start()
+
+    signal.signal(signal.SIGINT, cancel)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, usual)
+
+
+def _report(result: Result, tool: Tool, options: Namespace) -> int:
     if options.json:
         write_json(result.to_dict())
     elif result.ok and options.raw:
-        from tools_core._cli._save import write_raw  # only here
-
-        write_raw(result)
-    elif result.ok and options.save is None:
+        _write_raw(result)
+    elif result.ok:
         _write_content(result)
     if result.halted:
-        note("halted: the tool ends the conversation here")
+        note("halted: the tool ends the conversation")
     if result.ok:
         return 0
     is_mistake = result.error_type == "validation_error"
     if not options.json:
-        error(result.error or "", [f"ask-tools show {options.name}"] if is_mistake else ())
+        error(result.error or "", _hints(result, tool, options.name))
+    show_traceback(result.exception)
     return 2 if is_mistake else 1
+
+
+def _hints(result: Result, tool: Tool, name: str) -> list[str]:
+    if result.error_type == "validation_error":
+        return [f"its parameters: ask-tools show {name}"]
+    if result.error_type == "approval_required":
+        return ["add --yes to approve it"]
+    if result.exception is None or isinstance(result.exception, ToolError):  # an expected failure
+        return []
+    function = getattr(tool, "__wrapped__", None) or type(tool)
+    where = location(result.exception, function.__module__.partition(".")[0])
+    return [f"at {where}", "show the traceback: --debug"] if where else ["show the traceback: --debug"]
 
 
 def _write_content(result: Result) -> None:
@@ -270,20 +249,34 @@ def _write_content(result: Result) -> None:
         for block in content:
             write(str(block))  # bytes are described, never shown
     elif is_terminal(sys.stdout) and isinstance(result.output, dict | list | tuple):
-        import json  # loaded already, by the result
+        import json  # loaded by the result
 
         write_json(json.loads(content))
     else:
         write(content)
 
 
+def _write_raw(result: Result) -> None:
+    """Write text without changes, or the bytes of the one content block; text beside it goes to standard error."""
+    blocks = [] if isinstance(result.content, str) else [each for each in result.content if not isinstance(each, str)]
+    if len(blocks) > 1:
+        raise CommandError(f"--raw writes one content block, and the result has {len(blocks)}", "use --json", status=1)
+    for text in result.content if blocks else ():
+        if isinstance(text, str):
+            note(text)
+    sys.stdout.flush()
+    # A lone surrogate cannot be encoded in UTF-8.
+    sys.stdout.buffer.write(blocks[0].data if blocks else str(result).encode(errors="backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
 def _seconds(text: str) -> float:
-    from argparse import ArgumentTypeError  # loaded already: its parser asks
+    from argparse import ArgumentTypeError  # loaded already
 
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0
     if not 0 < seconds < float("inf"):
-        raise ArgumentTypeError(f"takes seconds above 0, such as 2.5; got {text!r}")
+        raise ArgumentTypeError(f"must be seconds above 0, such as 2.5; got {text!r}")
     return seconds

@@ -1,99 +1,133 @@
-"""`ask-tools check`: what is wrong with the definitions of tools."""
+"""`ask-tools check`: errors and weaknesses of definitions."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._facts import tokens
-from tools_core._cli._findings import Findings
-from tools_core._cli._installed import discovered, loaded, loaded_all
+from tools_core._cli._installed import discovered, load, load_all
+from tools_core._cli._schema_text import parameters
 from tools_core._cli._terminal import counted, one_line, write, write_json
-from tools_core.formats import FORMATS
+from tools_core._definition._naming import check_name
+from tools_core._jsonschema import compile_schema
+from tools_core._values._errors import DefinitionError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tools_core._registry._registry import Registry
     from tools_core._tools._tool import Tool
 
+_CHARACTERS_PER_TOKEN = 4  # of English text; each model counts in its own way
+
 _EPILOG = """\
-Errors are a tool that does not load, a definition that is not legal, and two tools of one name. Warnings are
-descriptions that are missing, names that look alike, and with --for a tool that cannot be strict. ~tokens is an
-estimate of what a definition costs in each request: the characters of name, description and input schema as compact
-JSON, by 4.
+Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: missing
+descriptions, and names that look alike. ~tokens estimates the cost of a definition in each request: the characters of
+name, description and input schema as compact JSON, divided by 4.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
   ask-tools check
-  ask-tools check get_weather --for openai-strict
-  ask-tools check --json
+  ask-tools check get_weather --json
 """
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `check`."""
     parser.epilog = _EPILOG
-    parser.add_argument("names", metavar="TOOL", nargs="*", help="the tools to check; all of them by default")
-    strict = [name for name, each in FORMATS.items() if each.strict]
-    text = f"warn about tools that this format sends without strict: {', '.join(strict)}"
-    parser.add_argument("--for", dest="format", metavar="FORMAT", choices=strict, help=text)
+    text = "NAME, DISTRIBUTION:NAME or FILE.py:NAME; by default every installed tool"
+    parser.add_argument("names", metavar="TOOL", nargs="*", help=text)
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, intermixed=True)
 
 
 def run(options: Namespace) -> int:
     """Print the findings; 1 if there is an error."""
     registry = discovered()
-    if options.names:
-        tools = {name: loaded(registry, name) for name in dict.fromkeys(options.names)}
-    else:
-        tools = loaded_all(registry)
-    rows = [*_checked(registry, tools, options.format), *(() if options.names else _broken(registry, tools))]
+    tools = {name: load(name, registry) for name in options.names} if options.names else load_all(registry)
+    rows = [_row(registry, name, tool) for name, tool in tools.items()]
+    if not options.names:
+        rows += _broken(registry, tools)
     errors, warnings = (sum(len(row[kind]) for row in rows) for kind in ("errors", "warnings"))
     total = sum(row["tokens"] for row in rows)
     if options.json:
         write_json({"tools": rows, "errors": errors, "warnings": warnings, "tokens": total})
     else:
-        _write(rows, f"{counted(len(rows), 'tool')}, ~{total} tokens: {counted(errors, 'error')}", warnings)
+        summary = f"{counted(len(rows), 'tool')}, ~{total} tokens: {counted(errors, 'error')}"
+        write("\n".join(map(one_line, [*_lines(rows), f"{summary}, {counted(warnings, 'warning')}"])))
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _checked(registry: Registry, tools: dict[str, Tool], strict: str | None) -> Iterator[dict[str, Any]]:
-    findings = Findings(list(registry), strict)
-    for name, tool in tools.items():
-        point = registry.origin(name)
-        errors, warnings = findings.of(name, tool)
-        yield {
-            "name": name,
-            "distribution": point.distribution if point else "",
-            "version": point.version if point else "",
-            "tokens": 0 if errors else tokens(tool.definition),
-            "errors": errors,
-            "warnings": warnings,
-        }
+def _row(registry: Registry, name: str, tool: Tool) -> dict[str, Any]:
+    point = None if ".py" in name else registry.origin(name)
+    bare = name.rpartition(":")[2]
+    errors = list(_invalid(tool.definition))
+    return {
+        "name": name,
+        "distribution": point.distribution if point else "",
+        "version": point.version if point else "",
+        "tokens": 0 if errors else _tokens(tool.definition),
+        "errors": [*errors, *_same_names(registry, name, bare)],
+        "warnings": [] if errors else [*_undescribed(tool.definition), *_similar_names(registry, bare)],
+    }
 
 
-def _broken(registry: Registry, tools: dict[str, Tool]) -> Iterator[dict[str, Any]]:
-    """What is installed and is no tool; names that two packages have are told with the tools themselves."""
+def _broken(registry: Registry, tools: Mapping[str, Tool]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each entry point that is not a tool; shared names are reported with the tools."""
     for problem in registry.problems:
-        names = {problem.name, f"{problem.distribution}:{problem.name}"}
-        if names.isdisjoint(tools):
-            yield {
-                "name": problem.name,
-                "distribution": problem.distribution,
-                "version": problem.version,
-                "tokens": 0,
-                "errors": [f"{problem.error}; fix: {problem.fix}"],
-                "warnings": [],
-            }
+        if {problem.name, f"{problem.distribution}:{problem.name}"}.isdisjoint(tools):
+            row = {"name": problem.name, "distribution": problem.distribution, "version": problem.version, "tokens": 0}
+            yield {**row, "errors": [f"{problem.error}; fix: {problem.fix}"], "warnings": []}
 
 
-def _write(rows: list[dict[str, Any]], summary: str, warnings: int) -> None:
-    lines: list[str] = []
+def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         verdict = "error" if row["errors"] else "warning" if row["warnings"] else "ok"
-        lines.append(f"{row['name']} ({row['distribution']} {row['version']})  ~{row['tokens']} tokens  {verdict}")
-        lines += [f"  {kind}: {text}" for kind in ("error", "warning") for text in row[f"{kind}s"]]
-    write("\n".join(map(one_line, [*lines, f"{summary}, {counted(warnings, 'warning')}"])))
+        source = f" ({row['distribution']} {row['version']})" if row["distribution"] else ""
+        yield f"{row['name']}{source}  ~{row['tokens']} tokens  {verdict}"
+        for kind in ("error", "warning"):
+            yield from (f"  {kind}: {text}" for text in row[f"{kind}s"])
+
+
+def _tokens(definition: Mapping[str, Any]) -> int:
+    sent = {key: definition[key] for key in ("name", "description", "input_schema")}
+    text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+
+
+def _invalid(definition: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a definition is not valid: a tool may compute it, so that it was not checked when it was made."""
+    try:
+        check_name(definition["name"], "it")
+        compile_schema(definition["input_schema"])
+        json.dumps(definition, allow_nan=False)
+    except (DefinitionError, TypeError, ValueError, RecursionError) as error:
+        yield f"its definition is not valid: {error}"
+
+
+def _same_names(names: Registry, name: str, bare: str) -> Iterator[str]:
+    others = [each for each in names if each != name and each.rpartition(":")[2] == bare]
+    if others and ".py" not in name:
+        yield f"`{bare}` is also the name of {', '.join(others)}: only the qualified names can be called"
+
+
+def _similar_names(names: Registry, bare: str) -> Iterator[str]:
+    for other in names:
+        other_bare = other.rpartition(":")[2]
+        if other_bare != bare and _folded(other_bare) == _folded(bare):
+            yield f"a model may confuse `{bare}` and `{other}`"
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _undescribed(definition: Mapping[str, Any]) -> Iterator[str]:
+    if not definition["description"].strip():
+        yield "it has no description: a model sees only its name"
+    schema = definition["input_schema"]
+    for name, _, _, about in parameters(schema, schema):
+        if not about.strip():
+            yield f"parameter `{name}` has no description"

@@ -1,4 +1,4 @@
-"""`ask-tools __complete -- WORDS...`: what may stand in the place of the last word, for completion scripts.
+"""`ask-tools __complete -- WORDS...`: candidates for the last word, for completion scripts.
 
 One candidate per line, with a description after a tab.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from tools_core._cli._commands import BUILT_IN, external, make_parser
 from tools_core._cli._schema_text import choices, parameters, schema_at, split_key
-from tools_core._cli._subcommands import BUILT_IN, external, make_parser
 from tools_core._cli._terminal import CommandError, json_text, one_line
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ Candidate = tuple[str, str]
 
 
 def complete(words: list[str]) -> int:
-    """Print the candidates for the last of `words`; whatever goes wrong, there are just none."""
+    """Print the candidates for the last of `words`; none if there is an error."""
     *before, current = words or [""]
     try:
         for text, about in _candidates(before, current):
-            # A script reads one candidate per line, and a shell shows it to a person.
+            # A script reads one candidate per line, and a shell shows it.
             if text.startswith(current) and text.isprintable():
                 sys.stdout.write(f"{text}\t{one_line(about)}\n")
     except CommandError:
@@ -38,9 +38,10 @@ def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
     command, *given = before
     options: Mapping[str, Action] = {}
     if any(word.startswith("-") for word in [*given, current]):
-        options = make_parser(command)._option_string_actions  # brings argparse: 3 ms that names alone need not pay
+        options = make_parser(command)._option_string_actions  # not needed for names
     if given and _takes_value(given[-1], options):
-        return _values(given[-1], options[given[-1]])
+        # Without choices, a shell proposes the names of files.
+        return [(str(choice), "") for choice in options[given[-1]].choices or ()]
     if current.startswith("-"):
         return _options(options)
     given = [
@@ -52,30 +53,21 @@ def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
 
 
 def _words(command: str, given: list[str], current: str) -> Iterable[Candidate]:
-    """What may stand where no option is begun."""
+    """Return candidates where no option begins."""
     if command == "completion":
         return [(shell, "") for shell in ("bash", "zsh", "fish")]
     if command == "call" and given:
         return _parameters(given[0], given[1:], current)
-    if command in _MANY or (command in ("call", "show") and not given):
+    if command in _TAKES_TOOLS or (command in ("call", "show") and not given):
         return _tools(qualified=":" in current)
     return _commands() if command == "help" and not given else ()
 
 
-_MANY = ("check", "list", "schema")  # these take any number of tools
+_TAKES_TOOLS = ("check", "list", "schema")
 
 
 def _takes_value(word: str, options: Mapping[str, Action]) -> bool:
     return word in options and options[word].nargs != 0
-
-
-def _values(option: str, action: Action) -> Iterable[Candidate]:
-    """The choices of an option; where it has none, a shell proposes the names of files."""
-    if option == "--package":
-        from tools_core._registry._entry_points import scan  # 7 ms
-
-        return [(name, "") for name in dict.fromkeys(point.distribution for point in scan("ask_tools.tools"))]
-    return [(str(choice), "") for choice in action.choices or ()]
 
 
 def _commands() -> Iterator[Candidate]:
@@ -92,20 +84,22 @@ def _options(options: Mapping[str, Action]) -> Iterator[Candidate]:
 
 
 def _tools(*, qualified: bool) -> Iterator[Candidate]:
-    from tools_core._cli._installed import discovered, listing  # 8 ms that sub-commands need not pay
+    from tools_core._cli._descriptions import describe  # as above
+    from tools_core._cli._installed import discovered
 
-    for tool in listing(discovered()):
-        name = tool["name"]
-        is_bare = qualified and ":" not in name
-        yield f"{tool['distribution']}:{name}" if is_bare else name, tool["summary"]
+    registry = discovered()
+    descriptions, _ = describe(registry, load=False)
+    for name in registry:
+        point = registry.origin(name)
+        is_bare = qualified and ":" not in name and point is not None
+        yield f"{point.distribution}:{name}" if point and is_bare else name, descriptions.get(name, "")
 
 
 def _parameters(name: str, given: list[str], current: str) -> Iterator[Candidate]:
-    """The parameters of one tool that are still open, or the choices of the one being written."""
-    from tools_core._cli._installed import installed_tool  # loads that one tool
+    """Yield the parameters of a tool that are not given yet, or the choices for the one that is being written."""
+    from tools_core._cli._installed import load  # as above
 
-    tool, _ = installed_tool(name)
-    root = tool.definition["input_schema"]
+    root = load(name).definition["input_schema"]
     key, equals, _ = current.partition("=")
     if equals:
         schema = schema_at(split_key(key, root, root), root)

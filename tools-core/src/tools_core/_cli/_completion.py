@@ -1,4 +1,4 @@
-"""`ask-tools completion`: scripts by which a shell asks `ask-tools __complete` what may come next."""
+"""`ask-tools completion`: scripts for shells, which call `ask-tools __complete` for candidates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ask_tools() {
     [[ $line == *[[:space:]] ]] && words+=("")
     local last=$((${#words[@]} - 1))
     local current="${words[last]}"
-    # readline begins a word anew after each = and :, and wants only that part
+    # readline begins a new word after each = and :, and expects only that part
     local kept="${current%"${current##*[=:]}"}"
     COMPREPLY=()
     while IFS=$'\t' read -r candidate _; do
@@ -77,7 +77,7 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 _EPILOG = """\
-Commands, options and their choices, tools, and the parameters of a tool with their choices are completed.
+Completes commands, options, tools, parameters of tools, and choices.
 
 examples:
   eval "$(ask-tools completion bash)"
@@ -94,6 +94,6 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print the script; its first line says where it goes."""
+    """Print the script; its first line shows how to install it."""
     write(SCRIPTS[options.shell])
     return 0

@@ -1,4 +1,4 @@
-"""`ask-tools doctor`: load everything that is installed, and say what is wrong with it and how to mend it."""
+"""`ask-tools doctor`: load everything that is installed, and report problems with their fixes."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._diagnosis import packages
-from tools_core._cli._installed import discovered, prints_aside
-from tools_core._cli._subcommands import BUILT_IN, GROUP
+from tools_core._cli._advice import install, reinstall
+from tools_core._cli._commands import BUILT_IN, GROUP
+from tools_core._cli._installed import discovered
+from tools_core._cli._loader import load_apart
 from tools_core._cli._terminal import CommandError, counted, json_text, one_line, write, write_json
-from tools_core._registry._admission import Admission
-from tools_core._registry._entry_points import scan
-from tools_core._registry._lock_file import read
+from tools_core._registry._entry_points import normalize, scan
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tools_core._registry._entry_points import EntryPoint
-    from tools_core._registry._registry import Registry
 
-HOOKS_GROUP = "ask_tools.doctor"  # its entry reports the hooks around calls
-_Facts = dict[str, Any]
+    Facts = dict[str, Any]
+
+HOOKS_GROUP = "ask_tools.doctor"  # a function that returns the hooks around calls
 
 _EPILOG = """\
-For each package: its tools, how long it takes to be imported (whoever comes first also pays for what several need), and
-what its tools say of this machine, such as the isolation they get or the programs they use. A tool says so by a method
-`diagnose(self) -> Mapping[str, object]`, which may raise ToolError for what keeps it from working.
+For each package: its tools, the time of its import, and what its tools report about this machine, such as isolation or
+programs. A tool reports by a method `diagnose(self) -> Mapping[str, object]`, which raises ToolError if the tool cannot
+work here. Packages are imported in another process, so that one that hangs or crashes is reported like others.
 Exit codes: 0 no problem, 1 a problem.
 
 examples:
@@ -49,123 +48,147 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
     if options.hooks:
-        return _hooks(options)
+        return _hooks(as_json=options.json)
     registry = discovered()
-    commands = scan(GROUP)
-    barred = _barred(commands)
-    with prints_aside():
-        distributions, complaints = packages(registry)
-        problems = [*_tool_problems(registry), *complaints, *_command_problems(commands, barred)]
+    loaded, noted = load_apart(registry, diagnose=True) if registry else ([], [])
+    points = {name: point for name in registry if (point := registry.origin(name)) is not None}
+    failed = [_failure(points[each["name"]], each) for each in loaded if "error" in each or "unusable" in each]
+    named = {(each["distribution"], each["name"]) for each in failed}
+    problems = [*failed, *(each for each in noted if (each["distribution"], each["name"]) not in named)]
+    problems += [*_unreadable_metadata(), *_shadowed_commands()]
     report = {
         "tools_core": __version__,
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(),
         "lock": os.environ.get("ASK_TOOLS_LOCK"),
-        "distributions": distributions,
-        "blocked": [*registry.blocked, *(f"{entry.distribution}: command {entry.name}" for entry in barred)],
+        "distributions": _distributions(points, loaded),
+        "blocked": registry.blocked,
         "problems": problems,
     }
     if options.json:
         write_json(report)
     else:
-        _write(report)
+        write("\n".join(map(one_line, _lines(report))))
     return 1 if problems else 0
 
 
-def _hooks(options: Namespace) -> int:
-    """Print the hooks that run around calls, as tools-runtime reports them."""
+def _hooks(*, as_json: bool) -> int:
+    """Print the hooks around calls, which tools-runtime knows."""
     found = scan(HOOKS_GROUP)
     if not found:
-        raise CommandError("hooks are part of tools-runtime", "pip install tools-runtime", status=1)
-    report: dict[str, Any] = found[0].load()()
-    if options.json:
+        raise CommandError("hooks are a feature of tools-runtime", install("tools-runtime"), status=1)
+    report: Facts = found[0].load()()
+    if as_json:
         write_json(report)
     else:
-        for each in report["hooks"]:
-            write(f"{each['hook']:18} {each['plugin']}")
-        for each in report["problems"]:
-            write(f"! {each['plugin']}: {each['error']}")
-        if not report["hooks"]:
-            write("no plugin with hooks is installed")
+        lines = [f"{each['hook']:18} {each['plugin']}" for each in report["hooks"]]
+        lines += [f"! {each['plugin']}: {each['error']}" for each in report["problems"]]
+        write("\n".join(lines or ["no plugin with hooks is installed"]))
     return 1 if report["problems"] else 0
 
 
-def _tool_problems(registry: Registry) -> Iterator[_Facts]:
-    for problem in registry.problems:
-        yield {key: getattr(problem, key) for key in ("name", "distribution", "version", "error", "fix")}
+def _distributions(points: Mapping[str, EntryPoint], loaded: list[Facts]) -> list[Facts]:
+    """Return each distribution with its tools, the time of its import, and the facts that its tools report."""
+    found: dict[str, Facts] = {}
+    for each in loaded:
+        point = points[each["name"]]
+        empty = {"version": point.version, "milliseconds": 0.0, "tools": [], "facts": {}}
+        about = found.setdefault(point.distribution, {"distribution": point.distribution, **empty})
+        about["milliseconds"] = round(about["milliseconds"] + each["milliseconds"], 1)
+        about["tools"].append(each["name"])
+        for key, value in each.get("diagnosis", {}).items():
+            if about["facts"].setdefault(key, value) != value:  # facts that all tools share are shown once
+                about["facts"][f"{each['name']} {key}"] = value
+    return list(found.values())
 
 
-def _barred(entries: list[EntryPoint]) -> list[EntryPoint]:
-    """The sub-commands of packages that are not let in, and so not to be imported unasked."""
-    path = os.environ.get("ASK_TOOLS_LOCK")
-    locked = None if path is None else read(path).distributions
-    lists = Admission()
-
-    def is_barred(entry: EntryPoint) -> bool:
-        return (locked is not None and entry.distribution not in locked) or lists.refuses(entry)
-
-    return list(filter(is_barred, entries))
+def _problem(name: str, point: EntryPoint, error: str, fix: str, where: str = "") -> Facts:
+    origin = {"name": name, "distribution": point.distribution, "version": point.version}
+    return {**origin, "error": error, "location": where, "fix": fix}
 
 
-def _command_problems(entries: list[EntryPoint], barred: list[EntryPoint]) -> Iterator[_Facts]:
-    """Sub-commands of other packages that are shadowed, or do not load."""
-    for entry in entries:
-        if entry in barred:
+def _failure(point: EntryPoint, facts: Facts) -> Facts:
+    if "unusable" in facts:
+        return _problem(point.name, point, facts["unusable"], "see above")
+    missing = facts.get("missing")
+    if missing and missing.partition(".")[0] != point.module.partition(".")[0]:
+        fix = f"{install(missing.partition('.')[0])}, if that is the name of its package"
+    else:
+        fix = reinstall(point.distribution)
+    return _problem(point.name, point, facts["error"], fix, facts["location"])
+
+
+def _unreadable_metadata() -> Iterator[Facts]:
+    """Yield a problem for each `entry_points.txt` that cannot be read, so that its tools are not found."""
+    for folder in dict.fromkeys(sys.path):
+        try:
+            children = sorted(os.listdir(folder or "."))
+        except OSError:
             continue
+        for child in children:
+            path = os.path.join(folder, child, "entry_points.txt")
+            if not child.endswith((".dist-info", ".egg-info")) or not os.path.lexists(path):
+                continue
+            try:
+                with open(path, encoding="utf-8") as file:
+                    file.read()
+            except (OSError, UnicodeDecodeError) as failure:
+                reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+                distribution, _, version = child.rpartition(".")[0].partition("-")
+                yield {
+                    "name": "entry_points.txt",
+                    "distribution": normalize(distribution),
+                    "version": version,
+                    "error": f"{path} cannot be read: {reason}",
+                    "location": "",
+                    "fix": reinstall(normalize(distribution)),
+                }
+
+
+def _shadowed_commands() -> Iterator[Facts]:
+    """Yield a problem for each sub-command of another package whose name is not unique."""
+    entries = scan(GROUP)
+    for entry in entries:
+        name = f"command {entry.name}"
         others = [other for other in entries if other.name == entry.name and other is not entry]
         if entry.name in BUILT_IN:
-            yield _command_problem(
-                entry, "ask-tools has a command of that name, which runs", "report it to the authors of {}"
-            )
+            error, fix = "ask-tools has a command with this name, which is used", "report it to the authors"
+            yield _problem(name, entry, error, fix)
         elif others:
-            yield _command_problem(entry, f"{others[0]} has that command too", f"use ask-tools {entry.qualified}")
-        try:
-            entry.load()
-        except (Exception, SystemExit) as broken:  # noqa: BLE001 - another package's code: its failure is reported
-            yield _command_problem(
-                entry, f"{type(broken).__name__}: {broken}", "pip install -U {0} or pip uninstall {0}"
-            )
+            yield _problem(name, entry, f"{others[0]} has this command, too", f"use ask-tools {entry.qualified}")
 
 
-def _command_problem(entry: EntryPoint, error: str, fix: str) -> _Facts:
-    return {
-        "name": f"command {entry.name}",
-        "distribution": entry.distribution,
-        "version": entry.version,
-        "error": error,
-        "fix": fix.format(entry.distribution),
-    }
-
-
-def _write(report: _Facts) -> None:
-    lines = [
-        f"tools-core {report['tools_core']}, Python {report['python']} ({report['executable']}), {report['system']}"
-    ]
+def _lines(report: Facts) -> Iterator[str]:
+    yield f"tools-core {report['tools_core']}, Python {report['python']} ({report['executable']}), {report['system']}"
     if report["lock"]:
-        lines.append(f"only what {report['lock']} names is let in (ASK_TOOLS_LOCK)")
-    lines.append("")
+        yield f"tools that {report['lock']} does not name are blocked (ASK_TOOLS_LOCK)"
+    yield ""
     for each in report["distributions"]:
-        lines.append(f"{each['distribution']} {each['version']}: {', '.join(each['tools'])}")
-        lines.append(f"  loaded in {each['milliseconds']:.0f} ms")
-        lines += [f"  {key.replace('_', ' ')}: {_shown(value)}" for key, value in each["facts"].items()]
+        yield f"{each['distribution']} {each['version']}: {', '.join(each['tools'])}"
+        yield f"  loaded in {each['milliseconds']:.0f} ms"
+        yield from (f"  {key.replace('_', ' ')}: {_text(value)}" for key, value in each["facts"].items())
     if not report["distributions"]:
-        lines.append("no tools are installed; make your own: ask-tools new NAME")
-    lines += [f"barred by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"]]
+        yield "no tools are installed; make your own: ask-tools new NAME"
+    yield from (f"blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"])
     for problem in report["problems"]:
-        origin = f" ({problem['distribution']} {problem['version']})" if problem["distribution"] else ""
-        lines += ["", f"! {problem['name']}{origin}", f"  {problem['error']}", f"  fix: {problem['fix']}"]
-    count = len(report["problems"])
-    lines += ["", "no problems" if not count else counted(count, "problem")]
-    write("\n".join(map(one_line, lines)))
+        source = f" ({problem['distribution']} {problem['version']})" if problem["distribution"] else ""
+        yield ""
+        yield f"! {problem['name']}{source}"
+        yield f"  {problem['error']}"
+        if problem.get("location"):
+            yield f"  at {problem['location']}"
+        yield f"  fix: {problem['fix']}"
+    yield ""
+    yield counted(len(report["problems"]), "problem") if report["problems"] else "no problems"
 
 
-def _shown(value: Any) -> str:
-    """A fact as a person reads it: `rg /usr/bin/rg, bwrap none`."""
+def _text(value: Any) -> str:
+    """Return a fact as text: `rg /usr/bin/rg, bwrap none`."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(each)}" for key, each in value.items()) or "none"
+        return ", ".join(f"{key} {_text(each)}" for key, each in value.items()) or "none"
     if isinstance(value, list):
-        return ", ".join(map(_shown, value)) or "none"
+        return ", ".join(map(_text, value)) or "none"
     if value is None:
         return "none"
     return value if isinstance(value, str) else json_text(value, pretty=False)

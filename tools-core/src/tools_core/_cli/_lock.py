@@ -1,27 +1,27 @@
-"""`ask-tools lock`: write down which tools are trusted, and as what."""
+"""`ask-tools lock`: write the installed tools and their definitions to a lock file."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from tools_core._cli._drift import facts, lines
 from tools_core._cli._installed import prints_aside
 from tools_core._cli._terminal import CommandError, counted, error, note, one_line, write, write_json
-from tools_core._registry._lock_file import FILE, PLUGINS, Lock, LockError, compare, lock_of, read
+from tools_core._registry._lock_file import FILE, LockError, lock_of, read
 from tools_core._registry._lock_file import write as write_lock
 from tools_core._registry._registry import Registry
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tools_core._registry._lock_file import Lock
+
 _EPILOG = """\
-The lock has every installed tool with its distribution, version and definition, and the SHA-256 of that, and every
-installed plugin of tools-runtime with the place of its code. Review it, and keep it under version control. With
-ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, what it does not name is never
-imported, and a tool whose definition has changed cannot be called. ASK_TOOLS_ALLOW and ASK_TOOLS_DENY hold here: what
-they bar is not locked.
-Exit codes: 0 ok, 1 a tool could not be locked, or the file not be written.
+The lock has every installed tool with its distribution, version and definition. Review it, and keep it under version
+control. With ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, tools that it does not
+name are never imported, and a tool whose definition has changed cannot be called. Tools that ASK_TOOLS_ALLOW and
+ASK_TOOLS_DENY block are not locked.
+Exit codes: 0 success, 1 a tool could not be locked, or the file not be written.
 
 examples:
   ask-tools lock
@@ -34,67 +34,79 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `lock`."""
     parser.epilog = _EPILOG
     add_file(parser)
-    parser.add_argument("--json", action="store_true", help="print the hashes and what has changed as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def add_file(parser: ArgumentParser) -> None:
-    """Add `--file`, which is for `verify` what it is for `lock`."""
+    """Add `--file`, which `verify` has as well."""
     default = os.environ.get("ASK_TOOLS_LOCK") or FILE
-    text = f"the lock; by default that of ASK_TOOLS_LOCK, or {FILE}"
+    text = f"the lock file; by default that of ASK_TOOLS_LOCK, or {FILE}"
     parser.add_argument("--file", metavar="FILE", default=default, help=text)
 
 
 def run(options: Namespace) -> int:
-    """Write the lock, and say what is not as it was; 1 if a tool had to be left out."""
+    """Write the lock and print what has changed since the last one; 1 if a tool is missing in it."""
     old = _old(options.file)
     new, problems = installed()
-    drift = [] if old is None else compare(old, new)
-    if old is None or drift:
-        try:
-            write_lock(options.file, new)
-        except OSError as failure:
-            message = f"{options.file} cannot be written: {failure.strerror}"
-            raise CommandError(message, "the file that was there is as it was", status=1) from failure
+    changes = [] if old is None else differences(old, new)
+    try:
+        write_lock(options.file, new)
+    except OSError as failure:
+        message = f"{options.file} cannot be written: {failure.strerror}"
+        raise CommandError(message, "the existing file has not changed", status=1) from failure
     if options.json:
         hashes = {name: tool.sha256 for name, tool in new.tools.items()}
-        done = {"file": options.file, "written": old is None or bool(drift), "tools": hashes, "plugins": new.plugins}
-        write_json({**done, "drift": facts(drift), "problems": problems})
+        write_json({"file": options.file, "tools": hashes, "changes": changes, "problems": problems})
     else:
-        same = ", as they were" if old is not None and not drift else ""
-        write("\n".join([*map(one_line, lines(drift)), one_line(f"locked {extent(new)} in {options.file}{same}")]))
+        write("\n".join(map(one_line, [*changes, f"locked {extent(new)} in {options.file}"])))
     for name, problem in problems.items():
         error(f"{name} is not locked: {problem}")
     return 1 if problems else 0
 
 
 def extent(lock: Lock) -> str:
-    """How much is locked, in words."""
-    plugins = f" and {counted(len(lock.plugins), 'plugin')}" if lock.plugins else ""
-    return f"{counted(len(lock.tools), 'tool')}{plugins} of {counted(len(lock.distributions), 'package')}"
+    """Return the number of tools and packages, in words."""
+    return f"{counted(len(lock.tools), 'tool')} of {counted(len(lock.distributions), 'package')}"
 
 
 def installed() -> tuple[Lock, dict[str, str]]:
-    """The lock of all that is installed, whatever lock there is, and why some tools cannot be in it."""
-    registry, plugins = Registry(), Registry()
+    """Return a lock of all installed tools, and why others cannot be locked; an existing lock does not apply."""
+    registry = Registry()
     registry.discover(lock=None)
-    plugins.discover(PLUGINS, lock=None)
-    points = [point for point in map(plugins.origin, plugins) if point is not None]
     with prints_aside():
-        lock, problems = lock_of(registry, points)
-    # What is odd about a plugin that did load keeps none of its tools out.
-    entries = {f"{name.rpartition(':')[0]}:{tool.entry_point.partition(' = ')[0]}" for name, tool in lock.tools.items()}
+        lock, problems = lock_of(registry)
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
-        if name not in lock.tools and name not in entries:
+        if name not in lock.tools:
             problems[name] = f"{problem.error}; fix: {problem.fix}"
-    if barred := [*registry.blocked, *plugins.blocked]:
-        note(f"{len(barred)} barred by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY")
+    if registry.blocked:
+        note(f"{len(registry.blocked)} blocked by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY")
     return lock, problems
 
 
+def differences(old: Lock, new: Lock) -> list[str]:
+    """Return a line for each tool that is new, missing or changed, and each other version of a distribution."""
+    found = [
+        f"{name}: version {version} -> {new.distributions[name]}"
+        for name, version in old.distributions.items()
+        if new.distributions.get(name, version) != version
+    ]
+    found += [f"{name} is new" for name in new.tools.keys() - old.tools.keys()]
+    found += [f"{name} is missing" for name in old.tools.keys() - new.tools.keys()]
+    for name in old.tools.keys() & new.tools.keys():
+        before, after = old.tools[name], new.tools[name]
+        if before.sha256 != after.sha256:
+            parts = before.definition.keys() | after.definition.keys()
+            changed = (part for part in parts if before.definition.get(part) != after.definition.get(part))
+            found.append(f"{name} has changed: {', '.join(sorted(changed))}")
+        elif before.entry_point != after.entry_point:
+            found.append(f"{name} has changed: {before.entry_point} -> {after.entry_point}")
+    return sorted(found)
+
+
 def _old(path: str) -> Lock | None:
-    """The lock that is there; CommandError if it is something else, which nobody wants to be overwritten."""
+    """Return the existing lock; CommandError for another file, which is not overwritten."""
     if not os.path.lexists(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A parameter's schema as a person reads it: its alternatives, its type in words, its choices."""
+"""Schemas of parameters as text: alternatives, types and choices."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TYPE_NAMES = {
 
 
 def alternatives(schema: Any, root: Mapping[str, Any], outer: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Flatten `$ref`, `anyOf`, `oneOf` and `allOf` into the plain schemas that a value may follow."""
+    """Flatten `$ref`, `anyOf`, `oneOf` and `allOf` into a list of plain schemas."""
     if not is_object(schema) or schema.get("$ref") in outer:
         return []
     found: list[dict[str, Any]] = []
     if "$ref" in schema:
-        outer = (*outer, schema["$ref"])  # a reference that leads back to itself adds nothing
+        outer = (*outer, schema["$ref"])  # a reference to itself adds nothing
         found += alternatives(_resolve(schema["$ref"], root), root, outer)
     for keyword in ("anyOf", "oneOf", "allOf"):
         for option in schema.get(keyword, ()):
@@ -39,12 +39,12 @@ def alternatives(schema: Any, root: Mapping[str, Any], outer: tuple[str, ...] = 
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
-    """Say whether `value` is a JSON object; a schema may also be `true` or `false`."""
+    """Return whether `value` is a JSON object; a schema may also be `true` or `false`."""
     return isinstance(value, dict)
 
 
 def types(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types that a plain schema names, or that its choices have; none where the type is open."""
+    """Return the JSON types of a plain schema or of its choices; an empty set for any type."""
     named = schema.get("type")
     if named is None:
         implied = {kind for keyword, kind in _IMPLIED.items() if keyword in schema}
@@ -53,17 +53,17 @@ def types(schema: Mapping[str, Any]) -> set[str]:
 
 
 def kinds_of(options: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The types that any of several plain schemas names."""
+    """Return the JSON types of several plain schemas."""
     return {kind for option in options for kind in types(option)}
 
 
 def listed(schema: Mapping[str, Any]) -> list[Any]:
-    """The values that a plain schema names by `const` or `enum`."""
+    """Return the values that a plain schema lists by `const` or `enum`."""
     return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
 
 
 def choices(schema: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Every value that the schema lists by `enum`, `const` or as a boolean, in order."""
+    """Return the values that a schema lists by `enum` or `const`, and true and false for a boolean."""
     found: list[Any] = []
     for option in alternatives(schema, root):
         found += listed(option) or ([True, False] if "boolean" in types(option) else ())
@@ -71,7 +71,7 @@ def choices(schema: Any, root: Mapping[str, Any]) -> list[Any]:
 
 
 def property_schema(schema: Any, name: str, root: Mapping[str, Any]) -> Any:
-    """The schema of a member of an object; None when the object has no such member."""
+    """Return the schema of a member of an object; None if there is none."""
     for option in alternatives(schema, root):
         if name in option.get("properties", {}):
             return option["properties"][name]
@@ -82,12 +82,12 @@ def property_schema(schema: Any, name: str, root: Mapping[str, Any]) -> Any:
 
 
 def split_key(key: str, schema: Any, root: Mapping[str, Any]) -> tuple[str, ...]:
-    """Split a dotted key at each object of the schema; a name that has dots itself stays whole."""
+    """Split a dotted key at each object of the schema; a name that contains dots stays whole."""
     head, dot, rest = key.partition(".")
     if not (dot and head and rest) or any(key in option.get("properties", {}) for option in alternatives(schema, root)):
         return (key,)
     inner = property_schema(schema, head, root)
-    if inner is None:  # a free-form object has no names of its own; at the top an unknown name stays as it was typed
+    if inner is None:  # an object with any members; an unknown name at the top is not split
         return (key,) if schema is root else tuple(key.split("."))
     if "object" in kinds_of(alternatives(inner, root)):
         return (head, *split_key(rest, inner, root))
@@ -95,7 +95,7 @@ def split_key(key: str, schema: Any, root: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def schema_at(path: Sequence[str], root: Mapping[str, Any]) -> Any:
-    """The schema of the member that `path` leads to; None where the schema says nothing of it."""
+    """Return the schema of the member at `path`; None if there is none."""
     schema: Any = root
     for name in path:
         schema = property_schema(schema, name, root)
@@ -103,7 +103,7 @@ def schema_at(path: Sequence[str], root: Mapping[str, Any]) -> Any:
 
 
 def type_text(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
-    """Write a schema like a type hint: `"C" | "F"`, `array of integer`, `string | null`."""
+    """Return a schema as a type hint: `"C" | "F"`, `array of integer`, `string | null`."""
     if depth > 3:
         return "…"
     words: list[str] = []
@@ -121,7 +121,7 @@ def type_text(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
 
 
 def parameters(schema: Any, root: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, ...]]:
-    """Name, type, need and text of each parameter; members of objects by their dotted name."""
+    """Yield name, type, `required` or default, and description of each parameter; members have dotted names."""
     for option in alternatives(schema, root):
         for name, part in option.get("properties", {}).items():
             needed = "required" if name in option.get("required", ()) else _default(part)
@@ -137,7 +137,7 @@ def _default(schema: Any) -> str:
 
 
 def _resolve(reference: Any, root: Mapping[str, Any]) -> Any:
-    """Follow a reference within the schema itself: `#/$defs/Order`."""
+    """Return the target of a reference within the schema, such as `#/$defs/Order`."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     found: Any = root

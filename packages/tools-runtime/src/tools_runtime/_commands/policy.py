@@ -93,9 +93,8 @@ def _explain(options: Namespace, policy: Policy) -> Found:
     from tools_core import Context, ToolCall  # these are loaded already
     from tools_core._cli._arguments import read_arguments
 
-    tool, words = _installed()[options.name], options.words
-    is_object = len(words) == 1 and words[0].lstrip().startswith("{")
-    call = ToolCall(None, tool.name, words[0] if is_object else read_arguments(words, tool.input_schema))
+    tool = _installed()[options.name]
+    call = ToolCall(None, tool.name, read_arguments(options.words, tool.input_schema))
     outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
     answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None
     return 0 if outcome == "allow" or answer is not None else 1, {

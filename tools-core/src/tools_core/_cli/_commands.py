@@ -1,0 +1,86 @@
+"""The sub-commands, those of other packages included, each with its parser."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+
+from tools_core._cli._terminal import CommandError, did_you_mean, terminal_width
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from typing import Any
+
+    from tools_core._registry._entry_points import EntryPoint
+
+GROUP = "ask_tools.commands"
+
+# Sub-command -> the module with its `configure`, and its purpose.
+BUILT_IN = {
+    "list": ("tools_core._cli._list", "list the installed tools"),
+    "show": ("tools_core._cli._show", "show the parameters of a tool, and where it comes from"),
+    "call": ("tools_core._cli._call", "call a tool; needs no model"),
+    "schema": ("tools_core._cli._schema", "print definitions as JSON, in the format of a provider"),
+    "check": ("tools_core._cli._check", "find errors in definitions"),
+    "lock": ("tools_core._cli._lock", "write the trusted tools to a lock file"),
+    "verify": ("tools_core._cli._verify", "compare the installed tools with the lock file"),
+    "new": ("tools_scaffold._new", "create a tool package"),
+    "add": ("tools_scaffold._add", "add a tool to a package"),
+    "doctor": ("tools_core._cli._doctor", "find problems of the installation, each with a fix"),
+    "completion": ("tools_core._cli._completion", "print a completion script for bash, zsh or fish"),
+}
+
+
+def make_parser(name: str) -> ArgumentParser:
+    """Import the sub-command `name`, and no other, and let it configure its parser."""
+    if name.startswith("-"):
+        raise CommandError(f"unknown option {name}", "ask-tools --help")
+    if name in BUILT_IN:
+        module, summary = BUILT_IN[name]
+        return _configured(import_module(module).configure, name, summary)
+    entry = _find(name)
+    try:
+        return _configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
+    except (Exception, SystemExit) as broken:  # code of another package, which may raise anything
+        from tools_core._cli._advice import reinstall  # only for a failure
+
+        message = f"ask-tools {name} cannot be loaded: {type(broken).__name__}: {broken}"
+        hints = (f"it comes from {entry}", f"fix: {reinstall(entry.distribution)}")
+        raise CommandError(message, *hints, status=1) from broken
+
+
+def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter  # not needed for `list` and the overview
+
+    # argparse would import shutil for the width.
+    layout = partial(RawDescriptionHelpFormatter, width=terminal_width(sys.stdout) - 2)
+    parser = ArgumentParser(prog=f"ask-tools {name}", description=summary, formatter_class=layout, allow_abbrev=False)
+    configure(parser)
+    if not callable(parser.get_default("run")):
+        raise TypeError("its configure(parser) does not set the default `run`")
+    return parser
+
+
+def _find(name: str) -> EntryPoint:
+    """Return the installed sub-command of this name; `distribution:name` is unique where two packages share one."""
+    from tools_core._registry._entry_points import scan
+
+    entries = external()
+    found = [entry for entry in entries if name in (entry.name, entry.qualified)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandError(f"two packages have a command {name}", *(f"ask-tools {each.qualified}" for each in found))
+    known = [*BUILT_IN, *(entry.name for entry in entries)]
+    is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
+    call = f"it is a tool: ask-tools call {name}" if is_tool else ""
+    raise CommandError(f"unknown command {name}", did_you_mean(name, known), call, "list of commands: ask-tools --help")
+
+
+def external() -> list[EntryPoint]:
+    """Return the sub-commands of other packages, from their metadata alone."""
+    from tools_core._registry._entry_points import scan  # 7 ms that built-in sub-commands do not need
+
+    return [entry for entry in scan(GROUP) if entry.name not in BUILT_IN]

@@ -1,0 +1,113 @@
+"""A command line: the sub-command that it names is run, and errors become messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+
+from tools_core._cli._commands import BUILT_IN, external, make_parser
+from tools_core._cli._terminal import CommandError, counted, did_you_mean, error, show_traceback, write
+from tools_core._version import __version__
+
+TYPE_CHECKING = False  # importing typing costs 4 ms
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_STEPS = """\
+  ask-tools list                    list the installed tools
+  ask-tools call NAME key=value     call a tool; needs no model
+  ask-tools new NAME                create a tool package
+  ask-tools doctor                  find problems, each with a fix
+"""
+_HELP = """\
+usage: ask-tools COMMAND ...
+
+Write a tool once; any model, agent framework or shell can call it.
+
+{commands}
+
+  ask-tools COMMAND --help          show the options of a command
+  ask-tools --version               show the version
+
+exit codes: 0 success, 1 a tool failed or a problem was found, 2 wrong usage
+ASK_TOOLS_ALLOW, ASK_TOOLS_DENY: comma-separated tools or distributions; blocked ones are never imported
+ASK_TOOLS_LOCK: a file from `ask-tools lock`; tools that it does not name are never imported
+ASK_TOOLS_LOAD_TIMEOUT: seconds that a package may take to be imported by list and doctor; 10 by default
+ASK_TOOLS_DEBUG: if set, errors come with a traceback
+No telemetry, no account.
+"""
+
+
+def run(words: list[str]) -> int:
+    """Run the sub-command that `words` begin with and return its exit code."""
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="backslashreplace")  # characters that the encoding lacks are escaped
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
+    try:
+        if not words or words[0] in ("-h", "--help"):
+            return _write_help() if words else _write_overview()
+        if words[0] == "__complete":
+            from tools_core._cli._complete import complete  # called by shells only
+
+            return complete(words[2:])  # the first is `--`
+        return _run(words[0], words[1:])
+    except CommandError as failure:
+        error(str(failure), failure.hints)
+        show_traceback(failure.__cause__)
+        return failure.status
+    except SystemExit as ending:  # argparse ends the process by itself
+        if ending.code is None or isinstance(ending.code, int):
+            return ending.code or 0
+        error(str(ending.code))
+        return 1
+
+
+def _run(name: str, words: list[str]) -> int:
+    if name == "list" and all(word == "--json" or not word.startswith("-") for word in words):
+        from tools_core._cli._list import write_list  # without argparse, which takes 5 ms
+
+        return write_list([word for word in words if word != "--json"], as_json="--json" in words)
+    parser = make_parser(name)
+    # Options may stand between arguments where the sub-command says that its parser supports it.
+    intermixed = parser.get_default("intermixed")
+    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(words)
+    if unknown:
+        raise _unknown(parser, options, unknown[0], words)
+    return int(options.run(options) or 0)
+
+
+def _unknown(parser: ArgumentParser, options: Namespace, word: str, words: list[str]) -> CommandError:
+    if not word.startswith("-"):
+        return CommandError(f"unexpected argument {word}", f"{parser.prog} --help")
+    option, equals, value = word.partition("=")
+    hints = [did_you_mean(option, parser._option_string_actions)]
+    if hasattr(options, "words"):  # it takes the arguments of a tool
+        import shlex  # only for a mistake
+
+        following = [*words[words.index(word) + 1 :], "-"][0]
+        if not equals:
+            value = "true" if following.startswith("-") or "=" in following else following
+        key = option.lstrip("-").replace("-", "_")
+        hints.append(f"write arguments of the tool as {key}={shlex.quote(value)}")
+    return CommandError(f"unknown option {option}", *hints, f"{parser.prog} --help")
+
+
+def _write_overview() -> int:
+    """Print the number of installed tools and the next steps of a newcomer."""
+    from tools_core._registry._entry_points import scan
+
+    entries = scan("ask_tools.tools")
+    installed = f"{counted(len(entries), 'tool')} installed"
+    if entries:
+        installed += f" from {counted(len({entry.distribution for entry in entries}), 'package')}"
+    write(f"ask-tools {__version__} · {installed} · no telemetry, no account\n")
+    write(f"\n{_STEPS}\nMore: ask-tools --help\n")
+    return 0
+
+
+def _write_help() -> int:
+    """Print every sub-command, those of other packages from their metadata."""
+    lines = [f"  {name:<12}{summary}" for name, (_, summary) in BUILT_IN.items()]
+    lines += [f"  {entry.name:<12}from {entry.distribution} {entry.version}" for entry in external()]
+    write(_HELP.format(commands="\n".join(lines)))
+    return 0
