@@ -1,9 +1,10 @@
-"""The command as a real process, before real distributions in a folder on its path."""
+"""The command as a real process, with real distributions in a folder on its path."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -13,8 +14,8 @@ import pytest
 
 import tools_core
 
-# Not this environment's interpreter: this repository's packages are installed there, and would be listed. Without
-# site-packages it starts in half of the time.
+# Not the interpreter of this environment, which would list this repository's packages. It starts faster without
+# site-packages.
 PYTHON = [sys._base_executable, "-S"]
 
 SOURCES = [Path(tools_core.__file__).parents[1], Path(tools_core.__file__).parents[3] / "scaffold/src"]
@@ -105,15 +106,17 @@ WEATHER_TOOLS = [
 
 
 class Site:
-    """A folder with installed distributions in it, as site-packages is one."""
+    """A folder with installed distributions, like site-packages."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.marks = folder.parent / "marks"  # elsewhere: a new file here would count as an installation
+        self.marks.mkdir()
 
     def install(self, distribution, entries, source, *, group="ask_tools.tools", version="1.0"):
-        """Add a distribution with one module, that leaves a mark when it is imported."""
+        """Add a distribution with one module, which writes a file when it is imported."""
         module = distribution.replace("-", "_")
-        mark = f"open({str(self.folder / module)!r} + '.imported', 'a').write('x')\n"
+        mark = f"open({str(self.marks / module)!r}, 'a').write('x')\n"
         (self.folder / f"{module}.py").write_text(mark + textwrap.dedent(source), encoding="utf-8")
         info = self.folder / f"{module}-{version}.dist-info"
         info.mkdir()
@@ -126,13 +129,23 @@ class Site:
     def install_weather(self):
         self.install("tools-weather", {name: name for name in WEATHER_TOOLS}, WEATHER)
 
+    def change(self, distribution, old, new):
+        path = self.folder / f"{distribution.replace('-', '_')}.py"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+        shutil.rmtree(self.folder / "__pycache__", ignore_errors=True)
+
     @property
     def imported(self):
-        return sorted(path.stem for path in self.folder.glob("*.imported"))
+        """The packages that were imported since this was last read."""
+        marks = sorted(self.marks.iterdir())
+        for mark in marks:
+            mark.unlink()
+        return [mark.name for mark in marks]
 
 
 class Ended:
-    """How a process ended."""
+    """The exit code and the output of a process."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
@@ -154,15 +167,15 @@ def site(tmp_path):
 
 @pytest.fixture
 def environment(site, tmp_path):
-    """What the command sees: the site before the sources, and nothing of the machine's own settings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS", "COLUMNS"))}
+    """Environment variables of the command: the site before the sources, and no settings of this machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS", "COLUMNS", "XDG_"))}
     path = os.pathsep.join(map(str, [site.folder, *SOURCES]))
     return {**kept, "PYTHONPATH": path, "PYTHONUTF8": "1", "HOME": str(tmp_path)}
 
 
 @pytest.fixture
 def ask_tools(environment, tmp_path):
-    """Run `ask-tools` with words, in a folder of its own, and say how it ended."""
+    """Run `ask-tools` with words in a folder of its own."""
     (tmp_path / "here").mkdir()
 
     def run(*words, stdin="", python=PYTHON, **variables):
@@ -197,7 +210,7 @@ def on_terminal(environment, tmp_path):
         while True:
             try:
                 block = os.read(terminal, 65536)
-            except OSError:  # Linux ends so what macOS ends by an empty read
+            except OSError:  # the end on Linux; on macOS an empty read
                 break
             if not block:
                 break

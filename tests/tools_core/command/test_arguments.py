@@ -1,4 +1,4 @@
-"""`key=value` and `key:=json`, typed by a schema."""
+"""`key=value` and `key:=json`, converted by a schema."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ SCHEMA = {
         ("unknown=1 un.known=2", {"unknown": "1", "un.known": "2"}),
     ],
 )
-def test_values_get_the_type_that_the_schema_names(words, expected):
+def test_values_are_converted_to_the_type_in_the_schema(words, expected):
     assert read_arguments(words.split(), SCHEMA) == expected
 
 
 @pytest.mark.parametrize(
     "word", ["count=five", "count=0x5", "count=1_000", "ratio=NaN", "loud=yes", "limit=", "sizes=x"]
 )
-def test_what_does_not_fit_stays_text_and_the_tool_names_it(word):
+def test_a_value_that_does_not_fit_stays_text_and_the_tool_reports_it(word):
     key, _, text = word.partition("=")
     found = read_arguments([word], SCHEMA)
     assert found in ({key: text}, {key: [text]})
@@ -108,12 +108,12 @@ def test_what_does_not_fit_stays_text_and_the_tool_names_it(word):
         "count:=1,2",
     ],
 )
-def test_what_is_no_argument_is_refused(words):
+def test_a_word_that_is_not_an_argument_is_refused(words):
     with pytest.raises(CommandError):
         read_arguments(words.split(), SCHEMA)
 
 
-def test_a_schema_that_refers_to_itself_in_a_circle_is_survived():
+def test_a_schema_may_refer_to_itself():
     schema = {"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}]}}}
     assert read_arguments(["a=1"], schema) == {"a": "1"}
 
@@ -126,12 +126,12 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_any_json_value_arrives_as_it_is(value):
+def test_any_json_value_is_passed_on(value):
     assert read_arguments([f"open:={json.dumps(value)}"], SCHEMA) == {"open": value}
 
 
 @given(st.text())
-def test_any_text_arrives_as_it_is_where_text_is_wanted(text):
+def test_any_text_is_passed_on_where_the_schema_has_text(text):
     assert read_arguments([f"text={text}", f"tags={text}", "tags=x"], SCHEMA) == {
         "text": text,
         "tags": [text, "x"],
@@ -139,13 +139,5 @@ def test_any_text_arrives_as_it_is_where_text_is_wanted(text):
 
 
 @given(st.sampled_from(sorted(SCHEMA["properties"])), st.text())
-def test_no_text_breaks_the_reading_of_a_value(key, text):
-    read_arguments([f"{key}={text}"], SCHEMA)
-
-
-@given(st.lists(st.text(), max_size=4))
-def test_any_words_are_arguments_or_refused(words):
-    try:
-        read_arguments(words, SCHEMA)
-    except CommandError as refusal:
-        assert refusal.status == 2
+def test_no_text_of_a_value_is_an_internal_error(key, text):
+    assert key.split(".")[0] in str(read_arguments([f"{key}={text}"], SCHEMA))

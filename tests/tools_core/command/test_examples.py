@@ -7,14 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tools_core._cli._siblings import PACKAGES
-from tools_core._cli._subcommands import BUILT_IN, make_parser
+from tools_core._cli._commands import BUILT_IN, make_parser
 
-ROOT = Path(__file__).resolve().parents[3]
 PYTHON = sys._base_executable
 OURS = [name for name, (module, _) in BUILT_IN.items() if module.startswith("tools_core.")]
 SOURCE = '''
@@ -58,6 +55,8 @@ def test_every_command_ends_its_help_with_examples(name):
 @pytest.mark.skipif(shutil.which("bash") is None, reason="this system has no bash")
 def test_every_example_of_the_help_runs(environment, site, tmp_path):
     site.install("tools-weather", {name: name for name in ("get_weather", "get_map", "flood")}, SOURCE)
+    weather = SOURCE.replace("get_weather", "weather").replace("\n    ", "\n")
+    (tmp_path / "weather.py").write_text(weather)
     script = tmp_path / "bin" / "ask-tools"
     script.parent.mkdir()
     script.write_text(f'#!/bin/sh\nexec "{PYTHON}" -S -m tools_core "$@"\n')
@@ -71,11 +70,3 @@ def test_every_example_of_the_help_runs(environment, site, tmp_path):
             )
             assert done.returncode == 0, f"{example}\n{done.stdout.decode()}{done.stderr.decode()}"
     assert (tmp_path / "map.png").read_bytes().endswith(b"Oslo")
-
-
-@pytest.mark.parametrize("distribution", PACKAGES)
-def test_the_tools_of_sibling_packages_are_known_by_name(distribution):
-    import tomllib
-
-    project = tomllib.loads((ROOT / distribution / "pyproject.toml").read_text(encoding="utf-8"))
-    assert sorted(project["project"]["entry-points"]["ask_tools.tools"]) == list(PACKAGES[distribution])

@@ -55,7 +55,7 @@ def test_a_broken_one_is_reported_as_its_packages_fault_and_breaks_nothing_else(
     command("tools-serve", "serve", source)
     ended = ask_tools("serve")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("error: ask-tools serve does not load: ")
+    assert ended.err.startswith("error: ask-tools serve cannot be loaded: ")
     assert "tools-serve 1.0 (tools_serve:configure)" in ended.err
     assert "pip uninstall tools-serve" in ended.err
     assert ask_tools("--help").code == ask_tools("list").code == 0
@@ -81,7 +81,7 @@ def test_the_commands_own_sub_commands_cannot_be_replaced_and_doctor_says_so(ask
     assert (problem["name"], problem["distribution"]) == ("command list", "tools-evil")
 
 
-def test_its_failure_to_run_is_shown_whole(ask_tools, command):
+def test_its_uncaught_exception_is_shown_with_a_traceback(ask_tools, command):
     command("tools-serve", "serve", COMMAND.replace("print(", "raise KeyError("))
     ended = ask_tools("serve")
     assert ended.code == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_core._cli._subcommands import BUILT_IN
+from tools_core._cli._commands import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = "65534"
@@ -45,12 +45,10 @@ COMMANDS = [
     ["--help"],
     ["list"],
     ["list", "--json"],
-    ["list", "--details"],
     ["show", "rain"],
     ["call", "rain", "city=Oslo"],
     ["call", "rain", "city=Oslo", "--timeout", "9"],
-    ["call", "rain", "city=Oslo", "--dry-run"],
-    ["call", "radar", "--save", "radar.png", "--force"],
+    ["call", "radar", "--json"],
     ["call", "rian"],
     ["schema", "--all", "--for", "openai-strict"],
     ["check"],
@@ -112,7 +110,7 @@ def test_the_guard_would_notice_a_socket(ask_tools, site):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [["doctor"], ["lock"], ["check"], ["list", "--details"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["doctor"], ["lock"], ["list"]], ids=" ".join)
 def test_the_everyday_tools_address_nobody_either(ask_tools, site, environment, words):
     for name in ("tools-shell", "tools-filesystem"):
         entries = tomllib.loads((ROOT / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]

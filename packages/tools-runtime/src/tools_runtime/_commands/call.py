@@ -18,5 +18,8 @@ def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | N
         policy = Policy(default="allow")
     except PolicyError as error:
         return Result.error(str(error), type="denied")
-    with Executor([tool], policy=policy, approve=approve or ask_on_terminal, default_timeout=None) as executor:
+    has_limit = context.deadline is not None or tool.timeout is not None
+    runtime = "thread" if has_limit else None  # a thread can be abandoned at the limit
+    approve = approve or ask_on_terminal
+    with Executor([tool], runtime=runtime, policy=policy, approve=approve, default_timeout=None) as executor:
         return executor.call(call, context=context)

@@ -1,0 +1,61 @@
+"""`ask-tools show`: the parameters and the origin of a tool."""
+
+from __future__ import annotations
+
+
+def test_show_prints_parameters_properties_origin_and_an_example(ask_tools, site):
+    site.install_weather()
+    ended = ask_tools("show", "forecast")
+    assert ended.code == 0, ended
+    lines = ended.out.splitlines()
+    assert lines[:4] == ["forecast", "  Forecast the weather.", "", "  Says nothing about the past."]
+    assert [line.split() for line in lines if line.startswith(("  city", "  days", "  units"))] == [
+        ["city", "string", "required", "City", "name"],
+        ["days", "integer", "default", "3"],
+        ["units", '"C"', "|", '"F"', "default", '"C"'],
+    ]
+    assert "  read-only" in lines
+    assert "  ask-tools call forecast city=STRING" in lines
+    assert any(line.split() == ["distribution", "tools-weather"] for line in lines)
+
+
+def test_json_is_the_definition_with_the_file_and_line_of_the_tool(ask_tools, site):
+    site.install_weather()
+    shown = ask_tools("show", "rain", "--json").json
+    assert shown["input_schema"]["required"] == ["city"]
+    origin = shown["origin"]
+    assert (origin["distribution"], origin["version"]) == ("tools-weather", "1.0")
+    source = (site.folder / "tools_weather.py").read_text().splitlines()
+    assert origin["file"] == str(site.folder / "tools_weather.py")
+    assert source[origin["line"] - 1 : origin["line"] + 1] == ["@tool", "def rain(city: str) -> str:"]
+
+
+def test_members_of_objects_have_the_names_that_call_takes(ask_tools, site):
+    source = """
+        from typing import TypedDict
+
+        from tools_core import tool
+
+
+        class Address(TypedDict):
+            city: str
+            zip: int
+
+
+        @tool
+        def ship(to: Address, notes: list[str] | None = None) -> dict:
+            return {"to": to, "notes": notes}
+    """
+    site.install("tools-post", {"ship": "ship"}, source)
+    rows = [line.split() for line in ask_tools("show", "ship").out.splitlines()]
+    assert ["to.city", "string", "required"] in rows
+    assert ["to.zip", "integer", "required"] in rows
+    called = ask_tools("call", "ship", "to.city=Oslo", "to.zip=150", "notes=a", "notes=b")
+    assert called.json == {"to": {"city": "Oslo", "zip": 150}, "notes": ["a", "b"]}
+
+
+def test_an_unknown_tool_is_an_error_with_the_nearest_name(ask_tools, site):
+    site.install_weather()
+    ended = ask_tools("show", "forcast")
+    assert ended.code == 2
+    assert ended.err == 'error: no tool "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
