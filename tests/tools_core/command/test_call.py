@@ -199,7 +199,7 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
     ended = ask_tools("call", "wait", "--timeout", "0.05", "--json")
     assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
     assert ended.json["metadata"]["timeout"] == 0.05
-    assert "limit set by the caller" in ended.json["error"]
+    assert "limit set by --timeout" in ended.json["error"]
     wrong = ask_tools("call", "wait", "--timeout=-1")
     assert (wrong.code, "must be seconds above 0, such as 2.5; got '-1'" in wrong.err) == (2, True)
 

@@ -204,7 +204,7 @@ class Executor:
         if tool.stateful and not runtime.is_local:
             runtime = self._stateful
         if tool.timeout is not None:
-            return Placement(tool, runtime, tool.timeout, tool.timeout_set_by)
+            return Placement(tool, runtime, tool.timeout, "the tool")
         return Placement(tool, runtime, None if tool.manages_timeout else self.default_timeout, _DEFAULT)
 
     def _chosen(self, name: str, context: Context | None) -> Runtime:

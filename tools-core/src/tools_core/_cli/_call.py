@@ -104,6 +104,7 @@ def _call(options: Namespace) -> int:
     try:
         with _progress() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
             context = Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
+            context.timeout_set_by = "--timeout"
             with _cancelled_by_interrupt(context) if takes_context else nullcontext():
                 result = make_call(tool, call, context, "all" if options.yes else None)
     except SystemExit as ending:  # the tool's own sys.exit()

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
         _spec: Spec
         timeout: float | None
-        timeout_set_by: str
         repair: bool
         manages_timeout: bool
 
@@ -70,7 +69,7 @@ def _in_context(
     """Make the context of this call, and inject it where it is asked for."""
     name = tool._spec.context
     outer = Context(run_id="") if context is NO_CONTEXT else context
-    own = outer.for_call(tool.timeout, call_id, set_by=tool.timeout_set_by)
+    own = outer.for_call(tool.timeout, call_id)
     if own.cancelled or own.remaining == 0:
         return _too_late(own)
     return (arguments if name is None else {**arguments, name: own}), own, repairs

@@ -77,7 +77,6 @@ class Tool:
     idempotent: bool | None = None
     open_world: bool | None = None
     timeout: float | None = None
-    timeout_set_by: str = "the tool"  # for messages about the limit
     requires_approval: bool = False
     repair: bool = True
     tags: Sequence[str] = ()
