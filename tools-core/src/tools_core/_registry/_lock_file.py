@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools_core._registry._entry_points import EntryPoint
-    from tools_core._registry._registry import Registry
+    from tools_core._registry._mapping import ToolMapping
     from tools_core._tools._tool import Tool
 
 FILE = "ask-tools.lock"
@@ -114,7 +114,7 @@ def hash_of(definition: Mapping[str, Any]) -> str:
     return sha256(text.encode("ascii")).hexdigest()
 
 
-def lock_of(registry: Registry, plugins: Iterable[EntryPoint] = ()) -> tuple[Lock, dict[str, str]]:
+def lock_of(registry: ToolMapping, plugins: Iterable[EntryPoint] = ()) -> tuple[Lock, dict[str, str]]:
     """Load every discovered tool and lock it as it is; those that cannot be locked are left out, with the reason.
 
     Of plugins it is their place that is locked, and none is imported: what they do cannot be read from a definition.

@@ -12,6 +12,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any, TypeVar, overload
 
+    from tools_core._registry._entry_points import EntryPoint
     from tools_core._tools._approval import Approve
     from tools_core._tools._tool import Tool
     from tools_core._values._context import Context
@@ -42,6 +43,10 @@ class ToolMapping(Mapping[str, "Tool"]):
     @abstractmethod
     def _settle(self, may_begin: Callable[[str], bool]) -> None:
         """Load whatever may be a toolset with tools whose names begin as `may_begin` accepts."""
+
+    @abstractmethod
+    def origin(self, name: str) -> EntryPoint | None:
+        """The entry point behind a name, without importing it; None for a tool that was registered."""
 
     def __getitem__(self, name: str) -> Tool:
         tool = self.get(name)

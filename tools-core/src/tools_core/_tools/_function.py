@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from tools_core._definition._parameter import Parameter
     from tools_core._definition._spec import Spec
-    from tools_core._tools._toolset import Toolset
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -49,7 +48,7 @@ class Options(TypedDict, total=False):
 class FunctionTool(Tool, Generic[P, R], abstract=True):
     """A tool made of a function; calling it calls the function, with its own types and no validation."""
 
-    _method: tuple[Toolset, str] | None = None  # where it is the tool of a method
+    _method: tuple[Any, str] | None = None  # the toolset and the method that it is the tool of
 
     def __init__(
         self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]
