@@ -2,10 +2,8 @@
 
 import pytest
 
-jedi = pytest.importorskip("jedi", reason="jedi is not installed")
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
@@ -19,4 +17,5 @@ pytestmark = pytest.mark.slow
     ],
 )
 def test_jedi_completes_public_names_and_methods(code, expected):
+    jedi = pytest.importorskip("jedi", reason="jedi is not installed")
     assert {each.name for each in jedi.Script(code).complete()} >= expected

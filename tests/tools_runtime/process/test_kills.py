@@ -9,7 +9,7 @@ from tools_core import Context, ToolCall
 def test_a_tool_that_does_not_end_is_killed(name, tools, begin, run, processes, tmp_path):
     note = tmp_path / "note"
     context, future = begin(getattr(tools, name), {"note": str(note)})
-    assert processes.eventually(note.exists)
+    assert processes.eventually(lambda: note.exists() and note.read_text())
     context.cancel()
     result = future.result(20)
     assert (result.error_type, result.metadata["killed"]) == ("cancelled", True)
