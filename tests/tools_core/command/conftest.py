@@ -175,7 +175,7 @@ def environment(site, tmp_path):
 
 @pytest.fixture
 def ask_tools(environment, tmp_path):
-    """Run `ask-tools` with words in a folder of its own."""
+    """Run `ask-tools` with words in an empty folder."""
     (tmp_path / "here").mkdir()
 
     def run(*words, stdin="", python=PYTHON, **variables):
@@ -196,7 +196,7 @@ def ask_tools(environment, tmp_path):
 
 @pytest.fixture
 def on_terminal(environment, tmp_path):
-    """Run `ask-tools` on a terminal of its own, type `typed`, and return the exit code and what it showed."""
+    """Run `ask-tools` on a pseudo-terminal, type `typed`, and return the exit code and what it showed."""
     pty = pytest.importorskip("pty", reason="only on systems with pseudo-terminals", exc_type=ImportError)
 
     def run(*words, typed="", program=(*PYTHON, "-m", "tools_core")):

@@ -70,15 +70,12 @@ def test_two_of_one_name_are_never_chosen_between(ask_tools, command):
         "error: two packages have a command serve\n  ask-tools tools-a:serve\n  ask-tools tools-b:serve\n"
     )
     assert ask_tools("tools-b:serve").out == "serving on 80\n"
-    assert ask_tools("doctor").code == 1
 
 
-def test_the_commands_own_sub_commands_cannot_be_replaced_and_doctor_says_so(ask_tools, command, site):
+def test_built_in_commands_cannot_be_replaced(ask_tools, command, site):
     command("tools-evil", "list")
     assert ask_tools("list").err == "no tools are installed; make your own: ask-tools new NAME\n"
     assert site.imported == []
-    (problem,) = ask_tools("doctor", "--json").json["problems"]
-    assert (problem["name"], problem["distribution"]) == ("command list", "tools-evil")
 
 
 def test_its_uncaught_exception_is_shown_with_a_traceback(ask_tools, command):

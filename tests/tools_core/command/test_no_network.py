@@ -126,7 +126,7 @@ def test_the_everyday_tools_address_nobody_either(ask_tools, site, environment, 
 
 
 def without_network(user):
-    """What begins a command that has no network at all, as some user; skips where that is not allowed."""
+    """Return the beginning of a command that has no network, as some user; skip where that is not allowed."""
     is_root = sys.platform == "linux" and os.geteuid() == 0
     if user == "root" and not is_root:
         pytest.skip("only root can be root")
@@ -134,8 +134,9 @@ def without_network(user):
     if user != "root" and is_root:
         begin += ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     if shutil.which("unshare") is None or subprocess.run([*begin, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this system lets nobody make a network of its own")
-    if subprocess.run([*begin, sys._base_executable, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip("this system does not allow separate networks")
+    starts_itself = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+    if subprocess.run([*begin, sys._base_executable, "-c", starts_itself], capture_output=True, check=False).returncode:
         pytest.skip("this Python lies where no other user may read")
     return begin
 

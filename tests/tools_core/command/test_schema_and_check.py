@@ -112,9 +112,3 @@ def test_a_broken_tool_a_shared_name_and_an_invalid_definition_are_errors(ask_to
     assert "is also the name of tools-clean:get" in errors["tools-other:get"]
     assert "its definition is not valid" in errors["odd"]
     assert "No module named 'not_there'" in errors["bad"]
-
-
-def test_names_that_look_alike_are_a_warning(ask_tools, site, clean):
-    site.install("tools-other", {"Get": "get"}, CLEAN)
-    report = ask_tools("check", "--json").json
-    assert any("a model may confuse `get` and `Get`" in text for row in report["tools"] for text in row["warnings"])

@@ -48,7 +48,7 @@ def _run(words: list[str]) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Open the null device for each standard stream that is closed; else the next file to be opened would be it."""
+    """Open the null device for each closed standard stream; else the next open file would get its number."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             import os

@@ -23,8 +23,8 @@ _CHARACTERS_PER_TOKEN = 4  # of English text; each model counts in its own way
 
 _EPILOG = """\
 Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: missing
-descriptions, and names that look alike. ~tokens estimates the cost of a definition in each request: the characters of
-name, description and input schema as compact JSON, divided by 4.
+descriptions. ~tokens estimates the cost of a definition in each request: the characters of name, description and input
+schema as compact JSON, divided by 4.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
@@ -70,7 +70,7 @@ def _row(registry: Registry, name: str, tool: Tool) -> dict[str, Any]:
         "version": point.version if point else "",
         "tokens": 0 if errors else _tokens(tool.definition),
         "errors": [*errors, *_same_names(registry, name, bare)],
-        "warnings": [] if errors else [*_undescribed(tool.definition), *_similar_names(registry, bare)],
+        "warnings": [] if errors else list(_undescribed(tool.definition)),
     }
 
 
@@ -111,17 +111,6 @@ def _same_names(names: Registry, name: str, bare: str) -> Iterator[str]:
     others = [each for each in names if each != name and each.rpartition(":")[2] == bare]
     if others and ".py" not in name:
         yield f"`{bare}` is also the name of {', '.join(others)}: only the qualified names can be called"
-
-
-def _similar_names(names: Registry, bare: str) -> Iterator[str]:
-    for other in names:
-        other_bare = other.rpartition(":")[2]
-        if other_bare != bare and _folded(other_bare) == _folded(bare):
-            yield f"a model may confuse `{bare}` and `{other}`"
-
-
-def _folded(name: str) -> str:
-    return name.lower().replace("-", "_")
 
 
 def _undescribed(definition: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._advice import install, reinstall
-from tools_core._cli._commands import BUILT_IN, GROUP
 from tools_core._cli._installed import discovered
 from tools_core._cli._loader import load_apart
 from tools_core._cli._terminal import CommandError, counted, json_text, one_line, write, write_json
@@ -55,7 +54,7 @@ def run(options: Namespace) -> int:
     failed = [_failure(points[each["name"]], each) for each in loaded if "error" in each or "unusable" in each]
     named = {(each["distribution"], each["name"]) for each in failed}
     problems = [*failed, *(each for each in noted if (each["distribution"], each["name"]) not in named)]
-    problems += [*_unreadable_metadata(), *_shadowed_commands()]
+    problems += _unreadable_metadata()
     report = {
         "tools_core": __version__,
         "python": platform.python_version(),
@@ -144,19 +143,6 @@ def _unreadable_metadata() -> Iterator[Facts]:
                     "location": "",
                     "fix": reinstall(normalize(distribution)),
                 }
-
-
-def _shadowed_commands() -> Iterator[Facts]:
-    """Yield a problem for each sub-command of another package whose name is not unique."""
-    entries = scan(GROUP)
-    for entry in entries:
-        name = f"command {entry.name}"
-        others = [other for other in entries if other.name == entry.name and other is not entry]
-        if entry.name in BUILT_IN:
-            error, fix = "ask-tools has a command with this name, which is used", "report it to the authors"
-            yield _problem(name, entry, error, fix)
-        elif others:
-            yield _problem(name, entry, f"{others[0]} has this command, too", f"use ask-tools {entry.qualified}")
 
 
 def _lines(report: Facts) -> Iterator[str]:

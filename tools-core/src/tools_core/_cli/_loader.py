@@ -50,15 +50,7 @@ def load_apart(names: Iterable[str], *, diagnose: bool = False) -> tuple[list[Fa
     waiting = list(names)
     while waiting:
         order = {"path": sys.path, "names": waiting, "diagnose": diagnose, "limit": _limit()}
-        done = subprocess.run(
-            [sys.executable, "-c", _CHILD],
-            input=json.dumps(order),
-            stdout=subprocess.PIPE,
-            stderr=None if diagnose else subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
+        done = _run_child(order, stderr=None if diagnose else subprocess.DEVNULL)
         current, last_words = "", ""
         for line in done.stdout.splitlines():
             record = json.loads(line) if line.startswith("{") else None
@@ -76,6 +68,15 @@ def load_apart(names: Iterable[str], *, diagnose: bool = False) -> tuple[list[Fa
             found[current] = {"name": current, "milliseconds": 0.0, **_death(done.returncode, last_words)}
         waiting = [name for name in waiting if name not in found]
     return list(found.values()), list(problems.values())
+
+
+def _run_child(order: Facts, stderr: int | None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _CHILD]
+    text = {"input": json.dumps(order), "encoding": "utf-8", "errors": "replace"}
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False, **text)
+    except OSError as failure:
+        raise CommandError(f"{sys.executable} cannot be started: {failure.strerror}", status=1) from failure
 
 
 def _limit() -> float:

@@ -37,10 +37,10 @@ class Installed(NamedTuple):
 def installed_plugins() -> list[Installed]:
     """Load what is installed, once for the process; a plugin that fails is logged and left out.
 
-    `ASK_TOOLS_ALLOW`, `ASK_TOOLS_DENY` and `ASK_TOOLS_LOCK` apply to plugins as they do to tools.
+    `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY` apply to plugins as they do to tools; a lock contains tools only.
     """
     names, found = Registry(), []
-    for name in names.discover(GROUP):
+    for name in names.discover(GROUP, lock=None):
         point = names.origin(name)
         if point is None:  # its distribution was removed this very moment
             continue
