@@ -71,10 +71,16 @@ def load_apart(names: Iterable[str], *, diagnose: bool = False) -> tuple[list[Fa
 
 
 def _run_child(order: Facts, stderr: int | None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", _CHILD]
-    text = {"input": json.dumps(order), "encoding": "utf-8", "errors": "replace"}
     try:
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, check=False, **text)
+        return subprocess.run(
+            [sys.executable, "-c", _CHILD],
+            input=json.dumps(order),
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
     except OSError as failure:
         raise CommandError(f"{sys.executable} cannot be started: {failure.strerror}", status=1) from failure
 
