@@ -40,6 +40,10 @@ def blocks(page):
         yield text.count("\n", 0, match.start()) + 1, match[1], match[2]
 
 
+# formats.md passes plain dicts to SDKs, whose types want a TypedDict for each kind of message.
+TYPED = [page for page in PAGES if page.name != "formats.md" and any(block[1] == "python" for block in blocks(page))]
+
+
 def environ(folder):
     scripts = str(Path(sys.executable).parent)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "PYTHON"))}
@@ -134,6 +138,19 @@ def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, mo
             run_console(text, tmp_path, where)
         else:
             assert language in NOT_RUN, f"{where}: a block is python, console, or one of {sorted(NOT_RUN)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TYPED, ids=name_of)
+def test_type_checkers_accept_the_programs_of_a_page(page, tmp_path, tmp_path_factory):
+    programs = [text for _, language, text in blocks(page) if language == "python"]
+    for number, text in enumerate(programs):
+        name = re.match(r"# (\w+\.py)\n", text)
+        (tmp_path / (name[1] if name else f"block{number}.py")).write_text(text, encoding="utf-8")
+    cache = f"--cache-dir={tmp_path_factory.getbasetemp() / 'mypy'}"
+    for checker in (["mypy", "--strict", cache], ["basedpyright", "--level=error"]):
+        checked = run([sys.executable, "-m", *checker, "."], tmp_path)
+        assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
