@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_cached_list_loads_neither_the_contract_nor_slow_modules(ask_tools, en
     assert not loaded & (slow | ours)
 
 
-def test_a_changed_source_file_or_version_is_read_again(ask_tools, site):
+def test_a_changed_source_file_or_version_is_read_again_into_the_same_file(ask_tools, site, cache):
     site.install("tools-a", {"get": "get"}, GET)
     ask_tools("list")
     site.change("tools-a", "Get something.", "Get something else.")
@@ -91,6 +92,20 @@ def test_a_changed_source_file_or_version_is_read_again(ask_tools, site):
     assert site.imported == ["tools_a"]
     assert rows(ask_tools("list")) == [["get", "tools-a", "1.1", "Get something else."]]
     assert site.imported == ["tools_a"]
+    assert len(list(cache.iterdir())) == 1
+
+
+def test_a_replaced_zip_archive_is_read_again(ask_tools, site, environment, tmp_path):
+    site.install("tools-a", {"get": "get"}, GET)
+    archive = tmp_path / "tools.zip"
+    environment["PYTHONPATH"] = environment["PYTHONPATH"].replace(str(site.folder), str(archive))
+    for text in ("Get something.", "Get something else."):
+        module = (site.folder / "tools_a.py").read_text().replace("Get something.", text)
+        with zipfile.ZipFile(archive, "w") as made:
+            made.writestr("tools_a.py", module)
+            for path in (site.folder / "tools_a-1.0.dist-info").iterdir():
+                made.write(path, f"tools_a-1.0.dist-info/{path.name}")
+        assert descriptions(ask_tools) == {"get": text}
 
 
 @pytest.mark.parametrize(

@@ -78,10 +78,14 @@ def _load(
 
 
 def _path(point: EntryPoint) -> str:
-    """Return the file for a distribution in a place, as this version of Python sees it."""
+    """Return the file for a distribution in one place and one version of Python; an upgrade replaces it."""
     root = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
-    key = f"{point.folder}\n{point.version}\n{sys.version}".encode(errors="surrogateescape")
+    key = f"{os.path.dirname(point.folder)}\n{sys.version}".encode(errors="surrogateescape")
     return os.path.join(root, "ask-tools", f"{point.distribution}-{crc32(key):08x}.json")
+
+
+def _source(point: EntryPoint) -> list[str]:
+    return [point.folder, point.version]
 
 
 def _read(point: EntryPoint) -> Entry:
@@ -89,7 +93,7 @@ def _read(point: EntryPoint) -> Entry:
         with open(_path(point), encoding="utf-8") as file:
             entry = json.load(file)
         texts = [*entry["descriptions"].values(), *entry["errors"].values()]
-        is_valid = entry["folder"] == point.folder and all(isinstance(text, str) for text in texts)
+        is_valid = entry["source"] == _source(point) and all(isinstance(text, str) for text in texts)
         if is_valid and all(stamp(path) == known for path, known in entry["files"].items()):
             return {kind: entry[kind] for kind in ("descriptions", "errors", "files")}
     # Missing, unreadable or written by another program: the tools are loaded again.
@@ -101,10 +105,10 @@ def _read(point: EntryPoint) -> Entry:
 def _write(point: EntryPoint, entry: Entry) -> None:
     from tools_core._registry._replace_file import replace  # as above
 
-    counted = [os.path.join(point.folder, "entry_points.txt")]
+    counted = [point.folder, os.path.join(point.folder, "entry_points.txt")]  # the folder may be a zip archive
     counted += [os.path.dirname(point.folder)] if entry["errors"] else []
     entry["files"] |= {path: stamp(path) for path in counted}
     path = _path(point)
     with suppress(OSError):  # a folder that cannot be written to: the tools are loaded each time
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        replace(path, json.dumps({"folder": point.folder, **entry}).encode())  # in one step: others may read or write
+        replace(path, json.dumps({"source": _source(point), **entry}).encode())  # in one step: others may read or write
