@@ -94,7 +94,13 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("body", "tests"), BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize(
+    ("body", "tests"),
+    [
+        pytest.param(*case, id=name, marks=pytest.mark.slow if rank else ())
+        for rank, (name, case) in enumerate(BROKEN.items())
+    ],
+)
 def test_a_broken_runtime_fails_the_tests_about_its_defect(run_pytest, body, tests):
     ended = run_pytest("-rf", "-k", " or ".join(tests), test_it=SUITE.replace("{body}", body))
     assert set(re.findall(r"^FAILED \S+::(\w+)\[", ended.stdout, re.MULTILINE)) == tests
