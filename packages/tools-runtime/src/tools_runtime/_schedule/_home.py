@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from asyncio import Task
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core.threads import in_thread, start_coroutine
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Event, TimerHandle
+    from asyncio import AbstractEventLoop, Event, Task, TimerHandle
     from collections.abc import Callable, Coroutine
     from contextvars import Context
 
@@ -140,7 +139,8 @@ class EventLoop(Home):
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any], variables: Context) -> Spawned:
         settling, future, never_began = _settling(coroutine)
-        loop, tasks = self._loop, list[Task[None]]()
+        loop = self._loop
+        tasks: list[Task[None]] = []
 
         def start() -> None:
             tasks.append(loop.create_task(settling, context=variables))
