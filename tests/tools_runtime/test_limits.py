@@ -155,23 +155,34 @@ def test_waiting_for_a_turn_ends_with_the_callers_deadline(gate, make):
 # ---------------------------------------------------------------------------------------------------- concurrency
 
 
+class Meter:
+    """Counts the calls that run at once: `with meter:` in each, then `meter.peak`."""
+
+    def __init__(self):
+        self.running = self.peak = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        with self._lock:
+            self.running += 1
+            self.peak = max(self.peak, self.running)
+
+    def __exit__(self, *_):
+        with self._lock:
+            self.running -= 1
+
+
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
 def test_max_concurrency_holds_for_all_callers_of_an_executor(runtime, make):
-    lock, running, peak = threading.Lock(), 0, 0
-    three = threading.Event()
+    meter, three = Meter(), threading.Event()
 
     @tool
     def work() -> None:
         """Work beside two others."""
-        nonlocal running, peak
-        with lock:
-            running += 1
-            peak = max(peak, running)
-        if peak == 3:
-            three.set()
-        three.wait(20)
-        with lock:
-            running -= 1
+        with meter:
+            if meter.peak == 3:
+                three.set()
+            three.wait(20)
 
     executor = make([work], runtime=runtime, max_concurrency=3)
     batch = [ToolCall(str(n), "work", {}) for n in range(3)]
@@ -180,7 +191,7 @@ def test_max_concurrency_holds_for_all_callers_of_an_executor(runtime, make):
         user.start()
     for user in users:
         user.join(30)
-    assert peak == 3
+    assert meter.peak == 3
 
 
 def test_a_call_inside_a_call_needs_no_second_place(make):
@@ -199,23 +210,18 @@ def test_a_call_inside_a_call_needs_no_second_place(make):
 
 
 def test_many_synchronous_calls_in_an_event_loop_use_a_bounded_number_of_threads(make):
-    lock, running, peak = threading.Lock(), 0, 0
+    meter = Meter()
 
     @tool
     def work() -> None:
-        """Count who runs."""
-        nonlocal running, peak
-        with lock:
-            running += 1
-            peak = max(peak, running)
-        threading.Event().wait(0.001)
-        with lock:
-            running -= 1
+        """Take a moment."""
+        with meter:
+            threading.Event().wait(0.001)
 
     executor = make([work], runtime=AsyncRuntime())
     pairs = asyncio.run(executor.aexecute([ToolCall(str(n), "work", {}) for n in range(1000)]))
     assert all(result.error_type is None for _, result in pairs)
-    assert peak <= 64
+    assert meter.peak <= 64
 
 
 # ---------------------------------------------------------------------------------------------------- events and hooks

@@ -28,7 +28,7 @@ def save(**arguments) -> str:
     "Saves."
 
 given, threads, timeout = json.loads(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-context = Context(workspace="/work/space", run_id="run-7", timeout=timeout)
+context = Context(workspace="/home/ada/space", run_id="run-7", timeout=timeout)
 signal.signal(signal.SIGUSR1, lambda *_: context.cancel())
 policy = Policy(files=[])
 
@@ -104,8 +104,8 @@ def test_a_user_is_asked_and_decides(terminal, typed, answer):
     for text in (
         "save wants to run (destructive)",
         'path = "a"',
-        'files: ["/work/space/a"]',
-        'workspace: "/work/space", run: "run-7"',
+        'files: ["/home/ada/space/a"]',
+        'workspace: "/home/ada/space", run: "run-7"',
         "asked because: no rule holds",
         "approve? [o]nce, [r]un, [p]roject, [N]o: ",
     ):
