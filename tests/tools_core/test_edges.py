@@ -84,7 +84,7 @@ def test_a_result_of_a_subclass_is_a_result():
 
 @pytest.mark.parametrize("name", ["close", "tools", "tool", "aclose"])
 def test_a_method_that_would_hide_one_of_the_toolsets_own_is_refused(name):
-    with pytest.raises(DefinitionError, match=f"{name} has a meaning of its own"):
+    with pytest.raises(DefinitionError, match=f"a Toolset uses the name {name} itself"):
         type("Valve", (Toolset,), {name: lambda self: "x"})
 
 

@@ -80,7 +80,7 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
         (["--args", "-", "days=1"], "[1]", "--args: the arguments must be an object, got an array of 1"),
         (["--args", "absent.json"], "", "--args: cannot read absent.json: No such file or directory"),
         (["--args", "-"], '{"a": 1', "invalid JSON"),
-        (["--workspace", "absent"], "", "--workspace: there is no folder absent"),
+        (["--workspace", "absent"], "", "--workspace: the folder absent does not exist"),
         (["--path", "a.txt"], "", "unknown option --path\n  write arguments of the tool as path=a.txt\n"),
         (["--max-days=3"], "", "unknown option --max-days\n  write arguments of the tool as max_days=3\n"),
         (["--loud", "city=Oslo"], "", "unknown option --loud\n  write arguments of the tool as loud=true\n"),
@@ -139,7 +139,7 @@ def test_a_tool_in_a_file_is_called_shown_and_checked_without_being_installed(as
 @pytest.mark.parametrize(
     ("source", "name", "code", "message"),
     [
-        (None, "one", 2, "there is no file lib.py"),
+        (None, "one", 2, "the file lib.py does not exist"),
         ("import nowhere", "one", 1, "lib.py cannot be loaded: ModuleNotFoundError: No module named 'nowhere'\n  at "),
         ("x = (", "one", 1, "lib.py cannot be loaded: SyntaxError: "),
         ("raise SystemExit(3)", "one", 1, "lib.py cannot be loaded: SystemExit: 3"),

@@ -132,7 +132,7 @@ def test_an_illegal_or_look_alike_name_is_a_problem_and_never_a_tool(site, disco
     registry = discovered()
     assert (list(registry), name in registry) == ([], False)
     (problem,) = registry.problems
-    assert "is no legal name" in problem.error
+    assert "is not a legal name" in problem.error
     assert problem.error.isascii()  # it cannot look like what it is not
     assert "pip uninstall tools-evil" in problem.fix
     assert site.times_imported("tools_evil") == 0

@@ -150,9 +150,9 @@ def test_summary_is_one_line_of_the_header_and_never_of_the_text(site):
     [
         ("json:loads.nope", AttributeError, "`json:loads.nope` leads nowhere"),
         ("no_such_module_here:x", ModuleNotFoundError, "no_such_module_here"),
-        ("json loads", ValueError, "`json loads` is no reference"),
-        ("json:", ValueError, "`json:` is no reference"),
-        ("", ValueError, "`` is no reference"),
+        ("json loads", ValueError, "`json loads` is not a reference"),
+        ("json:", ValueError, "`json:` is not a reference"),
+        ("", ValueError, "`` is not a reference"),
     ],
 )
 def test_a_reference_that_leads_nowhere_is_named(value, error, says):

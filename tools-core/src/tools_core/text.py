@@ -70,12 +70,12 @@ def replace_hidden(text: str, escape: Callable[[str], str], *, keep_layout: bool
 
 
 def _is_odd(char: str) -> bool:
-    """Whether it has no agreed look, or that of a blank which it is not; of a joiner what is before it decides."""
+    """Return whether a character is invisible, or looks like a blank; joiners depend on the text before them."""
     return char == "\u2800" or not (char.isprintable() or char in "\u200c\u200d")
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a value of this name is likely to be a secret: `apiKey`, `X-Auth-Token`, `PGPASSWORD`.
+    """Return whether a value of this name is likely to be a secret: `apiKey`, `X-Auth-Token`, `PGPASSWORD`.
 
     Names of variables, arguments and headers alike. A `key` without another word is none, nor is what a secret is
     only spoken of: `max_tokens`, `SSH_AUTH_SOCK`, `token_type`, `public_key`.

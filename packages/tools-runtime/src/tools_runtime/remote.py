@@ -1,7 +1,6 @@
-"""What a runtime sends to the process that makes a call, and what comes back.
+"""Pack contexts, state and results for runtimes whose tools run in another process.
 
-For runtimes whose tools run in another process, with the functions `dump` and `load` of their choice: `pickle.dumps`
-and `pickle.loads`, or those of another pickler.
+`dump` and `load` are `pickle.dumps` and `pickle.loads`, or those of another pickler.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = ["RemoteError", "State", "describe_error", "pack_context", "pack_resul
 class RemoteError(Exception):
     """The traceback of an exception that a tool raised in another process, as text.
 
-    It is the `__cause__` of `result.exception`, or in its place where the exception could not be sent.
+    It is the `__cause__` of `result.exception`, or `result.exception` itself if the exception cannot be pickled.
     """
 
 

@@ -96,7 +96,7 @@ def run(options: Namespace) -> int:
 
 def _call(options: Namespace) -> int:
     if options.workspace is not None and not os.path.isdir(options.workspace):
-        raise CommandError(f"--workspace: there is no folder {options.workspace}")
+        raise CommandError(f"--workspace: the folder {options.workspace} does not exist")
     tool = load(options.name)
     call = ToolCall(None, tool.name, _arguments(options, tool))
     make_call = _installed_decider() or _make_call

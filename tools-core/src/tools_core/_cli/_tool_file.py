@@ -42,7 +42,7 @@ def load_from_file(reference: str) -> Tool:
 def _run(path: str) -> ModuleType:
     """Import a file under its own name; its folder comes first on `sys.path`, as for `python FILE`."""
     if not os.path.isfile(path):
-        raise CommandError(f"there is no file {path}", type="unknown_tool")
+        raise CommandError(f"the file {path} does not exist", type="unknown_tool")
     name = os.path.basename(path).removesuffix(".py")
     name = f"{name}_file" if name in sys.modules else name
     loader = SourceFileLoader(name, os.path.abspath(path))

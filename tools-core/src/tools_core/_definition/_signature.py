@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Signature:
-    """What a function's signature and docstring say of it as a tool."""
+    """The parts of a tool that come from a function's signature and docstring."""
 
     __slots__ = ("context", "convert", "description", "input_schema", "is_foreign", "output_schema")
 

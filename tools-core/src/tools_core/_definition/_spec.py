@@ -51,7 +51,7 @@ class Spec:
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The parameters by name, read off the schema when somebody asks."""
+        """The parameters by name, read from the schema on first use."""
         from tools_core._definition._parameter import parameters_of  # calls and definitions never need it
 
         return parameters_of(self.input_schema)
@@ -125,7 +125,7 @@ def spec_of(
 
 
 def is_async(function: Any) -> bool:
-    """Whether calling `function` gives a coroutine or an asynchronous generator."""
+    """Return whether calling `function` gives a coroutine or an asynchronous generator."""
     function = getattr(function, "func", function)  # functools.partial
     if not hasattr(function, "__code__"):
         function = getattr(type(function), "__call__", function)  # noqa: B004  (its code is wanted, not whether it is there)

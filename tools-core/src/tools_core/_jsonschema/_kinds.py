@@ -1,4 +1,4 @@
-"""What can be told of a schema without a value: the Python types it takes, and its tags."""
+"""Facts about a schema that need no value: the Python types that it accepts, and its tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check found: the value, every problem, every repair."""
+"""The findings of a check: the value, every problem, every repair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the value of each keyword must look like, and the keywords that are refused."""
+"""The form of each keyword's value, and the keywords that are refused."""
 
 from __future__ import annotations
 

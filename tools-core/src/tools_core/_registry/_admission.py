@@ -32,7 +32,7 @@ class Selection:
         return any(fnmatchcase(name, pattern) for pattern in self._patterns)
 
     def may_begin(self, start: str) -> bool:
-        """Whether a name that begins with `start` may be selected."""
+        """Return whether a name that begins with `start` may be selected."""
         for pattern in self._patterns:
             end = min((pattern.find(char) for char in "*?[" if char in pattern), default=None)
             if pattern.startswith(start) or (end is not None and start.startswith(pattern[:end])):
@@ -56,7 +56,7 @@ class Admission:
         self._lock = lock
 
     def refuses(self, point: EntryPoint) -> bool:
-        """Whether the entry point is not to be imported."""
+        """Return whether the entry point is not to be imported."""
         if self._lock is not None and not self._lock.trusts(point):
             return True
         if self._allowed is not None and not _matches(point.distribution, point.name, self._allowed):
@@ -73,7 +73,7 @@ class Admission:
         return None if self._lock is None else self._lock.hashes(point)
 
     def denies(self, distribution: str, name: str) -> bool:
-        """Whether the deny list has a tool, maybe one that only the loaded toolset showed."""
+        """Return whether the deny list has a tool, maybe one that only the loaded toolset showed."""
         return bool(self._denied) and _matches(distribution, name, self._denied)
 
 
@@ -81,7 +81,7 @@ def illegal(point: EntryPoint) -> LoadProblem | None:
     """The problem of a name that no provider accepts, or that only looks like another one."""
     if _legal_name(point.name) and _legal_distribution(point.distribution):
         return None
-    error = f"{point.name!a} of {point.distribution!a} is no legal name: letters A-Z and a-z, digits, _ and -"
+    error = f"{point.name!a} of {point.distribution!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
     fix = f"pip uninstall {point.distribution}, or report it to its authors"
     return LoadProblem.of(point, error, fix)
 

@@ -53,7 +53,7 @@ class EntryPoint:
 
         match = _reference(self.value)
         if not match:
-            raise ValueError(f"`{self.value}` is no reference of the form `module:attribute`")
+            raise ValueError(f"`{self.value}` is not a reference of the form `module:attribute`")
         found: Any = import_module(match[1])
         for attribute in match[2].split(".") if match[2] else ():
             try:
@@ -88,7 +88,7 @@ class EntryPoint:
         return same_package and getattr(value, "__qualname__", None) == match[2]
 
     def is_same(self, other: EntryPoint) -> bool:
-        """Whether nothing has changed, as it would with another version installed."""
+        """Return whether nothing has changed, as it would with another version installed."""
         return (self.value, self.version, self.folder) == (other.value, other.version, other.folder)
 
     def __str__(self) -> str:

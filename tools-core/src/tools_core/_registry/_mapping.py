@@ -38,7 +38,7 @@ class ToolMapping(Mapping[str, "Tool"]):
 
     @abstractmethod
     def _knows(self, name: str) -> bool:
-        """Whether there is one tool of that name, without loading it."""
+        """Return whether there is one tool of that name, without loading it."""
 
     @abstractmethod
     def _settle(self, may_begin: Callable[[str], bool]) -> None:
@@ -77,7 +77,7 @@ class ToolMapping(Mapping[str, "Tool"]):
 
     @property
     def count(self) -> int:
-        """How many names there are."""
+        """Return the number of names."""
         return len(self)
 
     def all(self) -> list[Tool]:
@@ -85,7 +85,7 @@ class ToolMapping(Mapping[str, "Tool"]):
         return list(self._loaded().values())
 
     def definitions(self) -> list[dict[str, Any]]:
-        """What a model is shown, each under the name by which the tool is found here."""
+        """Return the definitions for a model, each under the name by which the tool is found here."""
         return [{**tool.definition, "name": name} for name, tool in self._loaded().items()]
 
     def call(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:

@@ -115,7 +115,7 @@ class Plugin:
         return ToolError(one_line(error, 2 * _ERROR_LIMIT), "unavailable")
 
     def holds(self, name: str, source: object) -> bool:
-        """Whether a tool that somebody has is this plugin's own."""
+        """Return whether a tool that somebody has is this plugin's own."""
         return self.point.refers_to(source) or (self.tools is not None and self.tools.get(name) is source)
 
     def names(self) -> list[str]:
@@ -124,12 +124,12 @@ class Plugin:
 
     @property
     def is_known(self) -> bool:
-        """Whether the registry knows what it has; another thread may have loaded a toolset, and not said so yet."""
+        """Return whether the registry knows its tools; another thread may just have loaded a toolset."""
         return self.tools is not None and (self.is_indexed or not self.is_toolset)
 
     @property
     def is_broken(self) -> bool:
-        """Whether it failed, or takes longer than it may."""
+        """Return whether it failed, or takes longer than it may."""
         return self.tools is None and bool(self.problems())
 
     def _load(self, done: threading.Event) -> None:

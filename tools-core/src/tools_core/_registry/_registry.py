@@ -43,7 +43,7 @@ class Registered:
         self.source = source
 
     def is_reload_of(self, other: Registered) -> bool:
-        """Whether the same definition at module level ran again, as in a notebook."""
+        """Return whether the same definition at module level ran again, as in a notebook."""
         name = getattr(self.source, "__qualname__", "<locals>")
         return "<" not in name and self.origin == other.origin
 
@@ -76,14 +76,14 @@ class Registry(ToolMapping):
         self._catalog = Catalog()
 
     def __getitem__(self, name: str) -> Tool:
-        registered = self._registered.get(name)  # at once, for who calls what it registered: it comes first in any case
+        registered = self._registered.get(name)  # at once: a registered tool comes first in any case
         return super().__getitem__(name) if registered is None else registered.tool
 
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
 
         Raises: ValueError when another tool has the name and `replace` is not set; DefinitionError for what
-        is no tool.
+        is not a tool.
         """
         from tools_core._tools._as_tools import as_tools  # not needed to list names
 
@@ -222,7 +222,7 @@ class Registry(ToolMapping):
 
     @property
     def blocked(self) -> list[str]:
-        """What the allow and deny lists and the lock keep out, as `distribution:name`."""
+        """Return the tools that the allow and deny lists and the lock keep out, as `distribution:name`."""
         self._discover_once()
         with self._lock:
             return sorted(self._catalog.blocked)

@@ -105,7 +105,7 @@ async def aask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -
 
 
 def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:
-    """What to ask, or the result of a call that cannot be asked about."""
+    """Return the request for approval, or the result of a call that cannot be approved."""
     if approve is not None and not callable(approve):
         raise TypeError(f'approve is "all", a function of an ApprovalRequest, or None; got {approve!r}')
     try:

@@ -34,4 +34,4 @@ def as_tools(value: Any) -> list[Tool]:
         return [owner.tool(value.__name__)]
     if callable(value) and not isinstance(value, type):
         return [FunctionTool(value)]
-    raise DefinitionError(f"{value!r} is no tool: give a Tool, a function made with @tool, or a Toolset")
+    raise DefinitionError(f"{value!r} is not a tool: give a Tool, a function made with @tool, or a Toolset")

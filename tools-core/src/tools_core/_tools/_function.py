@@ -26,7 +26,7 @@ S = TypeVar("S")
 
 
 class Options(TypedDict, total=False):
-    """What `@tool(...)` takes; each has the meaning of the `Tool` attribute of that name."""
+    """The options of `@tool(...)`; each has the meaning of the `Tool` attribute of that name."""
 
     name: str
     description: str
@@ -242,7 +242,7 @@ def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:
 
 
 def _is_method(function: Any) -> bool:
-    """Whether this is a function in a class body: its first parameter is an untyped `self`."""
+    """Return whether this is a function in a class body: its first parameter is an untyped `self`."""
     code = getattr(function, "__code__", None)
     if hasattr(function, "__self__"):  # bound already
         return False

@@ -104,7 +104,7 @@ class Tool:
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         if cls._is_abstract:
-            raise TypeError(f"{cls.__name__} has no execute of its own: subclass it, or use @tool on a function")
+            raise TypeError(f"{cls.__name__} does not define execute: subclass it, or use @tool on a function")
         return super().__new__(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -158,7 +158,7 @@ class Tool:
         return Effects(self.annotations)
 
     def diagnose(self) -> Mapping[str, object]:
-        """What this tool finds on this machine, for `ask-tools doctor`; nothing, unless a class has something to say.
+        """Return findings about this machine for `ask-tools doctor`; none by default.
 
         Plain JSON by short names, such as `{"isolation": "bubblewrap", "programs": {"rg": "/usr/bin/rg"}}`, with None
         for a program that is missing. Raise ToolError for what keeps the tool from working, saying what would help.
@@ -187,12 +187,12 @@ class Tool:
 
     @property
     def is_async(self) -> bool:
-        """Whether `execute` is a coroutine function."""
+        """Return whether `execute` is a coroutine function."""
         return self._spec.is_async
 
     @property
     def takes_context(self) -> bool:
-        """Whether `execute` asks for the Context."""
+        """Return whether `execute` asks for the Context."""
         return self._spec.context is not None
 
     def renamed(self, name: str) -> Self:

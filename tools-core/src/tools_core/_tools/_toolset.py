@@ -192,7 +192,7 @@ class Toolset:
         return lock
 
     def _closing(self) -> bool:
-        """Whether there is something to tear down; from now on there is not."""
+        """Return whether there is something to tear down; from now on there is not."""
         import atexit  # built in
 
         with self._lock():
@@ -258,9 +258,7 @@ def _check_lifecycle(cls: type[Toolset], where: str) -> None:
         for name in ours & vars(base).keys() if not _is_ours(base) else ():
             code = getattr(vars(base)[name], "__code__", None)
             if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
-                raise DefinitionError(
-                    f"{where}: {name} has a meaning of its own in a Toolset; call the method otherwise"
-                )
+                raise DefinitionError(f"{where}: a Toolset uses the name {name} itself; rename the method")
 
 
 def _is_ours(base: type) -> bool:

@@ -37,7 +37,7 @@ class ToolError(Exception):
 
     @property
     def message(self) -> str:
-        """What the model reads."""
+        """The message that the model reads."""
         return str(self)
 
 

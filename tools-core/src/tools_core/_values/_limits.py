@@ -1,4 +1,4 @@
-"""`Limits`: what an argument must keep to, for who depends on no library of constraints."""
+"""`Limits`: constraints on an argument, without a library of constraints."""
 
 from __future__ import annotations
 

@@ -156,22 +156,22 @@ class Result:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What else there is to say; cannot be changed."""
+        """Further facts about the call; read-only."""
         return self._metadata
 
     @property
     def exception(self) -> BaseException | None:
-        """What the tool raised, for the developer: never serialised, and no part of equality."""
+        """The exception that the tool raised, for the developer: not serialised, and not compared."""
         return self._exception
 
     @property
     def halted(self) -> bool:
-        """Whether the conversation must end after this result."""
+        """Return whether the conversation must end after this result."""
         return self._metadata.get("halted") is True
 
     @property
     def content(self) -> str | tuple[str | Block, ...]:
-        """What the model reads: text, JSON for structured data, or content blocks (text as `str` among them)."""
+        """The content that the model reads: text, JSON for structured data, or blocks, with text as `str`."""
         if not self._ok:
             return self._error or ""
         value = self._output if self._content is None else self._content

@@ -1,4 +1,4 @@
-"""What a callable takes: names, defaults, hints, docstring; without `inspect` for a plain function."""
+"""The parameters of a callable: names, defaults, hints, docstring; without `inspect` for a plain function."""
 
 from __future__ import annotations
 

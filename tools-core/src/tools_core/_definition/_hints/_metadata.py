@@ -1,4 +1,4 @@
-"""What `Annotated` carries: texts, constraints (annotated-types, pydantic, msgspec), predicates.
+"""The metadata of `Annotated`: texts, constraints (annotated-types, pydantic, msgspec), predicates.
 
 Every object is known by what it offers, because none of these libraries is imported here. What is unknown is
 left alone, as `Annotated` asks of its readers.

@@ -40,7 +40,7 @@ def plain(value: Any) -> Any:
 
 
 def _allows_null(schema: Schema) -> bool:
-    """Whether None fits: `x: int = None` is common, and null no integer."""
+    """Return whether None fits: `x: int = None` is common, and null no integer."""
     if "anyOf" in schema:
         return any(_allows_null(one) for one in schema["anyOf"])
     if "enum" in schema:
