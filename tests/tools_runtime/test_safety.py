@@ -300,3 +300,12 @@ def test_a_link_that_is_changed_during_the_question_ends_the_approval(make, tmp_
     result = make([Save()], policy=policy(), approve=approve).call("save", {"name": "a"})
     assert (result.error_type, "changed while" in str(result)) == ("denied", True)
     assert not (tmp_path / "hidden" / "a").exists()
+
+
+def test_a_tool_that_exits_does_not_end_the_program(make):
+    @tool
+    def leave() -> None:
+        """Exit."""
+        raise SystemExit(3)
+
+    assert make([leave]).call("leave").error == "SystemExit: 3"

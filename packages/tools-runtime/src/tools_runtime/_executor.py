@@ -16,6 +16,7 @@ from tools_runtime._place._thread import ThreadRuntime
 from tools_runtime._schedule._batch import Batch, adrive, drive
 from tools_runtime._schedule._home import CallingThread, EventLoop
 from tools_runtime._schedule._job import Job
+from tools_runtime._schedule._outcomes import failure
 from tools_runtime._wrap._layers import Layers
 from tools_runtime._wrap._plugins import Plugins
 
@@ -171,11 +172,14 @@ class Executor:
         found = [find(call, tools) for call in calls]
         if any(isinstance(tool, Result) or tool.requires_approval or not is_plain(tool, runtime) for tool in found):
             return None
-        limit = self.default_timeout
-        return [
-            (call, call_plainly(call, cast("Tool", tool), limit, _DEFAULT))
-            for call, tool in zip(calls, found, strict=True)
-        ]
+        pairs: list[Pair] = []
+        for call, tool in zip(calls, found, strict=True):
+            try:
+                result = call_plainly(call, cast("Tool", tool), self.default_timeout, _DEFAULT)
+            except SystemExit as error:  # a tool must not end the program
+                result = failure(error)
+            pairs.append((call, result))
+        return pairs
 
     def _batch(self, home: Any, calls: Iterable[ToolCall], context: Context | None) -> Batch[Any]:
         if context is not None and not isinstance(context, Context):
