@@ -8,7 +8,17 @@ import json
 import pytest
 
 from tools_core import Audio, File, Image, Registry, Result, ToolCall, tool
-from tools_core.formats import FORMATS, anthropic, gemini, mcp, openai, openai_strict, responses, responses_strict
+from tools_core.formats import (
+    FORMATS,
+    AnswerError,
+    anthropic,
+    gemini,
+    mcp,
+    openai,
+    openai_strict,
+    responses,
+    responses_strict,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 DATA = base64.b64encode(PNG).decode()
@@ -220,6 +230,25 @@ def test_strict_calls_lose_the_null_that_stands_for_absence(format_):
 )
 def test_a_response_without_calls_has_none(format_, response):
     assert format_.calls(response, DEFINITIONS) == []
+
+
+@pytest.mark.parametrize(
+    ("format_", "case", "changes", "message"),
+    [
+        (anthropic, "anthropic", {"stop_reason": "max_tokens"}, r"cut off \(max_tokens\) in the call `now`"),
+        (gemini, "gemini", {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, r"\(MALFORMED_FUNCTION"),
+        (
+            gemini,
+            "gemini",
+            {"candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL", "finishMessage": "f"}]},
+            r"\(f\)",
+        ),
+    ],
+)
+def test_an_answer_whose_calls_are_lost_or_cut_off_is_an_error(format_, case, changes, message, as_given):
+    _, module, name, raw, _ = CASES[case]
+    with pytest.raises(AnswerError, match=message):
+        format_.calls(as_given(module, name, raw | changes), DEFINITIONS)
 
 
 def test_a_round_through_a_registry_and_back():

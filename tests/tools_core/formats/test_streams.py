@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tools_core import ToolCall
-from tools_core.formats import FORMATS, StreamError, anthropic, gemini, mcp, openai, responses
+from tools_core.formats import FORMATS, AnswerError, anthropic, gemini, mcp, openai, responses
 
 TOOLS = [
     {"name": "weather.get", "input_schema": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}},
@@ -128,9 +128,9 @@ def test_parallel_calls_are_assembled_from_interleaved_deltas(name):
 def test_a_stream_that_was_cut_off_anywhere_has_no_calls(name):
     is_end = {"openai": 7, "responses": 9, "anthropic": 11, "gemini": 3}[name]
     for length in range(is_end):
-        with pytest.raises(StreamError, match="has not ended"):
+        with pytest.raises(AnswerError, match="has not ended"):
             fed(FORMATS[name], STREAMS[name][:length]).calls  # noqa: B018
-    with pytest.raises(StreamError, match=r"last call: `\w+[._]get`, call_a"):
+    with pytest.raises(AnswerError, match=r"last call: `\w+[._]get`, call_a"):
         fed(FORMATS[name], [each for each in STREAMS[name][:-1] if "call_b" not in str(each)][:5]).calls  # noqa: B018
 
 
@@ -144,7 +144,7 @@ def test_a_stream_that_was_cut_off_anywhere_has_no_calls(name):
 )
 def test_an_answer_that_ended_at_a_limit_in_the_middle_of_a_call_is_an_error(format_, end):
     begun = {"openai": 3, "responses": 3, "anthropic": 6}[format_.name]
-    with pytest.raises(StreamError, match=r"cut off \((length|max_\w+)\) in the call `weather_get`, call_a"):
+    with pytest.raises(AnswerError, match=r"cut off \((length|max_\w+)\) in the call `weather_get`, call_a"):
         fed(format_, [*STREAMS[format_.name][:begun], end]).calls  # noqa: B018
     assert fed(format_, [*STREAMS[format_.name][:1], end]).calls == []  # only text was cut off
 
@@ -203,7 +203,7 @@ def test_what_is_not_a_chunk_is_refused(format_, chunk):
     ],
 )
 def test_a_failure_within_a_stream_is_an_error(format_, chunk):
-    with pytest.raises(StreamError, match=r"overloaded|stream_function_call_arguments|malformed"):
+    with pytest.raises(AnswerError, match=r"overloaded|stream_function_call_arguments|failed to make its calls"):
         format_.stream().feed(chunk)
 
 

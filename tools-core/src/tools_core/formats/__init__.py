@@ -34,17 +34,17 @@ from tools_core.formats._mcp import mcp
 from tools_core.formats._names import legal_names
 from tools_core.formats._openai import openai, openai_strict
 from tools_core.formats._responses import responses, responses_strict
-from tools_core.formats._stream import Stream, StreamError
+from tools_core.formats._stream import AnswerError, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "FORMATS",
+    "AnswerError",
     "Format",
     "FormatError",
     "Stream",
-    "StreamError",
     "anthropic",
     "anthropic_strict",
     "gemini",

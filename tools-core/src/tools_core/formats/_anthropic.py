@@ -10,11 +10,12 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
 from tools_core.formats._media import PDF, PICTURES, Part, base64_of, described, file_name, parts_of
 from tools_core.formats._names import legal_names
-from tools_core.formats._stream import Stream, StreamError
+from tools_core.formats._stream import AnswerError, Stream
 from tools_core.formats._strict import strict_schema
 
 # The most that all strict tools of one request may have together.
 _TOOLS, _OPTIONAL, _UNIONS = 20, 24, 16
+_LIMITS = ("max_tokens", "model_context_window_exceeded")  # reasons to stop in the middle of a block
 
 
 class Anthropic(Format):
@@ -52,12 +53,16 @@ class Anthropic(Format):
             return call
 
     def _find(self, response: Any) -> Iterable[WireCall]:
-        found = response
+        found, reason = response, None
         if isinstance(found, Mapping):
+            reason = found.get("stop_reason")
             is_message = "content" in found and found.get("type", "message") == "message"
             found = found["content"] if is_message else [found]
             found = [] if isinstance(found, str) else found  # a message of text alone
-        for block in self._items(found):
+        blocks = self._items(found)
+        if blocks and blocks[-1].get("type") == "tool_use" and reason in _LIMITS:
+            raise AnswerError(f"the answer was cut off ({reason}) in the call `{blocks[-1]['name']}`; raise the limit")
+        for block in blocks:
             kind = block.get("type")
             if not isinstance(kind, str) or kind.startswith(("message", "content_block")):
                 self._refuse(block)
@@ -74,9 +79,9 @@ class Anthropic(Format):
         elif kind == "content_block_delta":
             stream.add(chunk["index"], chunk["delta"].get("partial_json") or "")
         elif kind == "message_delta" and (reason := chunk["delta"].get("stop_reason")):
-            stream.end(reason, is_cut=reason in ("max_tokens", "model_context_window_exceeded"))
+            stream.end(reason, is_cut=reason in _LIMITS)
         elif kind == "error":
-            raise StreamError(f"the provider failed: {chunk['error'].get('message')}")
+            raise AnswerError(f"the provider failed: {chunk['error'].get('message')}")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []

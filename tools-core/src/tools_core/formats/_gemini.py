@@ -7,7 +7,7 @@ from typing import Any
 
 from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
 from tools_core.formats._media import PDF, base64_of, described, parts_of, structured
-from tools_core.formats._stream import Stream, StreamError, data
+from tools_core.formats._stream import AnswerError, Stream, data
 
 _CARRIED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
 # The REST API has camel case, the SDK snake case.
@@ -17,6 +17,8 @@ _PARTS = frozenset(
         *("codeexecutionresult", "toolcall", "toolresponse"),
     )
 )
+# Reasons to finish without the calls that the model meant to make.
+_FAILED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL")
 
 
 class Gemini(Format):
@@ -39,8 +41,9 @@ class Gemini(Format):
     def _find(self, response: Any) -> Iterable[WireCall]:
         found = response
         if isinstance(found, Mapping) and "candidates" in found:
-            found = data(found["candidates"][0]).get("content") if found["candidates"] else []
-            found = data(found) or []
+            candidate = data(found["candidates"][0]) if found["candidates"] else {}
+            _finish_reason(candidate)
+            found = data(candidate.get("content")) or []
         if isinstance(found, Mapping):
             found = (found["parts"] or []) if "parts" in found else [found]
         for part in self._items(found):
@@ -58,13 +61,10 @@ class Gemini(Format):
             for part in (candidate.get("content") or {}).get("parts") or ():
                 call = _get(part, "functionCall")
                 if call and (_get(call, "willContinue") or _get(call, "partialArgs") or not call.get("name")):
-                    raise StreamError("arguments in parts are not supported; omit stream_function_call_arguments")
+                    raise AnswerError("arguments in parts are not supported; omit stream_function_call_arguments")
                 if call:
                     stream.begin(object(), call.get("id"), call["name"], call.get("args"))  # each comes whole
-            reason = str(_get(candidate, "finishReason") or "")
-            if reason.endswith("MALFORMED_FUNCTION_CALL"):
-                raise StreamError("the model wrote a malformed call; ask it again")
-            if reason:
+            if reason := _finish_reason(candidate):
                 stream.end(reason)
         if _get(chunk, "promptFeedback"):
             stream.end("the prompt was blocked")
@@ -77,6 +77,15 @@ class Gemini(Format):
 def _get(value: Mapping[str, Any], key: str) -> Any:
     snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
     return value.get(key) or value.get(snake)
+
+
+def _finish_reason(candidate: Mapping[str, Any]) -> str:
+    """Return why an answer ended; AnswerError where the model failed to make its calls."""
+    reason = str(_get(candidate, "finishReason") or "").rpartition(".")[2]  # the SDK has an enum
+    if reason in _FAILED:
+        about = _get(candidate, "finishMessage")
+        raise AnswerError(f"the model failed to make its calls ({about or reason}); ask it again")
+    return reason
 
 
 def _response(answer: Answer) -> dict[str, Any]:

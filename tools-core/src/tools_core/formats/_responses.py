@@ -8,7 +8,7 @@ from typing import Any
 from tools_core.formats._format import Answer, Definition, Format, WireCall
 from tools_core.formats._media import PDF, PICTURES, Part, data_url, described, file_name, parts_of
 from tools_core.formats._openai import function
-from tools_core.formats._stream import Stream, StreamError
+from tools_core.formats._stream import AnswerError, Stream
 
 
 class Responses(Format):
@@ -48,7 +48,7 @@ class Responses(Format):
             stream.end((chunk["response"].get("incomplete_details") or {}).get("reason") or "incomplete", is_cut=True)
         elif kind in ("error", "response.failed"):
             error = chunk if kind == "error" else chunk["response"].get("error") or {}
-            raise StreamError(f"the provider failed: {error.get('message')}")
+            raise AnswerError(f"the provider failed: {error.get('message')}")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         made: list[dict[str, Any]] = []

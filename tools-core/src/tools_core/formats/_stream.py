@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from tools_core._values._tool_call import ToolCall
 
 
-class StreamError(ValueError):
-    """A streamed answer that is not complete: none of its calls may be made."""
+class AnswerError(ValueError):
+    """An answer that failed or was cut off: none of its calls may be made."""
 
 
 class Stream:
@@ -27,21 +27,21 @@ class Stream:
         self._is_cut = False
 
     def feed(self, chunk: Any) -> None:
-        """Read one chunk; TypeError for what is not a chunk, StreamError for one that reports a failure."""
+        """Read one chunk; TypeError for what is not a chunk, AnswerError for one that reports a failure."""
         self._read(self, data(chunk))
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The calls of the whole answer; StreamError when it is not complete.
+        """The calls of the whole answer; AnswerError when it is not complete.
 
         An answer that ended at a limit is complete unless it ended in the middle of a call.
         """
         if self._end is None:
             last = f" (last call: {self._parts[-1]})" if self._parts else ""
-            raise StreamError(f"the stream has not ended{last}; feed all of its chunks, or ask the model again")
+            raise AnswerError(f"the stream has not ended{last}; feed all of its chunks, or ask the model again")
         half = next((part for part in self._parts if self._is_cut and not part.is_whole()), None)
         if half:
-            raise StreamError(f"the answer was cut off ({self._end}) in the call {half}; raise the limit")
+            raise AnswerError(f"the answer was cut off ({self._end}) in the call {half}; raise the limit")
         return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
 
     def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
