@@ -75,7 +75,8 @@ class ToolCall:
         arguments = next(
             (value[key] for key in ("arguments", "input", "parameters") if value.get(key) is not None), None
         )
-        return cls(value.get("id") or value.get("call_id"), name, arguments)
+        id = next((value[key] for key in ("id", "call_id") if value.get(key) is not None), None)
+        return cls(id, name, arguments)
 
     def __eq__(self, other: object) -> bool:
         mine = (self._id, self._name, self._given)

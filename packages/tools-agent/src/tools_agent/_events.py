@@ -1,0 +1,106 @@
+"""Events of a stream: what happens while an agent runs, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools_agent._messages import Usage
+from tools_core import Result, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply's text."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A piece of what the model thinks before it replies; shown by some providers."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call's arguments. `index` tells the calls of one reply apart."""
+
+    index: int
+    id: str | None
+    name: str | None
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """The request is made again, after `delay` seconds: discard the deltas since the last message."""
+
+    reason: str
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextDone:
+    """The whole text of a reply that has one."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDone:
+    """A whole tool call of a reply; it has not run yet."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool call begins to run."""
+
+    call: ToolCall
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A running tool reports how far it is, in units of its own."""
+
+    call: ToolCall
+    done: float
+    total: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool call has its result, which is in the session."""
+
+    call: ToolCall
+    result: Result
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdate:
+    """Tokens of the reply that just ended, and of the run so far."""
+
+    usage: Usage
+    total: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """The run stopped before the model was done; `generate()` goes on from here.
+
+    `pending` are the requests for approval, as JSON values, that a person has to answer first.
+    """
+
+    reason: Any = None
+    healed_tool_call_ids: Sequence[str] = ()
+    pending: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+
+
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | Retrying

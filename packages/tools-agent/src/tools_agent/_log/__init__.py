@@ -1,0 +1,1 @@
+"""Logs of sessions: append-only, in memory or in a database."""

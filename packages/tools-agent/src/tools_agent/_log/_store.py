@@ -1,0 +1,105 @@
+"""`Store`: where sessions are kept, each as a log of records that only grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One thing that happened in a session.
+
+    `kind` is one of:
+
+    - "message": a message was added; `data` has `message`, and `after`, the id of the message that it follows, where
+      that is not the last one.
+    - "update", "remove": `data` has the new `message`; the `ids` of the messages.
+    - "run_started", "run_finished": `data` has the outcome.
+    - "tool_started": `data` has `call_id`, `name` and `attempt`, which counts from 1.
+    - "tool_finished": `data` has `call_id` and the ToolResult as `message`.
+    - "approval_asked": `data` has `call_id` and the `pending` request.
+    - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason` and `by` whom.
+    - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
+    - "rollback": `data` has `to`: the records after this sequence number do not count.
+
+    `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. `at` is a Unix time.
+    """
+
+    kind: str
+    data: Mapping[str, Any]
+    run: str = ""
+    seq: int = 0
+    at: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What a store tells about a session without reading its log."""
+
+    id: str
+    length: int
+    created_at: float
+    updated_at: float
+    metadata: Mapping[str, Any]
+
+
+class SessionConflictError(Exception):
+    """Another runner works on this session, or has changed it since it was read."""
+
+
+class StoreError(Exception):
+    """The database cannot be read or written; the session in memory holds nothing that the database does not."""
+
+
+class Store(Protocol):
+    """An append-only log for each session.
+
+    All methods may be called from any thread, and raise StoreError where the database fails. An `append` is written
+    whole or not at all, and is on the disk when it returns.
+    """
+
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Create an empty session. Raises SessionConflictError if it exists."""
+        ...
+
+    def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
+        """Append records, and return the sequence number of the last one.
+
+        Raises SessionConflictError unless `after` is the number of the last record that is there, and unless the lease,
+        if there is one, is `owner`'s.
+        """
+        ...
+
+    def read(self, session: str, after: int = 0) -> list[Record]:
+        """Return the records after a sequence number. Raises KeyError for an unknown session."""
+        ...
+
+    def acquire(self, session: str, owner: str) -> None:
+        """Take the session's lease for a run. Raises SessionConflictError while a living owner has it."""
+        ...
+
+    def release(self, session: str, owner: str) -> None:
+        """Give the lease back; does nothing if `owner` does not have it."""
+        ...
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return the sessions, the latest first."""
+        ...
+
+    def fork(self, session: str, new: str, *, until: int | None = None) -> None:
+        """Copy a session's records, up to a sequence number, into a new session."""
+        ...
+
+    def delete(self, session: str) -> None:
+        """Delete a session with its log. Raises KeyError for an unknown session."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -1,0 +1,147 @@
+"""Messages of a conversation: `System`, `User`, `Assistant` and `ToolResult`."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter
+
+from tools_core import Audio, File, Image, Result, ToolCall
+
+
+def _call(value: Any) -> ToolCall:
+    return value if isinstance(value, ToolCall) else ToolCall.from_dict(value)
+
+
+def _result(value: Any) -> Result:
+    return value if isinstance(value, Result) else Result.from_dict(value)
+
+
+def _file(value: Any) -> Image | Audio | File:
+    if isinstance(value, Image | Audio | File):
+        return value
+    if not isinstance(value, Mapping) or value.get("type") not in _BLOCKS:
+        raise ValueError("a file is an Image, Audio or File, or what its to_dict() returns")
+    data = b64decode(value["data"], validate=True)
+    return _BLOCKS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
+
+
+_BLOCKS: dict[str, type[Image | Audio | File]] = {"image": Image, "audio": Audio, "file": File}
+Call = Annotated[ToolCall, PlainValidator(_call), PlainSerializer(ToolCall.to_dict, return_type=dict)]
+Outcome = Annotated[Result, PlainValidator(_result), PlainSerializer(Result.to_dict, return_type=dict)]
+Attachment = Annotated[
+    Image | Audio | File, PlainValidator(_file), PlainSerializer(lambda block: block.to_dict(), return_type=dict)
+]
+
+
+class Usage(BaseModel):
+    """Tokens that a reply, or a run, has cost; sums with `+`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together; providers count tokens of the cache as input."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
+
+
+class Message(BaseModel):
+    """What all messages share: an id, a role, and an exact way to JSON and back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(default_factory=lambda: f"msg_{uuid4().hex}")
+    role: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the message as JSON values; `message_from_dict` is the exact inverse."""
+        return self.model_dump(mode="json")
+
+    def to_json(self) -> str:
+        """Return the message as JSON text."""
+        return self.model_dump_json()
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values. Raises ValueError for an unknown field or a value that does not fit."""
+        return type(self).model_validate({**dict(self), **changes})
+
+
+class System(Message):
+    """Instructions for the model."""
+
+    role: Literal["system"] = "system"
+    content: str
+
+
+class User(Message):
+    """What the user says, with pictures or other files."""
+
+    role: Literal["user"] = "user"
+    content: str = ""
+    files: tuple[Attachment, ...] = ()
+
+
+class Assistant(Message):
+    """One reply of the model: its text and its tool calls, together.
+
+    `items` are the reply's parts as the provider sent them (reasoning, signatures, kinds unknown here), kept so that
+    the same provider, named by `provider`, receives its own turn back unchanged. Other providers receive `content` and
+    `tool_calls`. `stop_reason` is one of "stop", "tool", "length", "refusal", or the provider's own word.
+    """
+
+    role: Literal["assistant"] = "assistant"
+    content: str = ""
+    tool_calls: tuple[Call, ...] = ()
+    items: tuple[dict[str, Any], ...] = ()
+    provider: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: Usage | None = None
+    structured_output: Any = None
+
+
+class ToolResult(Message):
+    """The result of one tool call. Its id follows from the call's, so that a call cannot have two results."""
+
+    role: Literal["tool"] = "tool"
+    tool_call_id: str
+    name: str
+    result: Outcome
+
+    @property
+    def content(self) -> str:
+        """What the model reads: the result's text, or the error message."""
+        return str(self.result)
+
+    @property
+    def error(self) -> str | None:
+        """The message of a failure, else None."""
+        return self.result.error
+
+    @property
+    def error_type(self) -> str | None:
+        """The kind of a failure, such as "timeout_error", else None."""
+        return self.result.error_type
+
+
+AnyMessage = Annotated[System | User | Assistant | ToolResult, Field(discriminator="role")]
+_ADAPTER: TypeAdapter[System | User | Assistant | ToolResult] = TypeAdapter(AnyMessage)
+
+
+def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User | Assistant | ToolResult:
+    """Make the message again that gave this dict or JSON text.
+
+    Raises: ValueError (pydantic's ValidationError) that names the role or the fields that are wrong.
+    """
+    return _ADAPTER.validate_json(value) if isinstance(value, str | bytes) else _ADAPTER.validate_python(value)

@@ -1,0 +1,56 @@
+"""`Provider`: what the agent loop needs of a model's API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tools_agent._events import Delta
+from tools_agent._messages import Assistant, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a model.
+
+    `tools` are definitions, as `Registry.definitions()` returns them. `output_schema` is the JSON Schema that the
+    reply's text has to fit, None for free text. `settings` go to the provider as they are (`temperature`,
+    `max_tokens`). `timeout` is in seconds, for the whole reply.
+    """
+
+    model: str
+    messages: Sequence[Message]
+    tools: Sequence[Any] = ()
+    output_schema: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+
+
+class Provider(Protocol):
+    """Sends a request to a model, and yields the pieces of its reply.
+
+    Both methods yield deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller
+    that stops iterating closes the connection. A request that fails is made again where that can help; what cannot be
+    helped raises `ProviderError`.
+    """
+
+    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
+        """Yield the reply of a model."""
+        ...
+
+    def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        """`stream` for coroutines."""
+        ...
+
+
+class ProviderError(Exception):
+    """A model's API did not answer as it should; the message says what happened and what to do.
+
+    `status` is the HTTP status, None without one; `retryable` is true if the same request may succeed later.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retryable = retryable
