@@ -17,6 +17,7 @@ from tools_agent._events import (
 from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._provider import Provider, ProviderError, Request
+from tools_agent._providers._scripted import ScriptedProvider
 
 __all__ = [
     "Assistant",
@@ -29,6 +30,7 @@ __all__ = [
     "Record",
     "Request",
     "Retrying",
+    "ScriptedProvider",
     "SessionConflictError",
     "SessionInfo",
     "Store",

@@ -1,0 +1,112 @@
+"""`ScriptedProvider`: a provider for tests, which replies what it was given."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from inspect import isawaitable
+from typing import Any, TypeAlias, Union
+
+from tools_agent._events import Delta, TextDelta, ToolCallDelta
+from tools_agent._messages import Assistant
+from tools_agent._providers._provider import ProviderError, Request
+from tools_core import ToolCall
+
+Part: TypeAlias = str | ToolCall | BaseException
+Reply: TypeAlias = Union[  # noqa: UP007  (it names itself, which `|` cannot do with a string)
+    Part, Assistant, Sequence[Part], Callable[[Request], "Reply"], Callable[[Request], Awaitable["Reply"]]
+]
+
+
+class ScriptedProvider:
+    """Replies what it was given, one reply for each request, and keeps the requests in `calls`.
+
+    A reply is text, a ToolCall, a list of texts and calls, a whole Assistant, an exception to raise, or a function of
+    the request that returns one of these; it may be a coroutine function where the request comes through `astream`. An
+    exception in a list is raised after the deltas of what stands before it. Calls without an id receive one.
+
+        >>> from tools_agent import Request, ScriptedProvider, User
+        >>> from tools_core import ToolCall
+        >>> provider = ScriptedProvider(["Let me add.", ToolCall(None, "add", {"a": 1, "b": 2})], "It is 3.")
+        >>> *deltas, reply = provider.stream(Request(model="any", messages=[User(content="1 + 2?")]))
+        >>> reply.content, reply.tool_calls
+        ('Let me add.', (ToolCall(id='call_1', name='add', arguments={'a': 1, 'b': 2}),))
+        >>> [request.messages[-1].content for request in provider.calls]
+        ['1 + 2?']
+    """
+
+    def __init__(self, *replies: Reply, default: Reply | None = None) -> None:
+        """Queue `replies`; `default` answers the requests after them, which without it raise ProviderError."""
+        self.calls: list[Request] = []
+        self._queue = deque(replies)
+        self._default = default
+        self._ids = 0
+
+    def add(self, *replies: Reply) -> None:
+        """Queue more replies."""
+        self._queue.extend(replies)
+
+    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
+        """Yield the next reply: its text word by word, its calls, and the whole."""
+        yield from self._pieces(self._next(request), request)
+
+    async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        """`stream` for coroutines."""
+        reply = self._next(request)
+        while isawaitable(reply):
+            reply = _resolved(await reply, request)
+        for piece in self._pieces(reply, request):
+            yield piece
+
+    def _next(self, request: Request) -> Any:
+        self.calls.append(replace(request, messages=tuple(request.messages), tools=tuple(request.tools)))
+        if self._queue:
+            return _resolved(self._queue.popleft(), request)
+        if self._default is None:
+            count = len(self.calls) - 1
+            raise ProviderError(f"the script has no reply to request {count + 1}: add replies, or pass default=")
+        return _resolved(self._default, request)
+
+    def _pieces(self, reply: Any, request: Request) -> Iterator[Delta | Assistant]:
+        message = reply if isinstance(reply, Assistant) else None
+        parts = [message.content, *message.tool_calls] if message else reply
+        texts: list[str] = []
+        calls: list[ToolCall] = []
+        for part in [parts] if isinstance(parts, str | ToolCall | BaseException) else parts:
+            if isinstance(part, BaseException):
+                raise part
+            if isinstance(part, str):
+                texts.append(part)
+                yield from map(TextDelta, re.findall(r"\s*\S+\s*$|\s*\S+|\s+", part))
+            elif isinstance(part, ToolCall):
+                call = part if part.id else ToolCall(self._new_id(request), part.name, part.given)
+                text = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
+                yield ToolCallDelta(len(calls), call.id, call.name, text)
+                calls.append(call)
+            else:
+                raise TypeError(f"a reply is text, a ToolCall, a list of these or an Assistant; got {part!r:.60}")
+        if message:
+            yield message.replace(tool_calls=calls)
+            return
+        stop = "tool" if calls else "stop"
+        yield Assistant(
+            content="".join(texts), tool_calls=tuple(calls), stop_reason=stop, provider="scripted", model=request.model
+        )
+
+    def _new_id(self, request: Request) -> str:
+        """Return an id that the conversation does not have: a session may come from another provider."""
+        asked = [message.tool_calls for message in request.messages if isinstance(message, Assistant)]
+        taken = {call.id for calls in asked for call in calls}
+        while True:
+            self._ids += 1
+            if (made := f"call_{self._ids}") not in taken:
+                return made
+
+
+def _resolved(reply: Any, request: Request) -> Any:
+    while callable(reply) and not isinstance(reply, type):
+        reply = reply(request)
+    return reply

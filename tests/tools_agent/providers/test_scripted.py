@@ -1,0 +1,79 @@
+import asyncio
+
+import pytest
+
+from tools_agent import Assistant, ProviderError, Request, ScriptedProvider, TextDelta, ToolCallDelta, User
+from tools_core import ToolCall
+
+ASK = Request(model="any", messages=[User(content="1 + 2?")])
+
+
+def streamed(provider, request=ASK):
+    return list(provider.stream(request))
+
+
+def astreamed(provider, request=ASK):
+    async def collect():
+        return [piece async for piece in provider.astream(request)]
+
+    return asyncio.run(collect())
+
+
+def without_id(pieces):
+    return [*pieces[:-1], pieces[-1].replace(id="")]
+
+
+REPLY = Assistant(content="Hello", stop_reason="length")
+ADD = ToolCall(None, "add", {"a": 1})
+
+
+@pytest.mark.parametrize("reply", ["It is  three.\n", ADD, ["Let me", " see", ADD, ADD], REPLY, lambda _: ["a", ADD]])
+def test_stream_and_astream_yield_the_deltas_and_then_the_whole_reply(reply):
+    *deltas, message = pieces = streamed(ScriptedProvider(reply))
+    assert without_id(astreamed(ScriptedProvider(reply))) == without_id(pieces)
+    assert "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == message.content
+    calls = [ToolCall(each.id, each.name, each.arguments) for each in deltas if isinstance(each, ToolCallDelta)]
+    assert [call.arguments for call in calls] == [call.arguments for call in message.tool_calls]
+    assert [call.id for call in message.tool_calls] == ["call_1", "call_2"][: len(calls)]
+    assert message.stop_reason == (reply.stop_reason if reply is REPLY else "tool" if calls else "stop")
+
+
+def test_text_is_split_into_words():
+    assert streamed(ScriptedProvider("It is three."))[:-1] == [*map(TextDelta, ("It", " is", " three."))]
+
+
+def test_ids_of_calls_differ_from_those_of_the_conversation():
+    history = [User(content="x"), Assistant(tool_calls=[ToolCall("call_1", "add")])]
+    *_, message = streamed(ScriptedProvider(ADD), Request(model="any", messages=history))
+    assert message.tool_calls[0].id == "call_2"
+
+
+def test_requests_are_kept_as_they_were():
+    provider, messages = ScriptedProvider(default="ok"), [User(content="a")]
+    streamed(provider, Request(model="any", messages=messages))
+    messages.append(User(content="b"))
+    streamed(provider, Request(model="any", messages=messages))
+    assert [[message.content for message in call.messages] for call in provider.calls] == [["a"], ["a", "b"]]
+
+
+def test_an_exhausted_script_is_an_error_unless_it_has_a_default():
+    provider = ScriptedProvider("first")
+    streamed(provider)
+    with pytest.raises(ProviderError, match="no reply to request 2: add replies, or pass default="):
+        streamed(provider)
+    provider.add("third")
+    assert streamed(provider)[-1].content == "third"
+
+
+def test_exceptions_are_raised_after_what_stands_before_them():
+    pieces = ScriptedProvider(["Let", ConnectionError("cut")]).stream(ASK)
+    assert next(pieces) == TextDelta("Let")
+    with pytest.raises(ConnectionError, match="cut"):
+        next(pieces)
+
+
+def test_a_reply_may_be_a_coroutine_function():
+    async def reply(request):
+        return request.messages[0].content
+
+    assert astreamed(ScriptedProvider(reply))[-1].content == "1 + 2?"
