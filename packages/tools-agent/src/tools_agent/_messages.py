@@ -56,10 +56,8 @@ class Usage(BaseModel):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
 
-class Message(BaseModel):
+class Message(BaseModel, frozen=True, extra="forbid"):
     """What all messages share: an id, a role, and an exact way to JSON and back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(default_factory=lambda: f"msg_{uuid4().hex}")
     role: str
@@ -77,14 +75,14 @@ class Message(BaseModel):
         return type(self).model_validate({**dict(self), **changes})
 
 
-class System(Message):
+class System(Message, frozen=True):
     """Instructions for the model."""
 
     role: Literal["system"] = "system"
     content: str
 
 
-class User(Message):
+class User(Message, frozen=True):
     """What the user says, with pictures or other files."""
 
     role: Literal["user"] = "user"
@@ -92,7 +90,7 @@ class User(Message):
     files: tuple[Attachment, ...] = ()
 
 
-class Assistant(Message):
+class Assistant(Message, frozen=True):
     """One reply of the model: its text and its tool calls, together.
 
     `items` are the reply's parts as the provider sent them (reasoning, signatures, kinds unknown here), kept so that
@@ -111,7 +109,7 @@ class Assistant(Message):
     structured_output: Any = None
 
 
-class ToolResult(Message):
+class ToolResult(Message, frozen=True):
     """The result of one tool call. Its id follows from the call's, so that a call cannot have two results."""
 
     role: Literal["tool"] = "tool"
