@@ -76,6 +76,12 @@ def test_s04_a_parameter_has_one_of_the_json_types(type):
         Parameter("x", "binary")
 
 
+def test_s04_the_description_of_a_parameter_is_desc_as_well():
+    assert Parameter("q", "string", desc="Search query", required=False) == Parameter(
+        "q", str, "Search query", required=False
+    )
+
+
 def test_s05_the_name_is_snake_case_without_a_trailing_tool():
     assert SearchTool().name == "search"
 
@@ -101,19 +107,23 @@ def test_s09_params_schema_is_a_json_schema_or_none_without_parameters():
 
 
 def test_s10_a_definition_has_name_description_and_input_schema():
-    assert SearchTool().definition == {
-        "name": "search",
-        "description": "Searches a knowledge base.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "description": "Search query"},
-                "limit": {"type": "integer", "description": "Max results"},
+    assert (
+        SearchTool().definition
+        == SearchTool().tool_definition
+        == {
+            "name": "search",
+            "description": "Searches a knowledge base.",
+            "input_schema": {
+                "type": "object",
+                "properties": {
+                    "query": {"type": "string", "description": "Search query"},
+                    "limit": {"type": "integer", "description": "Max results"},
+                },
+                "required": ["query"],
+                "additionalProperties": False,
             },
-            "required": ["query"],
-            "additionalProperties": False,
-        },
-    }
+        }
+    )
 
 
 def halting_loop(replies: list[list[tuple[Tool, dict[str, Any]]]]) -> tuple[int, list[Result]]:

@@ -24,7 +24,7 @@ class Parameter:
 
     `type` is a JSON Schema type or str, int, float, bool, list, dict. `items` is what an array holds: a type,
     a Parameter or a JSON Schema. `properties` are the Parameters of an object, or of each object in an array.
-    A default makes it optional. DefinitionError for what contradicts itself.
+    A default makes it optional. `desc` is another name of `description`. DefinitionError for what contradicts itself.
     """
 
     __slots__ = ("_schema", "name", "required")
@@ -35,6 +35,7 @@ class Parameter:
         type: str | type = "string",
         description: str | None = None,
         *,
+        desc: str | None = None,
         required: bool = True,
         default: Any = _ABSENT,
         enum: Sequence[Any] | None = None,
@@ -51,13 +52,14 @@ class Parameter:
         self.name = name
         self.required = required and default is _ABSENT
         schema: dict[str, Any] = {"type": self._type(type)}
-        if description is not None:
-            schema["description"] = description
+        described = description if desc is None else desc
+        if described is not None:
+            schema["description"] = described
         self._schema = schema
         self._add_content(items, properties)
         self._add_limits({"minimum": minimum, "maximum": maximum})
         self._add_lengths({"min": min_length, "max": max_length}, pattern)
-        if len(schema) > 1 + ("description" in schema) or enum is not None or default is not _ABSENT:
+        if len(schema) > 1 + (described is not None) or enum is not None or default is not _ABSENT:
             self._add_values(enum, default)
 
     @classmethod

@@ -70,7 +70,7 @@ class Tool:
     desc = _Alias("description")
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | None
-    parameters: Mapping[str, Parameter] | Sequence[Parameter]
+    parameters: Mapping[str, Parameter] | Any  # a class may assign a list, and reads a mapping
     annotations: Mapping[str, bool]
     read_only: bool | None = None
     destructive: bool | None = None
@@ -180,6 +180,11 @@ class Tool:
         return made
 
     @property
+    def tool_definition(self) -> dict[str, Any]:
+        """`name`, `description` and `input_schema` alone."""
+        return {"name": self.name, "description": self.description, "input_schema": self._spec.copy_of_schemas()[0]}
+
+    @property
     def params_schema(self) -> dict[str, Any] | None:
         """A copy of the input schema; None for a tool that takes nothing."""
         schema = self._spec.copy_of_schemas()[0]
@@ -239,7 +244,7 @@ def _define(cls: type[Tool]) -> None:
         )
         cls._spec = spec
         cls.input_schema, cls.output_schema = spec.input_schema, spec.output_schema
-        cls.parameters = _Parameters(spec)  # type: ignore[assignment]
+        cls.parameters = _Parameters(spec)
     else:
         found = described(docstring)
     cls.description = _text(own.get("description") or found or getattr(cls, "description", ""), where)
