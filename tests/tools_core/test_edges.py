@@ -1,6 +1,7 @@
 """Corners in which a promise is easily lost."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 import decimal
 import functools
@@ -10,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import uuid
 import weakref
 from typing import Annotated, Any
 
@@ -22,6 +24,7 @@ from tools_core import (
     DefinitionError,
     Halt,
     Image,
+    InvalidArguments,
     Parameter,
     Result,
     Tool,
@@ -472,12 +475,62 @@ def test_problems_of_schema_and_of_conversions_are_reported_together():
     ]
 
 
+@dataclasses.dataclass
+class Stay:
+    """Nights in one place."""
+
+    arrival: dt.date
+    nights: int
+    guests: set[uuid.UUID]
+    next: "Stay | None" = None
+
+
+def test_problems_of_both_kinds_inside_nested_dataclasses_are_reported_together():
+    @tool
+    def travel(stays: list[Stay], budget: decimal.Decimal) -> None:
+        """Travel."""
+
+    last = {"arrival": "never", "nights": None, "guests": ["x"], "extra": 1}
+    first = {"arrival": "soon", "nights": "two", "guests": [7, "y"], "next": last}
+    error = travel.call(stays=[first, 5], budget="much").exception
+    assert isinstance(error, InvalidArguments)
+    assert {problem.path for problem in error.problems} == {
+        *("stays[0].arrival", "stays[0].nights", "stays[0].guests[0]", "stays[0].guests[1]", "stays[1]", "budget"),
+        *("stays[0].next", "stays[0].next.arrival", "stays[0].next.nights", "stays[0].next.guests[0]"),
+    }
+    assert len(error.problems) == 10
+
+
 class Opaque:
     """Has no form in JSON."""
 
 
-@pytest.mark.parametrize("value", [Opaque(), [1, Opaque()], {"a": {"b": (Opaque(),)}}], ids=["alone", "list", "deep"])
-def test_a_result_that_has_no_form_in_json_is_an_error_that_names_the_type(value):
+@dataclasses.dataclass
+class Holder:
+    """Holds anything."""
+
+    content: Any
+
+
+circle = Holder(None)
+circle.content = [circle, circle]
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        (Opaque(), "Opaque, which"),
+        ([1, Opaque()], "at [1],"),
+        ({"a": {"b": (Opaque(),)}}, "at a.b[0],"),
+        (Holder([Holder(Opaque())]), "at content[0].content,"),
+        ({"a": {Opaque()}}, "at a,"),
+    ],
+    ids=["alone", "list", "deep", "dataclass", "set"],
+)
+def test_a_result_that_has_no_form_in_json_is_an_error_that_names_type_and_place(value, where):
     result = tool(lambda: value, name="give", description="Give.").call()
     assert result.error_type == "execution_error"
-    assert "Opaque" in (result.error or "")
+    assert result.error is not None
+    assert "Opaque" in result.error
+    assert where in result.error
+    assert tool(lambda: circle, name="give", description="Give.").call().ok

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import InvalidArguments, ToolCall
+from tools_core import InvalidArguments, Parameter, tool
 from tools_core._values._json import TEXT_LIMIT, parse
 
 
@@ -67,11 +67,15 @@ def test_a_syntax_error_says_where_it_is():
 @pytest.mark.parametrize(
     "text", ['{"a": 1, "a": 2}', '{"a": [{"b": 1, "c": 2, "b": 3}]}', '{"a": 1, "\\u0061": 2}'], ids=range(3)
 )
-def test_a_key_that_is_given_twice_is_refused_where_a_call_is_decided_about(text):
-    parse(text)
-    with pytest.raises(InvalidArguments) as caught:
-        ToolCall("1", "t", text).arguments  # noqa: B018
-    assert caught.value.reason == "duplicate_key"
+def test_a_key_that_is_given_twice_is_refused(text):
+    assert reason(text) == "duplicate_key"
+    result = tool(lambda a: a, parameters=[Parameter("a", "object", properties=[])], name="t").call(text)
+    assert result.metadata["reason"] == "duplicate_key"
+
+
+@pytest.mark.parametrize("text", ['{"a": ":::", "b": {"a": ":"}}', '{":": 1, "\\":": 2}'])
+def test_a_colon_in_a_string_is_not_a_key(text):
+    assert parse(text) == json.loads(text)
 
 
 keys = st.text(st.sampled_from('ab:"\\ \n{é'), max_size=3)

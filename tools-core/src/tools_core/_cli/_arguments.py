@@ -42,7 +42,7 @@ def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, A
 def parse_object(text: str, source: str) -> dict[str, Any]:
     """Parse a JSON object of arguments; CommandError names `source`."""
     try:
-        return parse(text, exactly=True)
+        return parse(text)
     except InvalidArguments as error:
         raise CommandError(f"{source}: {error}") from error
 
@@ -58,7 +58,7 @@ def _parse_json(key: str, text: str) -> Any:
 
 def _json_value(text: str) -> Any:
     """Parse any JSON value as strictly as the arguments of a model, which are always an object."""
-    made = parse(f'{{"value":{text}}}', exactly=True)
+    made = parse(f'{{"value":{text}}}')
     if made.keys() != {"value"}:
         refuse("invalid_json", "one JSON value")
     return made["value"]

@@ -7,10 +7,10 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
 
 from tools_core._definition._hints import Converter, Reader, Unsupported, is_model
-from tools_core._definition._hints._classes import object_of
+from tools_core._definition._hints._classes import object_of, with_default
+from tools_core._definition._hints._convert import Problems
 from tools_core._definition._hints._functions import MISSING, Function
 from tools_core._definition._hints._metadata import annotate, field_default, is_field
-from tools_core._definition._hints._plain import with_default
 from tools_core._definition._parameter import Parameter, object_schema
 from tools_core._values._errors import DefinitionError, InvalidArguments
 from tools_core._values._problem import Problem, listing
@@ -87,12 +87,11 @@ class Draft:
         known = frozenset(self.schema["properties"])
 
         def convert(arguments: Arguments, found: Sequence[Problem] = ()) -> Arguments:
-            problems = [*found]
-            refused = {problem.argument for problem in found}
+            problems = Problems(found)
             out = dict(arguments)
             for name, value in arguments.items():
                 one = converters.get(name) if name in known else extra
-                if one is not None and name not in refused:
+                if one is not None:
                     out[name] = one(value, (None, name), problems)
             if problems:
                 raise InvalidArguments(problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tools_core._values._errors import Halt, ToolError
-from tools_core._values._problem import clip
+from tools_core._values._problem import clip, render_path
 from tools_core._values._result import Result, success
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -46,15 +46,20 @@ def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
 
 
 def _checked(value: Any) -> Result:
-    from tools_core._values._jsonable import foreign_type  # results of plain text never need it
+    from tools_core._values._jsonable import foreign_part  # results of plain text never need it
 
-    foreign = foreign_type(value)
-    if foreign is None:
+    try:
+        found = foreign_part(value)
+    except RecursionError:  # the result says how deep it can be shown
+        found = None
+    if found is None:
         return success(value)
+    path, foreign = found
     name = foreign.__qualname__ if foreign.__module__ == "builtins" else f"{foreign.__module__}.{foreign.__qualname__}"
-    where = "a value" if foreign is type(value) else "an object with a value"
+    where = f" at {render_path(path)}" if path is not None else ""
     message = (
-        f"The tool returned {where} of type {name}, which has no form in JSON. Return plain data, text or a dataclass."
+        f"The tool returned a value of type {name}{where}, which has no form in JSON. "
+        "Return plain data, text or a dataclass."
     )
     return Result.error(message, metadata={"reason": "not_json"})
 

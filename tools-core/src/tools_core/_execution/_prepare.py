@@ -17,8 +17,8 @@ TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
-    from tools_core._definition._draft import Convert
     from tools_core._definition._spec import Spec
+    from tools_core._jsonschema import Checked
 
     class Callee(Protocol):
         """The parts of a Tool that a call needs."""
@@ -49,7 +49,10 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
         arguments = given if type(given) is dict and not keywords else read_object(given, keywords)
         repairs = _NONE
         if not spec.accepts(arguments):
-            arguments, repairs = _repaired(spec, arguments, repair=tool.repair, convert=spec.convert)
+            checked = spec.check(arguments, repair=tool.repair)
+            if checked.problems:
+                return failure(None, "validation_error", _with_conversions(spec, checked))
+            arguments, repairs = checked.value, checked.repairs
         if spec.convert is not None:
             arguments = spec.convert(arguments, ())
         if context is NO_CONTEXT and spec.context is None and tool.timeout is None:  # at once, as most calls are
@@ -77,26 +80,27 @@ def _in_context(
 
 def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments where that is not possible."""
-    arguments = read_object(given, {}, exactly=True)
+    arguments = read_object(given, {})
     if tool._spec.accepts(arguments):
         return arguments
-    return _repaired(tool._spec, arguments, repair=tool.repair)[0]
+    checked = tool._spec.check(arguments, repair=tool.repair)
+    if checked.problems:
+        raise InvalidArguments(checked.problems)
+    return dict(checked.value)
 
 
-def _repaired(
-    spec: Spec, arguments: dict[str, Any], *, repair: bool, convert: Convert | None = None
-) -> tuple[dict[str, Any], Sequence[str]]:
-    """Return the arguments repaired, and the repairs; InvalidArguments with every problem, of conversions as well."""
-    checked = spec.check(arguments, repair=repair)
-    if not checked.problems:
-        return checked.value, checked.repairs
+def _with_conversions(spec: Spec, checked: Checked) -> InvalidArguments:
+    """Return every problem, those of converting what fits the schema as well."""
     # Past the limit not every invalid argument has its problem, and only valid ones can be converted.
-    if convert is not None and len(checked.problems) < PROBLEM_LIMIT:
-        convert(checked.value, checked.problems)
-    raise InvalidArguments(checked.problems)
+    if spec.convert is not None and len(checked.problems) < PROBLEM_LIMIT:
+        try:
+            spec.convert(checked.value, checked.problems)
+        except InvalidArguments as error:
+            return error
+    return InvalidArguments(checked.problems)
 
 
-def read_object(given: Any, keywords: Mapping[str, Any], *, exactly: bool = False) -> dict[str, Any]:
+def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return one dict of the arguments, in whatever form they came; InvalidArguments if they are not an object."""
     if isinstance(given, ToolCall):
         given = given.given
@@ -105,7 +109,7 @@ def read_object(given: Any, keywords: Mapping[str, Any], *, exactly: bool = Fals
     if given is None:
         return dict(keywords)
     if isinstance(given, str | bytes):
-        given = parse(given, exactly=exactly)
+        given = parse(given)
     if not isinstance(given, Mapping):
         text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
         raise InvalidArguments([Problem(None, text)], "not_an_object")

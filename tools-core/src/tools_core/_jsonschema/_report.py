@@ -46,7 +46,7 @@ class Checked:
     def fail(self, path: Path, expected: str, got: Any) -> None:
         """Report that the value at `path` breaks the rule that `expected` words."""
         if len(self.problems) < PROBLEM_LIMIT and type(got) is not Unusable:
-            self.problems.append(Problem(path, f"{expected}, got {show(got)}"))
+            self.problems.append(Problem(path, expected, got))
 
     def say(self, path: Path, text: str) -> None:
         """Report a problem whose text is complete."""

@@ -47,21 +47,18 @@ class InvalidArguments(ToolError):
     `reason` names what is wrong with arguments that could not even be read: `invalid_json`, `too_deep` and so on.
     """
 
+    type = "validation_error"
+
     def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:
-        super().__init__(join_problems(problems), "validation_error")
+        Exception.__init__(self, problems, reason)
         self.problems = tuple(problems)
         self.reason = reason
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problems, self.reason), self.__dict__
-
-
-def join_problems(problems: Sequence[object]) -> str:
-    """Write problems in one line; of very many, the first ones and the number of the others."""
-    shown = [str(problem) for problem in problems[:_SHOWN]]
-    if len(problems) > _SHOWN:
-        shown.append(f"and {len(problems) - _SHOWN} more problems")
-    return "; ".join(shown)
+    def __str__(self) -> str:
+        shown = [str(problem) for problem in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            shown.append(f"and {len(self.problems) - _SHOWN} more problems")
+        return "; ".join(shown)
 
 
 class DefinitionError(TypeError, ValueError):

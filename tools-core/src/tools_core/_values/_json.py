@@ -21,7 +21,9 @@ def refuse(reason: str, text: str) -> NoReturn:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    refuse("not_finite", f"invalid JSON in arguments: {name} is no JSON number; send a finite number, null or a string")
+    refuse(
+        "not_finite", f"invalid JSON in arguments: {name} is not a JSON number; send a finite number, null or a string"
+    )
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -41,15 +43,43 @@ def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
     return scan
 
 
-_scan = _scanner()
-_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
+def _counting_scanner() -> Callable[[str], tuple[Any, int, int]]:
+    members = 0
+
+    def count(made: dict[str, Any]) -> dict[str, Any]:
+        nonlocal members
+        members += len(made)
+        return made
+
+    scan = _scanner(object_hook=count)
+
+    def read(text: str) -> tuple[Any, int, int]:
+        nonlocal members
+        members = 0
+        value, end = scan(text, 0)
+        return value, end, members
+
+    return read
 
 
-def parse(text: str | bytes, *, exactly: bool = False) -> dict[str, Any]:
+_idle: list[Callable[[str], tuple[Any, int, int]]] = []  # each is used by one thread at a time
+_scan_pairs = _scanner(object_pairs_hook=_object_without_duplicates)
+
+
+def _scan(text: str) -> tuple[Any, int]:
+    """Read a JSON value; refuse a key that an object has twice, because another parser may take the first value."""
+    try:
+        read = _idle.pop()
+    except IndexError:
+        read = _counting_scanner()
+    value, end, members = read(text)
+    _idle.append(read)
+    # Each member has a colon. If there are more, in strings or of repeated keys, the keys are compared.
+    return (value, end) if members == text.count(":") else _scan_pairs(text, 0)
+
+
+def parse(text: str | bytes) -> dict[str, Any]:
     """Read one JSON object; blank text means no arguments.
-
-    Of a key that is there twice the last value counts, as everywhere in Python. With `exactly` it is refused, at twice
-    the cost: for those who decide about a call, because the text may be read again by a parser that takes the first.
 
     Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
     `too_deep`, `too_large`, `number_too_large`.
@@ -62,7 +92,7 @@ def parse(text: str | bytes, *, exactly: bool = False) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        value, end = (_scan_exactly if exactly else _scan)(text, 0)
+        value, end = _scan(text)
     except StopIteration as stop:
         _refuse_json("Expecting value", text, stop.value)
     except json.JSONDecodeError as error:

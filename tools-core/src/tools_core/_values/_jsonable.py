@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
+from functools import partial
 from types import FunctionType
 
 from tools_core._values._content import Block, File
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Any
 
+    from tools_core._values._problem import Path
+
 _DEPTH_LIMIT = 200
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-_CONTAINERS = frozenset({dict, list, tuple})
 _BINARY = (bytes, bytearray, memoryview)
 _KNOWN = (str, int, float, *_BINARY, Enum, Block, Mapping, AbstractSet, BaseException, type, FunctionType)
 _RECORDS = ("model_dump", "to_dict", "_asdict", "tolist")  # pydantic; ours and pandas'; named tuples; numpy
@@ -56,25 +58,36 @@ def clean(value: Any) -> Any:
     return _clean(value, (), brief=False)
 
 
-def foreign_type(value: Any, depth: int = 0) -> type | None:
-    """Return the type of a part that has no form in JSON; None when there is no such part.
+def foreign_part(value: Any, path: Path = None, seen: set[int] | None = None) -> tuple[Path, type] | None:
+    """Return place and type of a part that has no form in JSON; None when there is no such part.
 
-    Looks into dicts and lists; of other containers only at their own type.
+    Looks into dicts, lists, sets and the fields of dataclasses; of other containers only at their own type.
     """
     kind = type(value)
-    if kind in _CONTAINERS:
-        if depth >= _DEPTH_LIMIT:
-            return None
-        items = value.values() if kind is dict else value
-        kinds = set(map(type, items))
-        if kinds <= _SCALARS:
-            return None
-        found = (foreign_type(item, depth + 1) for item in items)
-        return next((each for each in found if each is not None), None)
-    if kind in _SCALARS or issubclass(kind, _KNOWN):
+    seen = set() if seen is None else seen
+    if kind in _SCALARS or id(value) in seen:
         return None
-    names = set[str]().union(*map(vars, kind.__mro__))  # hasattr would find those of the metaclass as well
-    return kind if names.isdisjoint(_FORMS) and not _has_own_text(kind) else None
+    seen.add(id(value))
+    parts: Iterable[tuple[Any, Any]]
+    if kind is dict:
+        parts = value.items()
+    elif kind is list or kind is tuple:
+        parts = enumerate(value)
+    elif kind is set or kind is frozenset:
+        parts = ((None, item) for item in value)
+    elif hasattr(kind, "__dataclass_fields__") and not any(map(partial(hasattr, kind), _RECORDS)):
+        parts = (_fields(value, kind) or {}).items()
+    elif issubclass(kind, _KNOWN):
+        return None
+    else:
+        names = set[str]().union(*map(vars, kind.__mro__))  # hasattr would find those of the metaclass as well
+        return (path, kind) if names.isdisjoint(_FORMS) and not _has_own_text(kind) else None
+    for key, part in parts:
+        if type(part) not in _SCALARS:
+            found = foreign_part(part, path if key is None else (path, key), seen)
+            if found is not None:
+                return found
+    return None
 
 
 def _clean(value: Any, outer: tuple[int, ...], brief: bool) -> Any:

@@ -13,6 +13,7 @@ Path: TypeAlias = "tuple[Path, str | int] | None"
 MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
 _PATH_LIMIT = 80
+_NOTHING: Any = object()
 
 
 def render_path(path: Path) -> str:
@@ -22,7 +23,7 @@ def render_path(path: Path) -> str:
         path, key = path
         if isinstance(key, int):
             parts.append(f"[{key}]")
-        elif key.isidentifier():
+        elif str(key).isidentifier():
             parts.append(f".{key}")
         else:
             parts.append(f"[{show(key, 30)}]")
@@ -30,33 +31,37 @@ def render_path(path: Path) -> str:
 
 
 class Problem:
-    """One reason why arguments were refused; `path` is empty for the arguments as a whole."""
+    """One reason why arguments were refused; `path` is empty for the arguments as a whole.
 
-    __slots__ = ("_where", "text")
+    Path and text are rendered when they are read: most problems of rejected calls never are.
+    """
 
-    def __init__(self, path: Path, text: str) -> None:
-        self._where = path
-        self.text = text
+    __slots__ = ("_got", "_rule", "where")
+
+    def __init__(self, where: Path, rule: str, got: Any = _NOTHING) -> None:
+        self.where = where
+        self._rule = rule
+        self._got = got
 
     @property
     def path(self) -> str:
-        """Where it is, as `render_path` writes it; only who reads it pays for that."""
-        return render_path(self._where)
+        """The place in the arguments, such as `items[1].quantity`."""
+        return render_path(self.where)
 
     @property
-    def argument(self) -> object:
-        """The name of the argument; None for the arguments as a whole."""
-        path, key = self._where, None
-        while path is not None:
-            path, key = path
-        return key
+    def text(self) -> str:
+        """What was expected there, and what came instead."""
+        return self._rule if self._got is _NOTHING else f"{self._rule}, got {show(self._got)}"
 
     def __str__(self) -> str:
-        where = self.path
-        return clip(f"{where} {self.text}" if where else self.text, MESSAGE_LIMIT)
+        path = self.path
+        return clip(f"{path} {self.text}" if path else self.text, MESSAGE_LIMIT)
 
     def __repr__(self) -> str:
         return f"Problem({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Problem, (self.where, self.text)
 
 
 def clip(text: str, limit: int) -> str:

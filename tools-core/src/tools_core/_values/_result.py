@@ -72,6 +72,12 @@ def _make_error(
     return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
 
 
+def _read_error(result: Result) -> str | None:
+    if result._error is None and not result._ok:  # that of its exception, rendered when it is read
+        result._error = str(result._exception)
+    return result._error
+
+
 def _make_halt(
     cls: type[Result], data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Result:
@@ -113,7 +119,7 @@ class Result:
     _exception: BaseException | None
 
     ok = _Factory(_make_ok, lambda result: result._ok)
-    error = _Factory(_make_error, lambda result: result._error)
+    error = _Factory(_make_error, _read_error)
     halt = _Factory(_make_halt, _only_on_the_class("halt", "`halted`"))
     text = _Factory(_make_text, _only_on_the_class("text", "`content` or str(result)"))
     json = _Factory(_make_json, _only_on_the_class("json", "`to_json()`"))
@@ -173,7 +179,7 @@ class Result:
     def content(self) -> str | tuple[str | Block, ...]:
         """The content that the model reads: text, JSON for structured data, or blocks, with text as `str`."""
         if not self._ok:
-            return self._error or ""
+            return self.error or ""
         value = self._output if self._content is None else self._content
         if isinstance(value, _BINARY):
             return (_as_block(value),)
@@ -185,13 +191,13 @@ class Result:
         """Return the output; for an error, raise what the tool raised, or else a ToolError with the message."""
         if self._ok:
             return self._output
-        raise self._exception or ToolError(self._error or "", self._error_type or "execution_error")
+        raise self._exception or ToolError(self.error or "", self._error_type or "execution_error")
 
     def with_metadata(self, more: Mapping[str, Any]) -> Self:
         """The same result with `more` metadata."""
         return self._make(
             self._ok, self._output, _frozen({**self._metadata, **more}), self._content,
-            self._error, self._error_type, self._exception,
+            self.error, self._error_type, self._exception,
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,7 +207,7 @@ class Result:
         out: dict[str, Any] = {
             "ok": self._ok,
             "output": clean(self._output),
-            "error": self._error,
+            "error": self.error,
             "metadata": clean(self._metadata),
         }
         if self._error_type is not None:
@@ -237,7 +243,7 @@ class Result:
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        failed = f"error={self._error!r}, type={self._error_type!r}"
+        failed = f"error={self.error!r}, type={self._error_type!r}"
         shown = f"ok={_repr(self._output)}" if self._ok else failed
         return f"<Result {shown}{', halted' if self.halted else ''}>"
 
@@ -258,7 +264,7 @@ class Result:
             self._output,
             dict(self._metadata),
             self._content,
-            self._error,
+            self.error,
             self._error_type,
         )
 
@@ -273,14 +279,15 @@ def success(output: Any) -> Result:
     return made
 
 
-def failure(message: str, type: str) -> Result:
-    """`Result.error(message, type=type)`, in the same way: every refused call makes one."""
+def failure(message: str | None, type: str, exception: BaseException | None = None) -> Result:
+    """`Result.error(message, type=type)`, in the same way; without a message, that of the exception."""
     made = object.__new__(Result)
     made._ok = False
     made._metadata = EMPTY
     made._error = message
     made._error_type = type
-    made._output = made._content = made._exception = None
+    made._exception = exception
+    made._output = made._content = None
     return made
 
 

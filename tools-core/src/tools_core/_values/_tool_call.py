@@ -51,7 +51,7 @@ class ToolCall:
             return _copied(self._given or {})
         from tools_core._values._json import parse  # most calls go to a tool, which parses by itself
 
-        return parse(self._given, exactly=True)
+        return parse(self._given)
 
     @property
     def given(self) -> dict[str, Any] | str | None:

@@ -7,14 +7,14 @@ import sys
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tools_core._definition._hints._convert import Converter, parsed
+from tools_core._definition._hints._convert import Converter, Problems, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
     from tools_core._definition._hints._reading import Reading
-    from tools_core._values._problem import Path, Problem
+    from tools_core._values._problem import Path
 
 JSON_TYPES: dict[Any, str] = {
     str: "string",
@@ -25,7 +25,7 @@ JSON_TYPES: dict[Any, str] = {
 }
 
 
-def as_float(value: Any, _path: Path, _problems: list[Problem]) -> Any:
+def as_float(value: Any, _path: Path, _problems: Problems) -> Any:
     """Convert an integer to the float of the same value, if there is one; leave any other value."""
     if type(value) is not int:
         return value

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tools_core._definition._hints._basic_types import as_float
-from tools_core._definition._hints._convert import FAILURES, Converter
+from tools_core._definition._hints._convert import FAILURES, Converter, Problems
 from tools_core._definition._hints._reading import Reading, Schema, Unsupported
-from tools_core._values._problem import Path, Problem, show
+from tools_core._values._problem import Path, Problem
 
 Test = tuple[Callable[[Any], Any], str]
 
@@ -144,13 +144,14 @@ def _predicate_text(check: Any) -> str:
 
 
 def _tested(convert: Converter | None, tests: list[Test]) -> Converter:
-    def tested(value: Any, path: Path, problems: list[Problem]) -> Any:
+    def tested(value: Any, path: Path, problems: Problems) -> Any:
         before = len(problems)
         out = convert(value, path, problems) if convert else value
-        if len(problems) > before or out is None:  # None passes: a limit on `X | None` is one on X
+        if (
+            len(problems) > before or path in problems.refused or out is None
+        ):  # None passes: a limit on `X | None` is one on X
             return out
-        failed = [text for test, text in tests if not _passes(test, out)]
-        problems += [Problem(path, f"{text}, got {show(value)}") for text in failed]
+        problems += [Problem(path, text, value) for test, text in tests if not _passes(test, out)]
         return out
 
     return tested

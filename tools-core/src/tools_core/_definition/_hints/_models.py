@@ -9,14 +9,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from tools_core._definition._hints._convert import FAILURES, Converter, refusal
-from tools_core._definition._hints._reading import Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._convert import FAILURES, Converter, Problems, refusal
+from tools_core._definition._hints._reading import HintReader, Reading, Schema, Unsupported, hint_name
 from tools_core._values._problem import Path, Problem, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_core._definition._hints._reader import Reader
 
 _REF = "#/$defs/"
 # Keywords whose value is a map from names to schemas: their keys are not keywords.
@@ -32,7 +31,7 @@ def is_model(hint: Any) -> bool:
     return isinstance(hint, type) and hasattr(hint, "model_json_schema") and hasattr(hint, "model_validate")
 
 
-def read_model(reader: Reader, model: Any) -> Reading:
+def read_model(reader: HintReader, model: Any) -> Reading:
     """Read a model; its `$defs` move to the top of the tool's schema."""
     try:
         schema = model.model_json_schema(mode="serialization" if reader.is_output else "validation")
@@ -58,7 +57,7 @@ def _close(schema: Schema) -> None:
         schema.setdefault("additionalProperties", False)
 
 
-def _free_names(reader: Reader, definitions: Mapping[str, Schema]) -> dict[str, str]:
+def _free_names(reader: HintReader, definitions: Mapping[str, Schema]) -> dict[str, str]:
     """Keep all names if those taken are taken by the very same definitions, else choose new ones."""
     same = {name: name for name in definitions}
     taken = definitions.keys() & reader.defs.keys()
@@ -91,7 +90,9 @@ def _moved(schema: Any, names: Mapping[str, str]) -> Any:
 def _validated(model: Any) -> Converter:
     from_json = hasattr(model, "model_validate_json")
 
-    def convert(value: Any, path: Path, problems: list[Problem]) -> Any:
+    def convert(value: Any, path: Path, problems: Problems) -> Any:
+        if path in problems.refused:  # the model's own problems would repeat those of its schema
+            return None
         try:
             # As JSON and not as Python values: a strict model takes a date as text from the former only.
             return model.model_validate_json(json.dumps(value)) if from_json else model.model_validate(value)

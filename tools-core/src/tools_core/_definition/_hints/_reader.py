@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import Enum
 from types import UnionType
@@ -27,15 +26,12 @@ from tools_core._definition._hints._classes import class_reader
 from tools_core._definition._hints._containers import CONTAINERS
 from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._models import is_model, read_model
-from tools_core._definition._hints._reading import USABLE, Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._reading import USABLE, Definition, HintReader, Reading, Unsupported, bare, hint_name
 from tools_core._definition._hints._scope import is_text, resolve
 from tools_core._definition._hints._unions import read_choices, read_union
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tools_core._definition._hints._convert import Converter
-    from tools_core._values._problem import Path, Problem
+    from collections.abc import Callable
 
 _QUALIFIERS = {Required, NotRequired, Final}
 _LIMIT = 50  # types inside of one another
@@ -47,16 +43,11 @@ _FIXES = {
 }
 
 
-class Reader:
-    """Reads hints; `defs` collects what the schema needs in `$defs`."""
-
-    __slots__ = ("_class", "_definitions", "_typevars", "defs", "is_foreign", "is_output")
+class Reader(HintReader):
+    """Finds what reads a hint, and follows types that use themselves."""
 
     def __init__(self, *, is_output: bool = False) -> None:
-        self.defs: Schema = {}
-        self.is_output = is_output  # the type of a result, and not of an argument
-        self.is_foreign = False  # somebody else's objects or classes wrote a part of the schema
-        self._definitions: dict[Any, _Definition] = {}
+        super().__init__(is_output=is_output)
         self._typevars: dict[Any, Any] = {}
         self._class: Any = None  # the class that is being read, for `Self`
 
@@ -133,50 +124,24 @@ class Reader:
 
     def _define(self, key: Any, build: Callable[[], Reading]) -> Reading:
         """Read a type that may use itself; only if it does, it moves to `$defs`."""
-        known = self._definitions.get(key)
+        known = self.definitions.get(key)
         if known is not None:
-            known.name = known.name or self.free_name(_bare(key).__name__)
+            known.name = known.name or self.free_name(bare(key).__name__)
             return {"$ref": f"#/$defs/{known.name}"}, known
-        if len(self._definitions) > _LIMIT:  # each Box[T] may hold a Box[list[T]]
+        if len(self.definitions) > _LIMIT:  # each Box[T] may hold a Box[list[T]]
             raise Unsupported(f"{hint_name(key)} has no end", "let it use itself with the same types")
-        definition = self._definitions[key] = _Definition()
+        definition = self.definitions[key] = Definition()
         outer, self._class = self._class, key
         try:
             schema, definition.convert = build()
         finally:
             self._class = outer
             if definition.name is None:
-                del self._definitions[key]
+                del self.definitions[key]
         if definition.name is None:
             return schema, definition.convert
         self.defs[definition.name] = schema
         return {"$ref": f"#/$defs/{definition.name}"}, definition
-
-    def free_name(self, wanted: str) -> str:
-        """Reserve a name in `$defs`."""
-        base = name = re.sub(r"\W", "_", wanted)
-        number = 2
-        while name in self.defs:
-            name, number = f"{base}{number}", number + 1
-        self.defs[name] = {}
-        return name
-
-    def class_names(self) -> Mapping[str, Any]:
-        """Names that hints inside these classes may use, even where their module does not know them."""
-        return {one.__name__: one for one in map(_bare, self._definitions)}
-
-
-class _Definition:
-    """A type that is being read; where it uses itself, this stands in for its converter."""
-
-    __slots__ = ("convert", "name")
-
-    def __init__(self) -> None:
-        self.name: str | None = None  # in `$defs`, as soon as there is a use
-        self.convert: Converter | None = None
-
-    def __call__(self, value: Any, path: Path, problems: list[Problem]) -> Any:
-        return self.convert(value, path, problems) if self.convert else value
 
 
 def _bound(variable: Any) -> Any:
@@ -185,11 +150,6 @@ def _bound(variable: Any) -> Any:
     if constraints:
         return Union[constraints]  # noqa: UP007  # a tuple has no `|`
     return getattr(variable, "__bound__", None) or Any
-
-
-def _bare(key: Any) -> Any:
-    """Leave out what a generic class or alias is filled with."""
-    return get_origin(key) or key
 
 
 def _value_of(alias: Any) -> Any:
@@ -203,5 +163,5 @@ def _value_of(alias: Any) -> Any:
 
 
 def _refuse(hint: Any) -> Reading:
-    fix = _FIXES.get(getattr(_bare(hint), "__name__", ""), USABLE)
+    fix = _FIXES.get(getattr(bare(hint), "__name__", ""), USABLE)
     raise Unsupported(f"{hint_name(hint)} cannot be made from JSON", fix)

@@ -7,19 +7,19 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tools_core._definition._hints._basic_types import JSON_TYPES, as_float
-from tools_core._definition._hints._reading import Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._convert import Problems
+from tools_core._definition._hints._reading import HintReader, Reading, Schema, Unsupported, hint_name
 from tools_core._values._problem import Path, Problem
 
 if TYPE_CHECKING:
     from tools_core._definition._hints._convert import Converter
-    from tools_core._definition._hints._reader import Reader
     from tools_core._jsonschema import Validator
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _NULL = {"type": "null"}
 
 
-def read_union(reader: Reader, args: tuple[Any, ...]) -> Reading:
+def read_union(reader: HintReader, args: tuple[Any, ...]) -> Reading:
     """Read `X | Y`; None among them makes the value nullable."""
     readings = [reader.read(arg) for arg in args]
     schema = join([one for one, _ in readings])
@@ -55,7 +55,7 @@ def _optional(convert: Converter | None) -> Converter | None:
     if convert is None:
         return None
 
-    def nullable(value: Any, path: Path, problems: list[Problem]) -> Any:
+    def nullable(value: Any, path: Path, problems: Problems) -> Any:
         return None if value is None else convert(value, path, problems)
 
     return nullable
@@ -71,15 +71,17 @@ class _Choice:
         self.defs = defs
         self.validators: list[Validator] = []  # made at first use, when `defs` is complete
 
-    def __call__(self, value: Any, path: Path, problems: list[Problem]) -> Any:
-        first: list[Problem] = []
+    def __call__(self, value: Any, path: Path, problems: Problems) -> Any:
+        if path in problems.refused:
+            return None
+        first = Problems()
         validators = self.validators or self._compile()
         for (_, convert), validator in zip(self.branches, validators, strict=True):
             if not (validator.accepts(value) or not validator.check(value, repair=False).problems):
                 continue
             if convert is None:
                 return value
-            found: list[Problem] = []
+            found = Problems()
             converted = convert(value, path, found)
             if not found:
                 return converted
@@ -106,7 +108,7 @@ def read_choices(hint: Any, wanted: tuple[Any, ...]) -> Reading:
         schema = {"type": types.pop(), "enum": values}
     members = {one.value: one for one in wanted if isinstance(one, Enum)}
 
-    def member(value: Any, _path: Path, _problems: list[Problem]) -> Any:
-        return members.get(value, value)
+    def member(value: Any, path: Path, problems: Problems) -> Any:
+        return None if path in problems.refused else members.get(value, value)
 
     return schema, member if members else None
