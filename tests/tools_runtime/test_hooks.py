@@ -9,7 +9,7 @@ import pluggy
 import pytest
 
 from tools_core import Halt, Result, ToolCall, ToolError, tool
-from tools_runtime import Event, Executor, Runtime, hookimpl
+from tools_runtime import Blocking, Decision, Event, Executor, Runtime, hookimpl
 
 made = []
 
@@ -187,6 +187,32 @@ def test_a_listener_that_fails_keeps_nothing_from_the_others(one, recorder, capl
     with caplog.at_level(logging.CRITICAL, "tools_runtime"):
         assert str(one(Broken(), recorder, Broken())) == "x"
     assert recorder.kinds == ["start", "end"]
+
+
+def start(function):
+    return type("Start", (), {"start_tool_call": hookimpl(staticmethod(function))})()
+
+
+def test_start_tool_call_receives_allowed_calls_before_they_are_made_and_may_wait(one):
+    order = []
+    waits = start(lambda call: Blocking(lambda: order.append((call.name, list(made)))))
+    assert one(waits).output == "x"
+    assert order == [("echo", [])]
+
+    refuse = type("Refuse", (), {"decide_tool_call": hookimpl(staticmethod(lambda call: Decision("deny")))})()
+    assert one(waits, refuse).error_type == "denied"
+    assert len(order) == 1
+
+
+@pytest.mark.parametrize("where", ["in the hook", "while it waits"])
+def test_a_start_tool_call_that_fails_refuses_the_call(one, where, caplog):
+    def fail():
+        raise OSError("disk full")
+
+    result = one(start(lambda call: fail() if where == "in the hook" else Blocking(fail)))
+    assert result.error_type == "unavailable"
+    assert "disk full" in result.error
+    assert made == []
 
 
 def test_a_hook_may_emit_an_event(one, recorder):

@@ -67,5 +67,14 @@ def decide_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Dec
 
 
 @hookspec
+def start_tool_call(call: ToolCall, tool: Tool, context: Context) -> Any:
+    """Receive a call that was allowed, right before each attempt to make it; for logs that must come first.
+
+    Returns None, or what the call has to wait for: `Blocking(function)`, an awaitable. An exception, here or there,
+    refuses the call.
+    """
+
+
+@hookspec
 def on_event(event: Event) -> None:
     """Receive an event of a call; must return at once, and may be called from any thread."""

@@ -31,8 +31,15 @@ class Judge:
     `approve` is a function that answers an ApprovalRequest, "all", or None: then a call that needs approval is pending.
     """
 
-    def __init__(self, deciders: Sequence[tuple[Callable[..., Any], str, Any]], approve: Approve | None) -> None:
+    def __init__(
+        self,
+        deciders: Sequence[tuple[Callable[..., Any], str, Any]],
+        approve: Approve | None,
+        starters: Sequence[tuple[Callable[..., Any], str]] = (),
+    ) -> None:
         self.deciders = deciders
+        self.starters = starters
+        self.is_needed = bool(deciders or starters)  # by calls that do not require approval
         self._approve = approve
         self._default: Policy | None = None
 
@@ -65,8 +72,22 @@ class Judge:
                 approval = answer
             if approval is not None:
                 approved.append((call, approval))
-        result = yield call
+        refusal = yield from self._start(call, tool, context)
+        result = (yield call) if refusal is None else refusal
         return result if approval is None else result.with_metadata({"approval": asdict(approval)})
+
+    def _start(self, call: ToolCall, tool: Tool, context: Context) -> Generator[Any, Any, Result | None]:
+        """Tell plugins that an allowed call is about to be made; the refusal if one of them fails."""
+        for start, plugin in self.starters:
+            try:
+                wait = start(call, tool, context)
+                if wait is not None:
+                    yield wait
+            except Exception as error:  # noqa: BLE001  (what must come before the call did not)
+                log.exception("start_tool_call of %s failed", plugin)
+                message = f"the call was not made: start_tool_call of {plugin} failed with {describe_error(error)}"
+                return Result.error(message, type="unavailable")
+        return None
 
     def _decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
         decisions: list[Decision] = []

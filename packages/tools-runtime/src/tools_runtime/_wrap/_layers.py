@@ -57,7 +57,7 @@ class Layers:
         self._layers = tuple(layers)
         self.judge = judge
         self.listeners = listeners
-        self.is_empty = not (self._layers or judge.deciders or listeners)
+        self.is_empty = not (self._layers or judge.is_needed or listeners)
 
     @classmethod
     def of(cls, manager: pluggy.PluginManager, approve: Approve | None) -> Layers:
@@ -68,8 +68,9 @@ class Layers:
             for name, impl in _ordered(manager)
         ]
         deciders = [(_taking(impl, 3), impl.plugin_name, impl.plugin) for impl in hook.decide_tool_call.get_hookimpls()]
+        starters = [(_taking(impl, 3), impl.plugin_name) for impl in hook.start_tool_call.get_hookimpls()]
         listeners = [(impl.function, impl.plugin_name) for impl in reversed(hook.on_event.get_hookimpls())]
-        return cls(layers, Judge(deciders, approve), listeners)
+        return cls(layers, Judge(deciders, approve, starters), listeners)
 
     def inside(self, wrap: Wrap, name: str) -> Layers:
         """Return these layers with one more, the innermost: a runtime's own wrapper."""
@@ -112,7 +113,7 @@ class Layers:
                 if step is not None:
                     call, tool = step, tool if step.name == call.name else caller.find(step.name)
             else:
-                if judge.deciders or (tool is not None and tool.requires_approval):
+                if judge.is_needed or (tool is not None and tool.requires_approval):
                     result = yield from judge.make(call, tool, context, approved)
                 else:
                     result = yield call
@@ -227,7 +228,7 @@ def hook_order(manager: pluggy.PluginManager) -> list[tuple[str, str]]:
     """The hooks around calls, and then those that decide and listen, each with its plugin."""
     others = [
         (name, impl)
-        for name in ("decide_tool_call", "on_event", "register_runtimes")
+        for name in ("decide_tool_call", "start_tool_call", "on_event", "register_runtimes")
         for impl in getattr(manager.hook, name).get_hookimpls()
     ]
     return [(name, impl.plugin_name) for name, impl in (*_ordered(manager), *others)]
