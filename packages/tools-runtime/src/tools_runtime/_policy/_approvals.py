@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import json
 import os
 import re
 import time
 from contextlib import contextmanager
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tools_runtime._policy._decision import PolicyError
@@ -108,6 +106,7 @@ class Approvals:
         folder = os.path.dirname(self.file)
         try:
             import fcntl  # not on Windows, where answers are not stored
+            from tempfile import NamedTemporaryFile  # 5 ms, only to store
 
             os.makedirs(folder, mode=0o700, exist_ok=True)
             check_owner(os.stat(folder), folder)
@@ -134,6 +133,8 @@ def hash_of(key: str) -> str:
 
 def user_name() -> str:
     """Return the name of the operating system's user."""
+    import getpass  # only for calls that a person approved
+
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without a name, as in some containers

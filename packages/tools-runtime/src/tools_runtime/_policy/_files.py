@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools_runtime._policy._decision import PolicyError
@@ -47,15 +45,20 @@ def find_project(given: str | os.PathLike[str] | None) -> str:
         if not os.path.isdir(given):
             raise PolicyError(f"project {os.fspath(given)!r} is not a folder")
         return os.path.realpath(given)
-    here = Path.cwd().resolve()
-    names = (PROJECT_FILE, ".git")
-    found = (each for each in (here, *here.parents) if any(os.path.lexists(each / name) for name in names))
-    return str(next(found, here))
+    folder = here = os.path.realpath(os.curdir)
+    while not any(os.path.lexists(os.path.join(folder, name)) for name in (PROJECT_FILE, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return here
+    return folder
 
 
 def read_policy(path: str) -> tuple[bytes, list[Rule]]:
     """Return the bytes of a policy file and its rules; empty where there is none."""
     data = read_guarded(path)
+    if not data:
+        return data, []
+    import tomllib  # 3 ms, only where there is a policy
+
     try:
         document = tomllib.loads(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
