@@ -26,16 +26,28 @@ def edit(path, old, new):
 
 
 @pytest.mark.parametrize(
-    ("style", "exported"), [("function", "forecast"), ("class", "ForecastTool"), ("toolset", "ForecastTools")]
+    ("style", "exported", "entry_points"),
+    [
+        ("function", "forecast", {"forecast": "tools_weather:forecast"}),
+        ("class", "ForecastTool", {"forecast": "tools_weather:ForecastTool"}),
+        (
+            "toolset",
+            "ForecastTools",
+            {
+                "forecast_lookup": "tools_weather:ForecastTools.lookup",
+                "forecast_history": "tools_weather:ForecastTools.history",
+            },
+        ),
+    ],
 )
-def test_a_tool_gets_a_module_a_test_an_export_and_an_entry_point(package, tree, style, exported):
+def test_a_tool_gets_a_module_a_test_an_export_and_its_entry_points(package, tree, style, exported, entry_points):
     before = tree(package)
     add("forecast", package, style=style)
     after = tree(package)
     assert sorted(path for path in after if after[path] != before.get(path)) == sorted([*CHANGED, *CREATED])
     assert f"from tools_weather._forecast import {exported}\n" in after["src/tools_weather/__init__.py"].decode()
-    entry_points = tomllib.loads(after["pyproject.toml"].decode())["project"]["entry-points"]["ask_tools.tools"]
-    assert entry_points == {"weather": "tools_weather:weather", "forecast": f"tools_weather:{exported}"}
+    registered = tomllib.loads(after["pyproject.toml"].decode())["project"]["entry-points"]["ask_tools.tools"]
+    assert registered == {"weather": "tools_weather:weather"} | entry_points
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

@@ -213,7 +213,7 @@ def installed(tmp_path):
     (information / "METADATA").write_text("Name: tools-bad\nVersion: 1.0\n", encoding="utf-8")
     (information / "entry_points.txt").write_text(
         "[ask_tools.tools]\nbad = tools_bad:bad\nmissing = tools_bad:missing\nrisky = tools_bad:risky\n"
-        "pair = tools_bad:Pair\n", encoding="utf-8"
+        "pair_one = tools_bad:Pair.one\npair_two = tools_bad:Pair.two\n", encoding="utf-8"
     )  # fmt: skip
     (folder / "tools_bad.py").write_text(
         'from typing import Annotated\nfrom tools_core import Toolset, tool\n\nprint("hello")\n\n'

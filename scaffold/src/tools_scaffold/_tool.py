@@ -51,7 +51,10 @@ STYLES = {
         exported="${camel}Tools",
         instance='${camel}Tools().tool("lookup")',
         first_tool="${tool}_lookup",
-        entry_points={"$tool": "${camel}Tools"},
+        entry_points={
+            "${tool}_lookup": "${camel}Tools.lookup",
+            "${tool}_history": "${camel}Tools.history",
+        },
         body="        answer: dict[str, Any] = {",
         module="toolset.py.tmpl",
         test="test_toolset.py.tmpl",

@@ -29,6 +29,19 @@ def test_a_healthy_installation_has_no_problems(ask_tools, site):
     assert lines[-1] == "no problems"
 
 
+def test_an_entry_point_for_a_whole_toolset_is_reported_with_the_lines_to_list(ask_tools, site):
+    source = """
+        from tools_core import Toolset
+
+        class Notes(Toolset):
+            def add(self) -> None: "Add."
+    """
+    site.install("tools-notes", {"notes": "Notes"}, source)
+    (problem,) = ask_tools("doctor", "--json").json["problems"]
+    assert problem["error"] == "`tools_notes:Notes` is a toolset; an entry point is one tool"
+    assert problem["fix"] == 'list each method in tools-notes: notes_add = "tools_notes:Notes.add"'
+
+
 @pytest.mark.parametrize(
     ("source", "error", "line", "fix"),
     [

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tools_core import Registry
+
 GET = """
     from tools_core import Tool
 
@@ -63,6 +65,18 @@ def site(tmp_path, monkeypatch):
     yield made
     for module in made.modules:
         sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def discovered(site):
+    """Return a registry of what is installed in the site, and nothing else."""
+
+    def discover(**options):
+        registry = Registry()
+        registry.discover(paths=[site.folder], **options)
+        return registry
+
+    return discover
 
 
 @pytest.fixture

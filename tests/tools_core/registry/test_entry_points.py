@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._registry._entry_points import EntryPoint, normalize, parse, scan, summary
+from tools_core._registry._entry_points import EntryPoint, normalize, parse, scan
 
 
 def test_comments_spaces_other_groups_and_garbage_do_not_disturb_the_entries():
@@ -28,7 +28,7 @@ def test_comments_spaces_other_groups_and_garbage_do_not_disturb_the_entries():
         [ask_tools.tools]
         again = weather:Again
     """
-    assert parse(text, "ask_tools.tools") == [
+    assert list(parse(text, "ask_tools.tools")) == [
         ("get", "weather:Get"),
         ("put", "weather:Put [extra]"),
         ("\ufffd\ufffd", "broken.bytes:X"),
@@ -37,9 +37,9 @@ def test_comments_spaces_other_groups_and_garbage_do_not_disturb_the_entries():
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
-def test_no_bytes_make_the_parser_raise(noise):
-    assert isinstance(parse(noise, "g"), list)
-    assert ("a", "b:c") in parse(b"[g]\na = b:c\n[h]\n" + noise, "g")
+def test_the_parser_accepts_any_bytes(noise):
+    list(parse(noise, "g"))
+    assert ("a", "b:c") in list(parse(b"[g]\na = b:c\n[h]\n" + noise, "g"))
 
 
 WORD = st.text(st.characters(categories=["L", "N"], include_characters="_.-"), min_size=1, max_size=12)
@@ -85,7 +85,7 @@ def test_egg_info_counts_as_well(site):
     (info / "PKG-INFO").write_text("Name: old-style\nSummary: From before wheels\n")
     (info / "entry_points.txt").write_text("[g]\na = b:c\n")
     (entry,) = scan("g", [site.folder])
-    assert (entry.qualified, entry.version, summary(entry)) == ("old-style:a", "0.3", "From before wheels")
+    assert (entry.qualified, entry.version) == ("old-style:a", "0.3")
 
 
 def test_the_first_distribution_of_a_name_on_the_path_counts_even_without_entry_points(tmp_path):
@@ -103,12 +103,12 @@ def test_the_first_distribution_of_a_name_on_the_path_counts_even_without_entry_
     assert [e.value for e in scan("g", [tmp_path / "two", tmp_path / "one"])] == ["a:old", "b:old"]
 
 
-def test_what_pip_left_half_removed_is_no_distribution(site):
+def test_a_distribution_that_pip_has_half_removed_is_skipped(site):
     site.install("~ools-weather", ["get = {}:Get"], module="leftover")
     assert scan("ask_tools.tools", [site.folder]) == []
 
 
-def test_unreadable_missing_and_looping_folders_are_passed_over(site):
+def test_unreadable_missing_and_looping_folders_are_skipped(site):
     info = site.install("good", ["a = {}:A"])
     (site.folder / "bad-1.0.dist-info" / "entry_points.txt").mkdir(parents=True)
     loop = site.folder / "loop"
@@ -132,41 +132,30 @@ def test_zip_archives_are_read_through_importlib_metadata(tmp_path):
         file.writestr("tools_zip-3.0.dist-info/entry_points.txt", "[g]\nunzip = tools_zip:U\n")
     (entry,) = scan("g", [archive])
     assert (entry.qualified, entry.version, entry.value) == ("tools-zip:unzip", "3.0", "tools_zip:U")
-    assert summary(entry) == ""
-
-
-def test_summary_is_one_line_of_the_header_and_never_of_the_text(site):
-    info = site.install("tools-weather", ["get = {}:Get"])
-    (entry,) = scan("ask_tools.tools", [site.folder])
-    assert summary(entry) == "What tools-weather is"
-    (info / "METADATA").write_bytes(b"Name: x\nSummary:  \xff\tspaced  out \n\nSummary: in the text\n")
-    assert summary(entry) == "\ufffd spaced out"
-    (info / "METADATA").write_text("Name: x\n\nSummary: in the text\n")
-    assert summary(entry) == ""
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "says"),
+    ("value", "error", "message"),
     [
-        ("json:loads.nope", AttributeError, "`json:loads.nope` leads nowhere"),
+        ("json:loads.nope", AttributeError, "`json:loads.nope` does not exist"),
         ("no_such_module_here:x", ModuleNotFoundError, "no_such_module_here"),
-        ("json loads", ValueError, "`json loads` is not a reference"),
-        ("json:", ValueError, "`json:` is not a reference"),
-        ("", ValueError, "`` is not a reference"),
+        ("json loads", ValueError, "`json loads` is not of the form `module:attribute`"),
+        ("json:", ValueError, "`json:` is not of the form `module:attribute`"),
+        ("", ValueError, "`` is not of the form `module:attribute`"),
     ],
 )
-def test_a_reference_that_leads_nowhere_is_named(value, error, says):
-    with pytest.raises(error, match=says):
+def test_a_value_that_names_no_object_is_an_error(value, error, message):
+    with pytest.raises(error, match=message):
         EntryPoint("x", value, "g", "d", "1", "").load()
 
 
-def test_a_reference_leads_to_nested_attributes_and_ignores_extras():
+def test_a_value_may_have_nested_attributes_and_extras():
     nested = EntryPoint("x", "json : JSONDecoder.decode [a,b]", "g", "d", "1", "")
     assert nested.load() is json.JSONDecoder.decode
     assert EntryPoint("x", "json", "g", "d", "1", "").load() is json
 
 
-def test_scanning_imports_neither_a_plugin_nor_importlib_metadata(site, run_python):
+def test_scanning_imports_neither_a_package_nor_importlib_metadata(site, run_python):
     site.install("tools-weather", ["get = {}:Get"])
     printed = run_python("""
         import sys

@@ -195,7 +195,7 @@ def test_it_is_a_mapping_equal_only_to_itself():
     assert list(one.values()) == one.all()
     assert one != two
     assert {one, two} == {two, one}
-    assert repr(one) == "<Registry of 1 registered and 0 discovered>"
+    assert repr(one) == "<Registry of 1 registered and 0 discovered tools>"
 
 
 def test_fifty_threads_register_and_look_up_at_once():

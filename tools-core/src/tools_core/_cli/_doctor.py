@@ -51,7 +51,8 @@ def run(options: Namespace) -> int:
     registry = discovered()
     loaded, noted = load_apart(registry, diagnose=True) if registry else ([], [])
     points = {name: point for name in registry if (point := registry.origin(name)) is not None}
-    failed = [_failure(points[each["name"]], each) for each in loaded if "error" in each or "unusable" in each]
+    broken = (each for each in loaded if ("error" in each and "is_known" not in each) or "unusable" in each)
+    failed = [_failure(points[each["name"]], each) for each in broken]
     named = {(each["distribution"], each["name"]) for each in failed}
     problems = [*failed, *(each for each in noted if (each["distribution"], each["name"]) not in named)]
     problems += _unreadable_metadata()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def discovered() -> Registry:
     """Return a registry of the installed tools, of which none is imported yet; CommandError for an unreadable lock."""
-    registry = Registry(load_timeout=None)
+    registry = Registry()
     try:
         registry.discover()
     except ValueError as broken:

@@ -43,7 +43,8 @@ def load_apart(names: Iterable[str], *, diagnose: bool = False) -> tuple[list[Fa
     """Load tools in another process; return facts about each, and the registry's problems after that.
 
     Facts are `name`, `milliseconds`, the imported `files` with their stamps, and `description`; or `error`, `location`
-    and the name of a `missing` module. With `diagnose` there is a `diagnosis`, and if the tool cannot work, `unusable`.
+    and the name of a `missing` module, and `is_known` if the registry's problems have it too. With `diagnose` there is
+    a `diagnosis`, and if the tool cannot work, `unusable`.
     """
     found: dict[str, Facts] = {}
     problems: dict[str, Facts] = {}
@@ -153,7 +154,7 @@ def _failure(error: Exception, package: str) -> Facts:
     """Describe an error: that of the package, or of the registry if there is no cause, as for a changed definition."""
     cause = error.__cause__ if isinstance(error, ToolError) else error
     if cause is None:
-        return {"error": str(error), "location": "", "missing": None, "files": None}
+        return {"error": str(error), "location": "", "missing": None, "files": None, "is_known": True}
     text = f"called sys.exit({cause})" if isinstance(cause, SystemExit) else f"{type(cause).__name__}: {cause}"
     files = [frame.f_code.co_filename for frame, _ in walk_tb(cause.__traceback__)]
     files += [cause.filename or ""] if isinstance(cause, SyntaxError) else []

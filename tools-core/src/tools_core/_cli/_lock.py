@@ -75,7 +75,8 @@ def installed() -> tuple[Lock, dict[str, str]]:
     registry = Registry()
     registry.discover(lock=None)
     with prints_aside():
-        lock, problems = lock_of(registry)
+        found = ((registry.origin(name), tool) for name, tool in registry.items())
+        lock, problems = lock_of((point, tool) for point, tool in found if point is not None)
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name not in lock.tools:

@@ -1,108 +1,67 @@
-"""Which discovered tools are let in: allow and deny lists, the lock, and names that only look like others."""
+"""The installed tools that may be used: allow and deny lists, and the lock."""
 
 from __future__ import annotations
 
 import os
-import re
 
-from tools_core._definition._naming import NAME_PATTERN
 from tools_core._registry._entry_points import normalize
-from tools_core._registry._package import LoadProblem
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tools_core._registry._entry_points import EntryPoint
     from tools_core._registry._lock_file import Lock
 
-_legal_name = re.compile(NAME_PATTERN).fullmatch
-_legal_distribution = re.compile("[a-z0-9](?:[a-z0-9-]*[a-z0-9])?").fullmatch
-
-
-class Selection:
-    """Names of tools, given as names or wildcard patterns; one string is one of them, not its letters."""
-
-    def __init__(self, given: Iterable[str]) -> None:
-        self._patterns = (given,) if isinstance(given, str) else tuple(given)
-
-    def __contains__(self, name: str) -> bool:
-        from fnmatch import fnmatchcase  # for patterns alone
-
-        return any(fnmatchcase(name, pattern) for pattern in self._patterns)
-
-    def may_begin(self, start: str) -> bool:
-        """Return whether a name that begins with `start` may be selected."""
-        for pattern in self._patterns:
-            end = min((pattern.find(char) for char in "*?[" if char in pattern), default=None)
-            if pattern.startswith(start) or (end is not None and start.startswith(pattern[:end])):
-                return True
-        return False
-
 
 class Admission:
-    """An allow and a deny list, and a lock; without an allow list everything is allowed, and what is denied stays so.
+    """Decides which entry points may be imported.
 
-    The environment variables stand in for the arguments: a set but empty `ASK_TOOLS_ALLOW` allows nothing.
+    `allow` and `deny` default to `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY`. Without an allow list every tool is allowed;
+    an empty one allows none.
     """
 
-    __slots__ = ("_allowed", "_denied", "_lock")
-
-    def __init__(
-        self, allow: Iterable[str] | None = None, deny: Iterable[str] | None = None, lock: Lock | None = None
-    ) -> None:
-        self._allowed = _patterns(allow, "ASK_TOOLS_ALLOW")
-        self._denied = _patterns(deny, "ASK_TOOLS_DENY") or ()
+    def __init__(self, allow: Iterable[str] | None, deny: Iterable[str] | None, lock: Lock | None) -> None:
+        self._allow = _or_environment(allow, "ASK_TOOLS_ALLOW")
+        self._deny = _or_environment(deny, "ASK_TOOLS_DENY") or ()
         self._lock = lock
 
-    def refuses(self, point: EntryPoint) -> bool:
-        """Return whether the entry point is not to be imported."""
-        if self._lock is not None and not self._lock.trusts(point):
-            return True
-        if self._allowed is not None and not _matches(point.distribution, point.name, self._allowed):
-            return True
-        return self.denies(point.distribution, point.name)
+    def admits(self, point: EntryPoint) -> bool:
+        """Return whether an entry point may be imported."""
+        if self._lock is not None and self._lock.digest(point) is None:
+            return False
+        is_allowed = self._allow is None or _matches_point(point, self._allow)
+        return is_allowed and not _matches_point(point, self._deny)
 
-    @property
-    def words(self) -> str:
-        """Who keeps out, in words: `an allow or deny list blocks`."""
-        return "an allow or deny list blocks" if self._lock is None else "an allow or deny list, or the lock, blocks"
-
-    def locked(self, point: EntryPoint) -> Mapping[str, str] | None:
-        """The hashes that its tools must have, by name; None without a lock."""
-        return None if self._lock is None else self._lock.hashes(point)
-
-    def denies(self, distribution: str, name: str) -> bool:
-        """Return whether the deny list has a tool, maybe one that only the loaded toolset showed."""
-        return bool(self._denied) and _matches(distribution, name, self._denied)
+    def digest(self, point: EntryPoint) -> str | None:
+        """Return the hash that the definition of its tool must have; None without a lock."""
+        return None if self._lock is None else self._lock.digest(point)
 
 
-def illegal(point: EntryPoint) -> LoadProblem | None:
-    """The problem of a name that no provider accepts, or that only looks like another one."""
-    if _legal_name(point.name) and _legal_distribution(point.distribution):
-        return None
-    error = f"{point.name!a} of {point.distribution!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
-    fix = f"pip uninstall {point.distribution}, or report it to its authors"
-    return LoadProblem.of(point, error, fix)
-
-
-def _patterns(given: Iterable[str] | None, variable: str) -> tuple[str, ...] | None:
-    if given is None:
-        given = os.environ.get(variable)
-    if given is None:
-        return None
+def as_patterns(given: Iterable[str]) -> tuple[str, ...]:
+    """Return wildcard patterns from a list, or from one string with commas between them."""
     parts = given.split(",") if isinstance(given, str) else given
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def _matches(distribution: str, name: str, patterns: Iterable[str]) -> bool:
-    from fnmatch import fnmatchcase  # for allow and deny lists alone
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Return whether a name matches one of the patterns."""
+    from fnmatch import fnmatchcase  # only for patterns
 
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _or_environment(given: Iterable[str] | None, variable: str) -> tuple[str, ...] | None:
+    given = os.environ.get(variable) if given is None else given
+    return None if given is None else as_patterns(given)
+
+
+def _matches_point(point: EntryPoint, patterns: Iterable[str]) -> bool:
+    """Return whether one of the patterns is for the distribution, the name, or `distribution:name`."""
     for pattern in patterns:
-        wanted, colon, bare = pattern.rpartition(":")
-        if colon:
-            if fnmatchcase(distribution, normalize(wanted)) and fnmatchcase(name, bare):
-                return True
-        elif fnmatchcase(distribution, normalize(bare)) or fnmatchcase(name, bare):
+        distribution, colon, name = pattern.rpartition(":")
+        if colon and matches(point.distribution, [normalize(distribution)]) and matches(point.name, [name]):
+            return True
+        if not colon and (matches(point.distribution, [normalize(pattern)]) or matches(point.name, [pattern])):
             return True
     return False

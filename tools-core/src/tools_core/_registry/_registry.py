@@ -4,95 +4,71 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import ItemsView, Mapping, ValuesView
 from contextlib import suppress
 
-from tools_core._registry._admission import Admission, Selection
+from tools_core._registry._admission import Admission, as_patterns, matches
 from tools_core._registry._catalog import Catalog
+from tools_core._registry._discovered_tool import DiscoveredTool
 from tools_core._registry._entry_points import scan
-from tools_core._registry._mapping import ToolMapping
-from tools_core._registry._package import LoadProblem, one_line
-from tools_core._values._errors import ToolError, UnknownToolError
-from tools_core._values._problem import show
+from tools_core._registry._load_problem import LoadProblem
+from tools_core._registry._registered import Registered
+from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
+from tools_core._values._problem import listing, show
 
 TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import Any, TypeVar
 
     from tools_core._registry._entry_points import EntryPoint
     from tools_core._registry._lock_file import Lock
-    from tools_core._registry._package import Plugin
+    from tools_core._tools._approval import Approve
     from tools_core._tools._tool import Tool
+    from tools_core._tools._toolset import Toolset
+    from tools_core._values._context import Context
+    from tools_core._values._result import Result
+    from tools_core._values._tool_call import ToolCall
 
     T = TypeVar("T")
 
 
 GROUP = "ask_tools.tools"
-LOAD_TIMEOUT = 10.0
 
 _FROM_ENVIRONMENT: Any = object()
 
 
-class Registered:
-    """A tool that this process registered itself, and the object it came as."""
+class Registry(Mapping[str, "Tool"]):
+    """Tools by name: those registered, in that order, then those discovered, by distribution and name.
 
-    __slots__ = ("source", "tool")
+    A discovered tool is imported when it is first used; listing names imports nothing. `distribution:name` is a name
+    of each. If two distributions have a tool of one name, the bare name is an error that lists both, and a registered
+    tool comes before discovered ones. `values`, `items`, `all` and `definitions` load every tool and leave out those
+    that cannot be loaded, which are `problems`. Registries can be used from several threads.
 
-    def __init__(self, tool: Tool, source: object) -> None:
-        self.tool = tool
-        self.source = source
-
-    def is_reload_of(self, other: Registered) -> bool:
-        """Return whether the same definition at module level ran again, as in a notebook."""
-        name = getattr(self.source, "__qualname__", "<locals>")
-        return "<" not in name and self.origin == other.origin
-
-    @property
-    def origin(self) -> str:
-        """Where it is defined: `module:qualname`."""
-        made = self.source if hasattr(self.source, "__qualname__") else type(self.source)
-        return f"{getattr(made, '__module__', '?')}:{getattr(made, '__qualname__', '?')}"
-
-
-class Registry(ToolMapping):
-    """Tools by name: what was registered, in that order, then what was discovered, by distribution and name.
-
-    A discovered tool is imported when it is first used, and not before. `distribution:name` works for each.
-    Where two distributions declare one name, it is the only way, and the bare name raises an error that says
-    so; what was registered comes first. Safe to use from many threads.
-
-    Args:
-        auto: Discover what is installed at the first read.
-        load_timeout: Seconds that a plugin may take to be imported, in a thread of its own; None imports it
-            in the calling thread, without one. By default `ASK_TOOLS_LOAD_TIMEOUT` (0 for no limit), or 10.
+    With `auto=True` the first read discovers the installed tools.
     """
 
-    def __init__(self, *, auto: bool = False, load_timeout: float | None = _FROM_ENVIRONMENT) -> None:
+    def __init__(self, *, auto: bool = False) -> None:
         self._auto = auto
-        self._load_timeout = load_timeout
-        # Never held while a plugin is imported, so that one that hangs stops nobody else.
-        self._lock = threading.RLock()
         self._registered: dict[str, Registered] = {}
         self._catalog = Catalog()
-
-    def __getitem__(self, name: str) -> Tool:
-        registered = self._registered.get(name)  # at once: a registered tool comes first in any case
-        return super().__getitem__(name) if registered is None else registered.tool
+        self._toolsets: dict[type[Toolset], Toolset] = {}
+        self._class_problems: dict[str, LoadProblem] = {}
+        self._lock = threading.RLock()  # held for changes, but not while a package is imported
 
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
 
-        Raises: ValueError when another tool has the name and `replace` is not set; DefinitionError for what
-        is not a tool.
+        Raises: ValueError if another tool has the name and `replace` is not set; DefinitionError if it is not a tool.
         """
         from tools_core._tools._as_tools import as_tools  # not needed to list names
 
         made = {each.name: Registered(each, tool) for each in as_tools(tool)}
         with self._lock:
             fresh = {name: new for name, new in made.items() if not self._has(name, tool)}
-            if not replace:
-                for name, new in fresh.items():
-                    self._check_free(name, new)
+            for name, new in fresh.items() if not replace else ():
+                self._check_free(name, new)
             self._registered.update(fresh)
         return tool
 
@@ -101,20 +77,23 @@ class Registry(ToolMapping):
 
         Raises: UnknownToolError
         """
-        self._discover_once()
         with self._lock:
-            if self._registered.pop(name, None) is None:
-                found = self._catalog.locate(name)
-                if not found:
-                    raise self._unknown(name)
-                self._catalog.remove(*found)
+            found = self._find(name)
+            if found is None:
+                raise self._unknown(name)
+            if isinstance(found, DiscoveredTool):
+                self._catalog = self._catalog.without(found)
+            else:
+                del self._registered[name]
 
     def clear(self) -> None:
-        """Forget everything, problems included; what is installed stays unknown until `discover`."""
+        """Remove everything, problems included; installed tools return with the next `discover`."""
         with self._lock:
             self._auto = False
-            self._registered.clear()
+            self._registered = {}
             self._catalog = Catalog()
+            self._toolsets = {}
+            self._class_problems = {}
 
     def discover(
         self,
@@ -125,27 +104,32 @@ class Registry(ToolMapping):
         paths: Iterable[str | os.PathLike[str]] | None = None,
         lock: str | os.PathLike[str] | None = _FROM_ENVIRONMENT,
     ) -> list[str]:
-        """Find installed tools by their entry points and return the new names; no plugin is imported.
+        """Find installed tools by their entry points and return the new names; no package is imported.
 
-        Plugins that did not load before get another chance.
+        Tools that could not be loaded before get another chance.
 
         Args:
             group: The group of entry points.
-            allow: Wildcard patterns for `distribution:name`, a distribution or a name; what matches none is
-                blocked. By default `ASK_TOOLS_ALLOW`, comma-separated: set but empty, it allows nothing.
-            deny: Patterns of what is blocked in any case; by default `ASK_TOOLS_DENY`.
-            paths: The folders whose metadata is read in place of those of `sys.path`.
-            lock: A file that `ask-tools lock` wrote: what it does not name is blocked, and a tool whose definition is
-                another one when it is loaded is a problem and cannot be called. By default `ASK_TOOLS_LOCK`; None for
-                no lock.
+            allow: Wildcard patterns for `distribution:name`, a distribution or a name; other tools are blocked.
+                By default `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
+            deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
+            paths: The folders with the metadata, in place of `sys.path`.
+            lock: A file that `ask-tools lock` wrote. Tools that it does not name are blocked, and a tool with another
+                definition cannot be called. By default `ASK_TOOLS_LOCK`; None for no lock.
 
-        Raises: ValueError for a lock that cannot be read.
+        Raises: ValueError if the lock cannot be read.
         """
         admission = Admission(allow, deny, _read_lock(lock))
+        points = scan(group, paths)
         with self._lock:
             self._auto = False
-            new = self._catalog.update(scan(group, paths), admission)
-            return [name for plugin in new for name in self._listed(plugin)]
+            known = self._catalog.tools
+            self._catalog = self._catalog.updated(points, admission, self._toolsets)
+            return [
+                self._listed(tool)
+                for name, tool in self._catalog.tools.items()
+                if not (name in known and known[name].point.is_same(tool.point)) and not self._is_registered(tool)
+            ]
 
     def subset(
         self,
@@ -157,91 +141,156 @@ class Registry(ToolMapping):
     ) -> Registry:
         """Return a new registry with some of the tools: a snapshot, which later changes here do not reach.
 
-        The tools are loaded now; those that do not load are left out.
+        The tools are loaded now; those that cannot be loaded are left out.
 
         Args:
-            only: Names or wildcard patterns (`fs_*`) of the tools wanted; without it, all.
+            only: Names or wildcard patterns (`fs_*`) of the tools; by default all.
             exclude: Names or patterns of tools that are left out in any case.
-            prefix: Goes before each name, except those that `rename` gives.
+            prefix: Put before each name, except those in `rename`.
             rename: New names, as `{"old": "new"}`.
 
         Raises: ValueError if two tools would have one name; DefinitionError for an invalid name.
         """
-        wanted = None if only is None else Selection(only)
-        unwanted, names = Selection(exclude), dict(rename or {})
-        self._settle(lambda start: wanted is None or wanted.may_begin(start))
+        wanted, unwanted, names = as_patterns("*" if only is None else only), as_patterns(exclude), dict(rename or {})
         made = Registry()
         for name in self:
-            if (wanted is not None and name not in wanted) or name in unwanted:
+            if not matches(name, wanted) or matches(name, unwanted):
                 continue
-            with suppress(ToolError):  # does not load: it is among the problems
+            with suppress(ToolError):  # cannot be loaded: it is among the problems
                 tool = self[name]
                 new = names.get(name, prefix + name)
                 if new in made._registered:
-                    raise ValueError(f"two tools would have the name `{new}`; rename one of them otherwise")
+                    raise ValueError(f"two tools would have the name `{new}`; rename one of them")
                 tool = tool if new == tool.name else tool.renamed(new)
                 made._registered[new] = Registered(tool, tool)
         return made
 
     def discover_subclasses(self, base: type[Tool] | None = None) -> list[type[Tool]]:
-        """Register the loaded, concrete subclasses of `base` (by default `Tool`) and return the new ones.
+        """Register the concrete subclasses of `base` that are in memory, and return the new ones.
 
-        One that cannot be made without arguments, or whose name is taken, becomes a problem.
+        `base` is `Tool` by default. A class that takes arguments, or whose name is taken, becomes a problem.
         """
-        from tools_core._tools._tool import Tool  # not needed to list names
+        from tools_core._registry._subclasses import concrete_subclasses  # not needed to list names
+        from tools_core._tools._tool import Tool
 
         new: list[type[Tool]] = []
-        for cls in _concrete_subclasses(base or Tool):
-            with self._lock:
-                if self._has(cls.name, cls):
-                    continue
+        for cls in concrete_subclasses(base or Tool):
+            if self._has(cls.name, cls):
+                continue
             try:
                 new.append(self.register(cls))
-            # The class's own constructor may raise anything, and one bad class must not hide the others.
-            except Exception as error:  # noqa: BLE001
-                origin, reason = f"{cls.__module__}:{cls.__qualname__}", one_line(str(error), 300)
-                problem = LoadProblem(origin, "", "", reason, "register an instance, or rename it")
-                with self._lock:
-                    self._catalog.notes[str(problem)] = problem
+            except Exception as error:  # noqa: BLE001  (a constructor may raise anything)
+                origin = f"{cls.__module__}:{cls.__qualname__}"
+                self._class_problems[origin] = LoadProblem(
+                    origin, "", "", str(error), "register an instance or rename it"
+                )
         return new
 
     @property
     def problems(self) -> list[LoadProblem]:
-        """What is wrong with installed tools, as far as is known: a plugin is judged when it is loaded."""
+        """Return what is known to be wrong; that a tool cannot be loaded is known after its first use.
+
+        A problem has `name`, `distribution` and `version`, the `error`, and a `fix`.
+        """
         self._discover_once()
-        with self._lock:
-            found = list(self._catalog.notes.values())
-            for plugin in self._catalog.plugins.values():
-                for name in plugin.names():
-                    registered = self._registered.get(name)
-                    own = registered is None or plugin.point.refers_to(registered.source)
-                    others = [] if own or registered is None else [registered.origin]
-                    found += self._catalog.collisions(plugin, name, others)
-                found += plugin.problems()
-            return found
+        found = [*self._class_problems.values(), *self._catalog.problems.values()]
+        for tool in self._catalog.tools.values():
+            found += self._collisions(tool)
+            found += [tool.problem] if tool.problem else []
+        return found
 
     @property
     def blocked(self) -> list[str]:
-        """Return the tools that the allow and deny lists and the lock keep out, as `distribution:name`."""
+        """Return the tools that the allow and deny lists and the lock block, as `distribution:name`."""
         self._discover_once()
-        with self._lock:
-            return sorted(self._catalog.blocked)
+        return list(self._catalog.blocked)
 
     def origin(self, name: str) -> EntryPoint | None:
-        """The entry point behind a name, without importing it; None for a tool that was registered."""
-        self._discover_once()
-        with self._lock:
-            found = None if name in self._registered else self._catalog.locate(name)
-            return found[0].point if found else None
+        """Return the entry point of a discovered tool, without importing it; None for a registered tool.
+
+        An entry point has `distribution`, `version`, `name` and `value`, and `load` imports its object.
+
+        Raises: UnknownToolError if two distributions have the name.
+        """
+        found = self._find(name)
+        return found.point if isinstance(found, DiscoveredTool) else None
+
+    def __getitem__(self, name: str) -> Tool:
+        found = self._find(name)
+        if found is None:
+            raise self._unknown(name)
+        return found.load()
+
+    def __contains__(self, name: object) -> bool:
+        with suppress(UnknownToolError):  # of two distributions
+            return self._find(name) is not None
+        return False
 
     def __iter__(self) -> Iterator[str]:
         self._discover_once()
-        with self._lock:
-            found = [name for plugin in self._catalog.plugins.values() for name in self._listed(plugin)]
-            return iter([*self._registered, *found])
+        tools = self._catalog.tools.values()
+        return iter([*self._registered, *(self._listed(tool) for tool in tools if not self._is_registered(tool))])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @property
+    def count(self) -> int:
+        """Return the number of tools."""
+        return len(self)
+
+    def all(self) -> list[Tool]:
+        """Return every tool that can be loaded."""
+        return list(self._loaded().values())
+
+    def values(self) -> ValuesView[Tool]:
+        return self._loaded().values()
+
+    def items(self) -> ItemsView[str, Tool]:
+        return self._loaded().items()
+
+    def definitions(self) -> list[dict[str, Any]]:
+        """Return the definitions for a model, each with the name of the tool in this registry."""
+        return [{**tool.definition, "name": name} for name, tool in self._loaded().items()]
+
+    def call(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
+        """Call the tool that a model asked for; an unknown or broken tool is a Result as well.
+
+        A tool with `requires_approval` is called if `approve` is "all", or a function that returns True or "once" for
+        the ApprovalRequest; else the error is `approval_required` or `denied`.
+        """
+        try:
+            tool = self[call.name]
+        except (DefinitionError, ToolError, UnknownToolError) as error:
+            return _not_called(error)
+        if tool.requires_approval and approve != "all":
+            from tools_core._tools._approval import ask  # only for tools that require approval
+
+            refused = ask(tool, call, context, approve)
+            if refused is not None:
+                return refused
+        return tool.call(call, context)
+
+    async def acall(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
+        """`call` for coroutines; `approve` may be a coroutine function."""
+        try:
+            tool = self[call.name]
+        except (DefinitionError, ToolError, UnknownToolError) as error:
+            return _not_called(error)
+        if tool.requires_approval and approve != "all":
+            from tools_core._tools._approval import aask  # see call
+
+            refused = await aask(tool, call, context, approve)
+            if refused is not None:
+                return refused
+        return await tool.acall(call, context)
+
+    # The inherited comparison would load every tool.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        return f"<Registry of {len(self._registered)} registered and {len(self._catalog.plugins)} discovered>"
+        return f"<Registry of {len(self._registered)} registered and {len(self._catalog.tools)} discovered tools>"
 
     def _discover_once(self) -> None:
         if self._auto:
@@ -249,99 +298,91 @@ class Registry(ToolMapping):
                 if self._auto:
                     self.discover()
 
-    def _listed(self, plugin: Plugin) -> list[str]:
-        names = self._catalog.names(plugin, self._registered)
-        return [
-            listed
-            for name, listed in names
-            if name not in self._registered or not plugin.point.refers_to(self._registered[name].source)
-        ]
+    def _find(self, name: object) -> Registered | DiscoveredTool | None:
+        """Return the tool with a name, not loaded yet; UnknownToolError if two distributions have the name."""
+        if not isinstance(name, str):
+            return None
+        registered = self._registered.get(name)  # comes first in any case
+        if registered is not None:
+            return registered
+        self._discover_once()
+        return self._catalog.find(name)
+
+    def _loaded(self) -> dict[str, Tool]:
+        found: dict[str, Tool] = {}
+        for name in self:
+            with suppress(ToolError, UnknownToolError):  # broken, or removed by another thread
+                found[name] = self[name]
+        return found
+
+    def _listed(self, tool: DiscoveredTool) -> str:
+        """Return the name that a discovered tool is listed by: the bare one if it has no other owner."""
+        name = tool.point.name
+        is_shared = name in self._registered or len(self._catalog.owners(name)) > 1
+        return tool.point.qualified if is_shared else name
+
+    def _is_registered(self, tool: DiscoveredTool) -> bool:
+        """Return whether the object that an entry point names was registered as well: then it is one tool."""
+        registered = self._registered.get(tool.point.name)
+        return registered is not None and tool.point.is_of(registered.source)
 
     def _has(self, name: str, source: object) -> bool:
+        """Return whether an object was registered, or is that of an entry point."""
         known = self._registered.get(name)
         if known is not None:
             return known.source is source
-        return any(plugin.holds(name, source) for plugin in self._catalog.owners(name))
+        return any(tool.point.is_of(source) for tool in self._catalog.owners(name))
 
     def _check_free(self, name: str, new: Registered) -> None:
         known = self._registered.get(name)
         if known is not None and new.is_reload_of(known):
             return
-        holders = [known.origin] if known else [str(plugin.point) for plugin in self._catalog.owners(name)]
+        holders = [known.origin] if known else [str(tool.point) for tool in self._catalog.owners(name)]
         if holders:
             raise ValueError(
                 f"`{new.origin}` cannot be registered as `{name}`: {' and '.join(holders)} has that name; "
                 f"give one of them another name, or register with replace=True"
             )
 
-    def _search(self, name: str) -> Registered | tuple[Plugin, str] | None:
-        """What a name leads to; the toolsets that it may belong to are loaded, the tool itself is not."""
-        self._discover_once()
-        with self._lock:
-            found = self._registered.get(name) or self._catalog.locate(name)
-            if isinstance(found, Registered) or (found and found[0].point.name == found[1]):
-                return found
-            # All of them, even if one that is loaded has it: the name may turn out to mean two.
-            toolsets = [plugin for plugin in self._catalog.toolsets_for(name) if not plugin.is_known]
-        for plugin in toolsets:
-            self._load(plugin)
-        with self._lock:
-            return self._catalog.locate(name)
-
-    def _find(self, name: str) -> Tool | None:
-        found = self._search(name)
-        if found is None:
-            with self._lock:
-                refusal = self._catalog.refusal(name)
-            if refusal:
-                raise ToolError(f"{refusal}", "unavailable")
-            return None
-        if isinstance(found, Registered):
-            return found.tool
-        plugin, bare = found
-        self._load(plugin)
-        if plugin.tools is None:
-            raise plugin.unavailable() from plugin.cause
-        return plugin.tools.get(bare)
-
-    def _knows(self, name: str) -> bool:
-        try:
-            found = self._search(name)
-        except UnknownToolError:  # it means two
-            return False
-        if isinstance(found, tuple):
-            plugin, bare = found
-            return plugin.tools is None or bare in plugin.tools
-        return found is not None
-
-    def _settle(self, may_begin: Callable[[str], bool]) -> None:
-        self._discover_once()
-        with self._lock:
-            plugins = list(self._catalog.plugins.values())
-        for plugin in plugins:
-            if may_begin(f"{plugin.point.name}_") or may_begin(f"{plugin.point.qualified}_"):
-                self._load(plugin)
-
-    def _load(self, plugin: Plugin) -> None:
-        plugin.load(self._limit())
-        if plugin.is_toolset and not plugin.is_indexed:
-            with self._lock:
-                self._catalog.hold(plugin)
-
-    def _limit(self) -> float | None:
-        limit = self._load_timeout
-        if limit is _FROM_ENVIRONMENT:
-            text = os.environ.get("ASK_TOOLS_LOAD_TIMEOUT") or str(LOAD_TIMEOUT)
-            try:
-                limit = float(text)
-            except ValueError:
-                raise ValueError(f"ASK_TOOLS_LOAD_TIMEOUT is a number of seconds, not {show(text)}") from None
-        return min(limit, threading.TIMEOUT_MAX) if limit and limit > 0 else None
+    def _collisions(self, tool: DiscoveredTool) -> list[LoadProblem]:
+        """Return the problem of a discovered tool whose name others have as well."""
+        point = tool.point
+        others = [str(other.point) for other in self._catalog.owners(point.name) if other is not tool]
+        registered = self._registered.get(point.name)
+        others += [registered.origin] if registered is not None and not self._is_registered(tool) else []
+        if not others:
+            return []
+        error = f"`{point.name}` is also the name of {' and '.join(others)}"
+        fix = f"use `{point.qualified}`, or block it: ASK_TOOLS_DENY={point.qualified}"
+        return [LoadProblem.of(point, error, fix)]
 
     def _unknown(self, name: object) -> UnknownToolError:
-        with self._lock:
-            special = self._catalog.unknown(name) if isinstance(name, str) else None
-        return special or super()._unknown(name)
+        """Return the error for a name without a tool, with the closest names."""
+        known, blocked = list(self), [each for each in self.blocked if name in (each, each.partition(":")[2])]
+        if blocked:
+            reason = f"an allow or deny list, or a lock, blocks {listing(blocked)}"
+            return UnknownToolError(str(name), f"no tool {show(name)}: {reason}")
+        if not known:
+            return UnknownToolError(str(name), f"no tool {show(name)}: there are no tools")
+        near = _nearest(name, known)
+        hint = f"did you mean {listing(near)}?" if near else f"there are {listing(known)}"
+        return UnknownToolError(str(name), f"no tool {show(name)}; {hint}", near)
+
+
+def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result:
+    from tools_core._values._result import Result  # not needed to list names
+
+    kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
+    return Result.error(str(error), type=kind, exception=error)
+
+
+def _nearest(name: object, known: list[str]) -> list[str]:
+    if not isinstance(name, str):
+        return []
+    from difflib import get_close_matches  # only for a wrong name: costs 4 ms at import
+
+    lower = {each.lower(): each for each in known}
+    return [lower[each] for each in get_close_matches(name[:64].lower(), lower)]
 
 
 def _read_lock(path: str | os.PathLike[str] | None) -> Lock | None:
@@ -349,23 +390,9 @@ def _read_lock(path: str | os.PathLike[str] | None) -> Lock | None:
         path = os.environ.get("ASK_TOOLS_LOCK")
     if path is None:
         return None
-    from tools_core._registry._lock_file import read  # brings json: 3 ms for who has a lock
+    from tools_core._registry._lock_file import read  # brings json, 3 ms
 
     return read(path)
-
-
-def _concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
-    """Sorted by module and name; of a class that was reloaded only the newest."""
-    found: dict[tuple[str, str, str], type[Tool]] = {}
-    waiting = [base]
-    while waiting:
-        for cls in type.__subclasses__(waiting.pop(0)):
-            waiting.append(cls)
-            ours = cls.__module__.partition(".")[0] == "tools_core"
-            abstract = cls._is_abstract or getattr(cls, "__abstractmethods__", None)  # pyright: ignore[reportPrivateUsage]
-            if not ours and not abstract:
-                found[cls.__module__, cls.__qualname__, cls.name] = cls
-    return [found[key] for key in sorted(found)]
 
 
 registry = Registry(auto=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tools_core._execution._outcome import fail
 from tools_core._execution._prepare import read_arguments
+from tools_core._values._context import Context
 from tools_core._values._result import Result
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
     from tools_core._tools._tool import Tool
-    from tools_core._values._context import Context
     from tools_core._values._effects import Effects
     from tools_core._values._tool_call import ToolCall
 
@@ -75,9 +75,9 @@ class ApprovalRequest:
         return f"ApprovalRequest({self.tool.name!r}, {dict(self.arguments)!r}, run_id={self.run_id!r})"
 
 
-def ask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> Result | None:
+def ask(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result | None:
     """Return None for a call that is approved, else the result that it ends with."""
-    request = _request(tool, call, context, approve)
+    request = _request(tool, call, context or Context(), approve)
     if isinstance(request, Result):
         return request
     try:
@@ -91,9 +91,9 @@ def ask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> Resul
     return _refusal(request, answer)
 
 
-async def aask(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> Result | None:
+async def aask(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result | None:
     """`ask` for coroutines."""
-    request = _request(tool, call, context, approve)
+    request = _request(tool, call, context or Context(), approve)
     if isinstance(request, Result):
         return request
     try:

@@ -9,7 +9,9 @@ from tools_core._values._errors import DefinitionError
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 
 def as_tools(value: Any) -> list[Tool]:
@@ -20,13 +22,7 @@ def as_tools(value: Any) -> list[Tool]:
     if isinstance(value, Tool):
         return [value]
     if isinstance(value, type) and issubclass(value, Tool | Toolset):
-        try:
-            made = value()
-        except TypeError as error:
-            raise DefinitionError(
-                f"{value.__qualname__} cannot be made without arguments ({error}); register an instance"
-            ) from error
-        return as_tools(made)
+        return as_tools(instance_of(value))
     if isinstance(value, Toolset):
         return list(value.tools)
     owner = getattr(value, "__self__", None)
@@ -35,3 +31,13 @@ def as_tools(value: Any) -> list[Tool]:
     if callable(value) and not isinstance(value, type):
         return [FunctionTool(value)]
     raise DefinitionError(f"{value!r} is not a tool: give a Tool, a function made with @tool, or a Toolset")
+
+
+def instance_of(cls: type[T]) -> T:
+    """Make a tool or toolset of its class; DefinitionError if that takes arguments."""
+    try:
+        return cls()
+    except TypeError as error:
+        raise DefinitionError(
+            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance"
+        ) from error

@@ -83,12 +83,13 @@ def _line() -> str:
     return f"{innermost.f_code.co_filename}:{innermost.f_lineno}"
 
 
-def _import(origin: str) -> Any:
+def _import(origin: str) -> tuple[Any, Any]:
+    """Return the object, after the class or module that has it as an attribute."""
     module, _, path = origin.partition(":")
-    found: Any = importlib.import_module(module)
+    owner, found = None, importlib.import_module(module)
     for name in path.split("."):
-        found = getattr(found, name)
-    return found
+        owner, found = found, getattr(found, name)
+    return owner, found
 
 
 def main() -> None:
@@ -103,12 +104,13 @@ def main() -> None:
     audit.watch_threads()
     audit.is_on = True
     try:
-        found = _import(sys.argv[1])
+        owner, found = _import(sys.argv[1])
     finally:
         audit.is_on = False
     sys.stdout.flush()
     registry = tools_core.Registry()
-    registry.register(found)
+    is_method = isinstance(owner, type) and issubclass(owner, tools_core.Toolset)
+    registry.register(owner if is_method else found)
     definitions = {each.name: each.definition for each in registry.values()}
     report = json.dumps({"events": audit.found, "definitions": definitions}, default=repr)
     os.write(1, f"\x1e{report}".encode())

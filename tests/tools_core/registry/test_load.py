@@ -1,0 +1,295 @@
+"""Discovered tools at their first use: what an entry point may name, and packages that cannot be loaded."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tools_core import Registry, ToolCall, ToolError
+
+NOTES = """
+    from tools_core import Toolset, tool
+
+    class Notes(Toolset):
+        def __init__(self, *texts):
+            self.texts = [*texts]
+
+        def add(self, text: str) -> int:
+            "Add a note."
+            self.texts.append(text)
+            return len(self.texts)
+
+        @tool(read_only=True)
+        def all(self) -> list[str]:
+            "List the notes."
+            return self.texts
+
+    notes = Notes("first")
+"""
+
+
+def problems_of(registry):
+    return [str(problem) for problem in registry.problems]
+
+
+def test_functions_classes_and_instances_can_be_entry_points(site, discovered):
+    source = """
+        from tools_core import Tool, tool
+
+        @tool
+        def decorated() -> str:
+            "Say so."
+            return "decorated"
+
+        def plain() -> str:
+            "Say so."
+            return "plain"
+
+        class Cls(Tool):
+            def execute(self) -> str:
+                return "class"
+
+        class Configured(Tool):
+            name = "instance"
+            def __init__(self, text):
+                self.text = text
+            def execute(self) -> str:
+                return self.text
+
+        instance = Configured("instance")
+    """
+    entries = ["decorated = {}:decorated", "plain = {}:plain", "cls = {}:Cls", "instance = {}:instance"]
+    site.install("tools-all", entries, source)
+    registry = discovered()
+    assert [each.call().output for each in registry.all()] == ["class", "decorated", "instance", "plain"]
+    assert registry.problems == []
+
+
+@pytest.mark.parametrize(("toolset", "notes"), [("Notes", ["milk"]), ("notes", ["first", "milk"])])
+def test_methods_of_a_toolset_are_entry_points_that_share_its_state(site, discovered, toolset, notes):
+    site.install("tools-notes", [f"notes_add = {{}}:{toolset}.add", f"notes_all = {{}}:{toolset}.all"], NOTES)
+    registry = discovered()
+    assert list(registry) == ["notes_add", "notes_all"]
+    assert registry["notes_add"].call(text="milk").output == len(notes)
+    assert registry["notes_all"].call().output == notes
+    assert registry["notes_all"].read_only
+    assert registry.problems == []
+
+
+@pytest.mark.parametrize("toolset", ["Notes", "notes"])
+def test_an_entry_point_for_a_whole_toolset_is_a_problem_that_shows_the_lines_to_list(site, discovered, toolset):
+    site.install("tools-notes", [f"notes = {{}}:{toolset}"], NOTES)
+    registry = discovered()
+    with pytest.raises(ToolError, match="is a toolset; an entry point is one tool"):
+        registry["notes"]
+    (problem,) = registry.problems
+    lines = f'notes_add = "tools_notes:{toolset}.add", notes_all = "tools_notes:{toolset}.all"'
+    assert problem.fix == f"list each method in tools-notes: {lines}"
+
+
+def test_the_name_of_the_entry_point_is_the_name_of_the_tool(site, discovered):
+    site.install("tools-weather", ["fetch = {}:Get"])
+    registry = discovered()
+    assert (registry["fetch"].name, registry["fetch"].call().output) == ("fetch", "tools_weather")
+    assert ([each["name"] for each in registry.definitions()], "get" in registry) == (["fetch"], False)
+    (problem,) = registry.problems
+    assert problem.error == "the entry point `fetch` has a tool called `get`; it is used as `fetch`"
+    assert problem.fix == "give both the same name in tools-weather"
+
+
+# --- packages that cannot be loaded
+
+BROKEN = {
+    "missing dependency": (
+        "import nltk_is_missing",
+        "ModuleNotFoundError: No module named 'nltk_is_missing'",
+        "install the package that provides `nltk_is_missing`",
+    ),
+    "missing submodule": ("import tools_broken.nothing", "ModuleNotFoundError", "upgrade or uninstall tools-broken"),
+    "syntax": ("def (", "SyntaxError", "upgrade or uninstall tools-broken"),
+    "raises": ("raise RuntimeError('two\\nlines \\x1b[31m')", "RuntimeError: two lines \\x1b[31m", "upgrade or"),
+    "exits": ("import sys; sys.exit(3)", "called sys.exit(3) while it was imported", "upgrade or"),
+    "no attribute": ("pass", "`tools_broken:Get` does not exist", "upgrade or uninstall"),
+    "not a tool": ("Get = 42", "DefinitionError", "upgrade or uninstall tools-broken"),
+    "constructor": (
+        "from tools_core import Tool\nclass Get(Tool):\n def __init__(self, x): ...\n def execute(self): ...",
+        "cannot be made without arguments",
+        "upgrade or uninstall tools-broken",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "error", "fix"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_package_is_a_problem_with_its_fix_and_hides_no_other(site, discovered, source, error, fix):
+    site.install("tools-broken", ["get = {}:Get"], source, version="1.0")
+    site.install("tools-good", ["good = {}:Get"])
+    registry = discovered()
+    with pytest.raises(ToolError) as unavailable:
+        registry["get"]
+    message = str(unavailable.value)
+    assert (unavailable.value.type, message.isprintable()) == ("unavailable", True)
+    assert message.startswith("`get` of tools-broken 1.0 is unavailable: ")
+    assert error in message
+    assert f"; fix: {fix}" in message
+    with pytest.raises(ToolError):  # it is not absent
+        registry.get("get", "default")
+    assert registry.call(ToolCall("1", "get", {})).error_type == "unavailable"
+    assert list(registry) == ["get", "good"]
+    assert [each.call().output for each in registry.all()] == ["tools_good"]
+    (problem,) = [each for each in registry.problems if each.name == "get"]
+    assert (problem.distribution, problem.version) == ("tools-broken", "1.0")
+    assert message.endswith(f"{problem.error}; fix: {problem.fix}")
+    assert site.times_imported("tools_broken") <= 1
+
+
+def test_the_exception_of_a_package_is_the_cause_of_the_error(site, discovered):
+    site.install("tools-broken", ["get = {}:Get"], "1 / 0")
+    with pytest.raises(ToolError) as unavailable:
+        discovered()["get"]
+    assert isinstance(unavailable.value.__cause__, ZeroDivisionError)
+
+
+def test_the_fix_for_a_missing_module_of_the_package_itself_names_the_folder_or_the_distribution(
+    site, discovered, monkeypatch
+):
+    site.install("tools-away", ["get = {}:Get"])
+    site.install("tools-lost", ["lost = nowhere_to_be_found:Get"])
+    outside = [path for path in sys.path if path != str(site.folder)]
+    for path, fixes in [
+        (outside, [f"add {site.folder} to sys.path"] * 2),
+        ([*outside, str(site.folder)], ["reinstall tools-lost"]),
+    ]:
+        monkeypatch.setattr(sys, "path", path)
+        registry = discovered()
+        registry.all()
+        assert [problem.fix for problem in registry.problems] == fixes
+
+
+def test_the_next_discovery_gives_a_broken_package_another_chance(site, discovered):
+    site.install("tools-broken", ["get = {}:Get"], "import arrives_later\nfrom arrives_later import Get")
+    registry = discovered()
+    assert registry.all() == []
+    site.install("arrives-later", [])
+    assert registry.all() == []
+    assert registry.discover(paths=[site.folder]) == []
+    assert registry["get"].call().output == "arrives_later"
+    assert registry.problems == []
+
+
+def test_an_interrupt_by_the_user_is_not_a_problem_of_the_package(site, discovered):
+    source = """
+        import pathlib
+        from tools_core import tool
+        flag = pathlib.Path(__file__).with_suffix(".flag")
+        if not flag.exists():
+            flag.touch()
+            raise KeyboardInterrupt
+
+        @tool
+        def get() -> int:
+            return 1
+    """
+    site.install("tools-slow", ["get = {}:get"], source)
+    registry = discovered()
+    with pytest.raises(KeyboardInterrupt):
+        registry["get"]
+    assert registry.problems == []
+    assert registry["get"].call().output == 1
+
+
+# --- how packages are imported
+
+
+def test_a_package_is_imported_in_the_calling_thread_and_may_change_the_process(site, discovered, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    source = """
+        import sys, threading
+        from tools_core import tool
+        sys.path.append("/more")
+        thread = threading.current_thread().name
+
+        @tool
+        def get() -> str:
+            return thread
+    """
+    site.install("tools-get", ["get = {}:get"], source)
+    registry = discovered()
+    assert registry["get"].call().output == threading.current_thread().name
+    assert "/more" in sys.path
+    assert registry.problems == []
+
+
+def test_a_tool_that_reads_all_definitions_when_it_is_made_finds_the_others(site, discovered):
+    source = """
+        from tools_core import Tool
+        import registries
+
+        class Catalogue(Tool):
+            def __init__(self):
+                self.names = [each["name"] for each in registries.used.definitions()]
+            def execute(self) -> list[str]:
+                return self.names
+    """
+    site.install("registries", [], "used = None")
+    site.install("tools-catalogue", ["catalogue = {}:Catalogue"], source)
+    site.install("tools-good", ["good = {}:Get"])
+    registry = discovered()
+    import registries
+
+    registries.used = registry
+    assert registry["catalogue"].call().output == ["good"]
+    assert registry.problems[1:] == []
+
+
+GATE = "import threading\nopened = threading.Event()\nreached = threading.Event()\n"
+SLOW = """
+    import plugin_gate
+    from tools_core import tool
+    plugin_gate.reached.set()
+    plugin_gate.opened.wait()
+
+    @tool
+    def slow() -> str:
+        return "slow"
+"""
+
+
+def test_other_tools_can_be_used_while_a_package_is_imported(site, discovered):
+    site.install("plugin-gate", [], GATE)
+    site.install("a-slow", ["slow = {}:slow"], SLOW)
+    site.install("tools-good", ["get = {}:Get"])
+    registry = discovered()
+    import plugin_gate
+
+    waiting = threading.Thread(target=registry.all)
+    waiting.start()
+    assert plugin_gate.reached.wait(30)
+    assert list(registry) == ["slow", "get"]
+    assert registry["get"].call().output == "tools_good"
+    assert registry.problems == []
+    plugin_gate.opened.set()
+    waiting.join()
+    assert registry["slow"].call().output == "slow"
+
+
+def test_threads_that_read_first_at_the_same_time_get_the_same_tools(site):
+    for number in range(20):
+        site.install(f"tools-many{number:02}", [f"many{number:02} = {{}}:Get"])
+    registry = Registry(auto=True)
+    start = threading.Barrier(40)
+
+    def work(number):
+        start.wait()
+        names = [name for name in registry if name.startswith("many")]
+        return names, registry[f"many{number % 20:02}"]
+
+    with ThreadPoolExecutor(40) as pool:
+        results = list(pool.map(work, range(40)))
+    expected = [f"many{number:02}" for number in range(20)]
+    assert all(names == expected for names, _ in results)
+    for number in range(20):
+        assert len({id(found) for _, found in results[number::20]}) == 1
+        assert site.times_imported(f"tools_many{number:02}") == 1
