@@ -77,10 +77,10 @@ def test_the_deny_list_keeps_a_plugin_from_being_imported(site):
     assert site({"acme": WORKING, "other": WORKING}, ASK_TOOLS_DENY="other")["seen"] == ["acme"]
 
 
-def test_doctor_shows_the_hooks_of_installed_plugins(site, tmp_path):
+def test_the_command_lists_the_hooks_of_installed_plugins(site, tmp_path):
     site({"acme": WORKING, "broken": "x = 1"})
     done = subprocess.run(
-        [sys.executable, "-m", "tools_core", "doctor", "--hooks", "--json"],
+        [sys.executable, "-m", "tools_core", "hooks", "--json"],
         env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     report = json.loads(done.stdout)

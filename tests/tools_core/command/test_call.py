@@ -59,8 +59,6 @@ def test_arguments_may_be_json_from_a_file_standard_input_or_one_word(ask_tools,
     assert ask_tools("call", "forecast", "--args", "arguments.json").out == expected
     assert ask_tools("call", "forecast", "--args", "-", stdin=text).out == expected
     assert ask_tools("call", "forecast", text).out == expected
-    added = ask_tools("call", "forecast", "--args", "-", "days=7", stdin=text)
-    assert added.out == expected.replace("1", "7")
 
 
 def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
@@ -77,7 +75,7 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
         (["Oslo"], "", 'arguments are key=value or key:=json, got "Oslo"\n  did you mean city=Oslo'),
         (["city=Oslo", "city=Rome"], "", "city is given 2 times, but takes one value"),
         (["days:=two"], "", "days:= must be followed by JSON"),
-        (["--args", "-", "days=1"], "[1]", "--args: the arguments must be an object, got an array of 1"),
+        (["--args", "-", "days=1"], "{}", "arguments are given twice: give --args, or key=value"),
         (["--args", "absent.json"], "", "--args: cannot read absent.json: No such file or directory"),
         (["--args", "-"], '{"a": 1', "invalid JSON"),
         (["--workspace", "absent"], "", "--workspace: the folder absent does not exist"),
@@ -329,17 +327,12 @@ def test_an_interrupt_cancels_the_call_and_its_result_is_shown(interruptible, si
     assert process.returncode == 130
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("interrupts", [1, 2])
-def test_a_tool_that_ignores_the_cancellation_is_ended_by_a_second_interrupt_or_after_4_seconds(
-    interruptible, site, interrupts
-):
+def test_a_tool_that_ignores_the_cancellation_is_ended_by_a_second_interrupt(interruptible, site):
     site.install("tools-count", {"deaf": "deaf"}, COUNT)
     with interruptible("call", "deaf") as process:
         assert process.stderr.readline() == "deaf\n"
         process.send_signal(signal.SIGINT)
         assert process.stderr.readline() == "cancelled\n"
-        if interrupts == 2:
-            process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
         assert process.stderr.read() == ""
     assert process.returncode == 130

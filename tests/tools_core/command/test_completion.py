@@ -39,7 +39,6 @@ def test_commands_of_all_packages_are_completed(complete, site):
     site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
     assert complete("") == complete() == [*BUILT_IN, "serve"]
     assert complete("s") == ["show", "schema", "serve"]
-    assert complete("help", "d") == ["doctor"]
     assert complete("completion", "") == ["bash", "zsh", "fish"]
     assert site.imported == []
 
@@ -56,7 +55,7 @@ def test_options_and_their_choices_are_completed(ask_tools, complete, site):
     site.install_weather()
     assert complete("schema", "rain", "--for", "") == list(FORMATS)
     assert complete("schema", "--for", "gemini", "ra") == complete("check", "x", "ra") == ["radar", "rain"]
-    assert complete("lock", "--") == complete("verify", "--") == ["--file", "--json"]
+    assert complete("lock", "--") == complete("verify", "--") == ["--help", "--file", "--json"]
     assert complete("lock", "") == complete("verify", "--file", "") == complete("call", "rain", "--args", "") == []
     assert ask_tools("__complete", "--", "call", "--y").out == "--yes\tapprove the call\n"
     assert site.imported == []

@@ -108,7 +108,7 @@ def test_a_broken_tool_a_shared_name_and_an_invalid_definition_are_errors(ask_to
     report = ask_tools("check", "--json")
     errors = {row["name"]: row["errors"][0] for row in report.json["tools"]}
     assert report.code == 1
-    assert "is also the name of tools-other:get" in errors["tools-clean:get"]
-    assert "is also the name of tools-clean:get" in errors["tools-other:get"]
+    assert "`get` is also the name of tools-other" in errors["tools-clean:get"]
+    assert "`get` is also the name of tools-clean" in errors["tools-other:get"]
     assert "its definition is not valid" in errors["odd"]
     assert "No module named 'not_there'" in errors["bad"]

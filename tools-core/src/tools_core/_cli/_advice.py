@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 
 import tools_core
 
 
 def install(package: str) -> str:
     """Return the command that installs a package beside ask-tools."""
-    name = os.path.basename(sys.prefix)
-    if archive := _archive():
-        return f"build {archive} again with {package}"
-    if _is_uv_tool():
-        return _uv_tool([*_uv_packages(), package])
-    if _is_pipx():
-        return f"pipx inject {name} {package}"
-    return f"{_pip('install')} {package}"
+    return _commands(package)[0]
 
 
 def reinstall(package: str) -> str:
     """Return the commands for a package that is broken: one that upgrades it, and one that removes it."""
-    name = os.path.basename(sys.prefix)
+    return _commands(package)[1]
+
+
+def _commands(package: str) -> tuple[str, str]:
+    name = os.path.basename(sys.prefix)  # of the tool, where uv or pipx has installed it
+    receipt = os.path.join(sys.prefix, "uv-receipt.toml")
     if archive := _archive():
-        return f"build {archive} again with a newer {package}, or without it"
-    if _is_uv_tool():
-        rest = [each for each in _uv_packages() if each != package]
-        return f"uv tool upgrade {name}, or {_uv_tool(rest)}"
-    if _is_pipx():
-        return f"pipx upgrade --include-injected {name}, or pipx uninject {name} {package}"
-    return f"{_pip('install')} -U {package}, or {_pip('uninstall')} {package}"
+        return f"build {archive} again with {package}", f"build {archive} again with a newer {package}, or without it"
+    if os.path.exists(receipt):
+        with open(receipt, "rb") as file:
+            required = [each["name"] for each in tomllib.load(file)["tool"]["requirements"]]
+        # What was added with `--with` has to be named again.
+        tool = " --with ".join([f"uv tool install {name}", *(each for each in required if each not in (name, package))])
+        return f"{tool} --with {package}", f"uv tool upgrade {name}, or {tool}"
+    if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
+        upgrade = f"pipx upgrade --include-injected {name}"
+        return f"pipx inject {name} {package}", f"{upgrade}, or pipx uninject {name} {package}"
+    pip, option = _pip()
+    upgrade = f"{pip} install {option}-U {package}"
+    return f"{pip} install {option}{package}", f"{upgrade}, or {pip} uninstall {option}{package}"
 
 
 def _archive() -> str:
@@ -41,39 +46,14 @@ def _archive() -> str:
     return path if os.path.isfile(path) else ""
 
 
-def _is_uv_tool() -> bool:
-    return os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml"))
-
-
-def _is_pipx() -> bool:
-    return os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json"))
-
-
-def _uv_packages() -> list[str]:
-    """Return the packages that were added with `--with`, which the next `uv tool install` must repeat."""
-    import tomllib
-
-    with open(os.path.join(sys.prefix, "uv-receipt.toml"), "rb") as file:
-        required = tomllib.load(file).get("tool", {}).get("requirements", [])
-    return [each["name"] for each in required if each["name"] != os.path.basename(sys.prefix)]
-
-
-def _uv_tool(packages: list[str]) -> str:
-    return " --with ".join([f"uv tool install {os.path.basename(sys.prefix)}", *packages])
-
-
-def _pip(action: str) -> str:
-    """Return `pip install` or `pip uninstall` for the environment of this interpreter."""
+def _pip() -> tuple[str, str]:
+    """Return `pip` for the environment of this interpreter, and an option that names the environment."""
     is_active = sys.prefix in (sys.base_prefix, os.environ.get("VIRTUAL_ENV"))
-    if _has_uv_made_it():
-        return f"uv pip {action}" if is_active else f"uv pip {action} --python {sys.executable}"
-    return f"pip {action}" if is_active else f"{sys.executable} -m pip {action}"
-
-
-def _has_uv_made_it() -> bool:
-    """Say whether uv created this virtual environment: then there is no pip in it."""
     try:
         with open(os.path.join(sys.prefix, "pyvenv.cfg"), encoding="utf-8") as file:
-            return any(line.startswith("uv =") for line in file)
-    except OSError:
-        return False
+            is_made_by_uv = any(line.startswith("uv =") for line in file)  # it contains no pip
+    except OSError:  # not a virtual environment
+        is_made_by_uv = False
+    if is_made_by_uv:
+        return "uv pip", "" if is_active else f"--python {sys.executable} "
+    return "pip" if is_active else f"{sys.executable} -m pip", ""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._schema_text import alternatives, is_object, kinds_of, schema_at, split_key, types
+from tools_core._cli._schema_text import alternatives, is_object, schema_at, split_key, types
 from tools_core._cli._terminal import CommandError
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-_Schema = dict[str, Any]
+    Schema = dict[str, Any]
+
+_NUMBERS = {"integer", "number"}
 
 
-def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, Any] | str:
+def read_arguments(words: Sequence[str], root: Schema) -> dict[str, Any] | str:
     """Convert `key=value` by the tool's schema `root` and parse `key:=json`; a repeated key makes an array.
 
     A single word that begins with `{` is returned as it is: JSON text of all arguments. A value that does not fit its
@@ -29,9 +31,9 @@ def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, A
     for word in words:
         key, equals, text = word.partition("=")
         if not equals or not key.rstrip(":"):
-            raise CommandError(f"arguments are key=value or key:=json, got {show(word)}", *_proposal(word, root))
+            raise CommandError(f"arguments are key=value or key:=json, got {show(word)}", _proposal(word, root))
         if key.endswith(":"):
-            _put(arguments, split_key(key[:-1], root, root), _parse_json(key, text))
+            _put(arguments, split_key(key[:-1], root, root), _parse(key, text))
         else:
             given.setdefault(split_key(key, root, root), []).append(text)
     for path, texts in given.items():
@@ -39,15 +41,7 @@ def read_arguments(words: Sequence[str], root: Mapping[str, Any]) -> dict[str, A
     return arguments
 
 
-def parse_object(text: str, source: str) -> dict[str, Any]:
-    """Parse a JSON object of arguments; CommandError names `source`."""
-    try:
-        return parse(text)
-    except InvalidArguments as error:
-        raise CommandError(f"{source}: {error}") from error
-
-
-def _parse_json(key: str, text: str) -> Any:
+def _parse(key: str, text: str) -> Any:
     try:
         return _json_value(text)
     except InvalidArguments as error:
@@ -76,12 +70,12 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     place[path[-1]] = value
 
 
-def _typed(texts: list[str], options: list[_Schema], root: Mapping[str, Any], name: str) -> Any:
+def _typed(texts: list[str], options: list[Schema], root: Schema, name: str) -> Any:
     """Convert the texts of one key to the type in the schema; a text that does not fit stays text."""
     arrays = [option for option in options if "array" in types(option)]
     if len(texts) == 1:
         value = _scalar(texts[0], options)
-        if not arrays or value is not texts[0] or "string" in kinds_of(options):
+        if not arrays or value is not texts[0] or "string" in types(*options):
             return value
     elif options and not arrays:
         raise CommandError(f"{name} is given {len(texts)} times, but takes one value")
@@ -89,9 +83,9 @@ def _typed(texts: list[str], options: list[_Schema], root: Mapping[str, Any], na
     return [_scalar(text, items) for text in texts]
 
 
-def _scalar(text: str, options: list[_Schema]) -> Any:
+def _scalar(text: str, options: list[Schema]) -> Any:
     """Convert `text` to a type of the options; return the same object if it stays text."""
-    kinds = kinds_of(options)
+    kinds = types(*options)
     if not kinds or "string" in kinds:
         return text
     if text.lower() in ("true", "false") and "boolean" in kinds:
@@ -100,25 +94,16 @@ def _scalar(text: str, options: list[_Schema]) -> Any:
         value = _json_value(text)
     except InvalidArguments:
         return text
-    if type(value) is int and "integer" not in kinds and "number" in kinds:
-        return float(value) if abs(value) < 2**53 else value
-    return value if kinds & _KINDS.get(type(value).__name__, set()) else text
+    fitting = types({"const": value})
+    if fitting & _NUMBERS:  # also a fraction for an integer: the tool reports it
+        fitting = _NUMBERS
+    return value if kinds & fitting else text
 
 
-# The schema types of parsed values. A fraction is passed on for an integer, so that the tool reports it.
-_KINDS = {
-    "int": {"integer", "number"},
-    "float": {"integer", "number"},
-    "dict": {"object"},
-    "list": {"array"},
-    "NoneType": {"null"},
-}
-
-
-def _proposal(word: str, root: Mapping[str, Any]) -> tuple[str, ...]:
+def _proposal(word: str, root: Schema) -> str:
     names = root.get("required") or list(root.get("properties", ()))
     if not names or "=" in word:
-        return ()
+        return ""
     import shlex  # only for a mistake
 
-    return (f"did you mean {names[0]}={shlex.quote(word)}",)
+    return f"did you mean {names[0]}={shlex.quote(word)}"

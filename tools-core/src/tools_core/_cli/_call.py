@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
-import threading
-from contextlib import contextmanager, nullcontext
+from argparse import ArgumentTypeError
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli import INTERRUPTED
-from tools_core._cli._arguments import parse_object, read_arguments
+from tools_core._cli._arguments import read_arguments
 from tools_core._cli._installed import load, prints_aside
+from tools_core._cli._progress import ProgressBar
 from tools_core._cli._terminal import (
     CommandError,
     error,
@@ -23,7 +24,7 @@ from tools_core._cli._terminal import (
     show_traceback,
     write,
     write_json,
-)  # fmt: skip
+)
 from tools_core._registry._entry_points import scan
 from tools_core._registry._registry import Registry
 from tools_core._values._context import Context
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from tools_core._tools._tool import Tool
 
 GROUP = "ask_tools.call"  # a function (tool, call, context, approve) -> Result; approve is "all" or None
-_CANCEL_SECONDS = 4.0  # a tool may have to end child processes first
 
 _EPILOG = """\
 arguments:
@@ -111,32 +111,23 @@ def _call(options: Namespace) -> int:
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
     status = _report(result, tool, options)
-    return INTERRUPTED if context.cancelled else status
+    return 130 if context.cancelled else status
 
 
 def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
-    """Return the arguments from `--args` and the command line; those of the command line take precedence."""
-    text = None if options.args is None else _read(options.args)
-    if text is not None and not options.words:
-        return text
-    given = read_arguments(options.words, tool.definition["input_schema"])
-    if text is None:
-        return given
-    if isinstance(given, str):
-        raise CommandError("arguments are given as JSON twice; give --args or a JSON object")
-    return {**parse_object(text, "--args"), **given}
-
-
-def _read(source: str) -> str:
+    if options.args is None:
+        return read_arguments(options.words, tool.definition["input_schema"])
+    if options.words:
+        raise CommandError("arguments are given twice: give --args, or key=value")
     try:
-        if source == "-":
+        if options.args == "-":
             return sys.stdin.buffer.read().decode("utf-8-sig")
-        with open(source, encoding="utf-8-sig") as file:  # some editors write a byte order mark
+        with open(options.args, encoding="utf-8-sig") as file:  # some editors write a byte order mark
             return file.read()
     except OSError as failure:
-        raise CommandError(f"--args: cannot read {source}: {failure.strerror}") from failure
+        raise CommandError(f"--args: cannot read {options.args}: {failure.strerror}") from failure
     except UnicodeDecodeError as failure:
-        raise CommandError(f"--args: {source} is not UTF-8 (byte {failure.start})") from failure
+        raise CommandError(f"--args: {options.args} is not UTF-8 (byte {failure.start})") from failure
 
 
 def _installed_decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
@@ -181,8 +172,6 @@ def _ask(request: ApprovalRequest) -> bool:
 
 @contextmanager
 def _progress() -> Generator[Callable[[float, float | None, str], None]]:
-    from tools_core._cli._progress import ProgressBar  # only for tools that may report progress
-
     bar = ProgressBar()
     try:
         yield bar.show
@@ -192,44 +181,36 @@ def _progress() -> Generator[Callable[[float, float | None, str], None]]:
 
 @contextmanager
 def _cancelled_by_interrupt(context: Context) -> Generator[None]:
-    """Cancel the context at the first Ctrl-C; the second one, or 4 seconds later, raises KeyboardInterrupt."""
+    """Cancel the context at the first Ctrl-C; the second one raises KeyboardInterrupt."""
     usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
-        yield  # the program that called main() handles the signal
+    if usual is not signal.default_int_handler:
+        yield  # the process ignores the signal, or the program that called main() handles it
         return
-    main_thread = threading.main_thread().ident or 0
-    timer = threading.Timer(_CANCEL_SECONDS, lambda: signal.pthread_kill(main_thread, signal.SIGINT))
-    timer.daemon = True
 
     def cancel(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, usual)
         context.cancel()
-        timer.start()
 
     signal.signal(signal.SIGINT, cancel)
     try:
         yield
     finally:
-        timer.cancel()
         signal.signal(signal.SIGINT, usual)
 
 
 def _report(result: Result, tool: Tool, options: Namespace) -> int:
     if options.json:
         write_json(result.to_dict())
-    elif result.ok and options.raw:
+    elif not result.ok:
+        error(result.error or "", _hints(result, tool, options.name))
+    elif options.raw:
         _write_raw(result)
-    elif result.ok:
+    else:
         _write_content(result)
     if result.halted:
         note("halted: the tool ends the conversation")
-    if result.ok:
-        return 0
-    is_mistake = result.error_type == "validation_error"
-    if not options.json:
-        error(result.error or "", _hints(result, tool, options.name))
     show_traceback(result.exception)
-    return 2 if is_mistake else 1
+    return 0 if result.ok else 2 if result.error_type == "validation_error" else 1
 
 
 def _hints(result: Result, tool: Tool, name: str) -> list[str]:
@@ -246,15 +227,11 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
 
 def _write_content(result: Result) -> None:
     content = result.content
-    if not isinstance(content, str):
-        for block in content:
-            write(str(block))  # bytes are described, never shown
-    elif is_terminal(sys.stdout) and isinstance(result.output, dict | list | tuple):
-        import json  # loaded by the result
-
-        write_json(json.loads(content))
-    else:
-        write(content)
+    if isinstance(content, str) and isinstance(result.output, dict | list | tuple) and is_terminal(sys.stdout):
+        with suppress(ValueError):  # the tool has written text of its own
+            content = json_text(json.loads(content), pretty=True)
+    for block in [content] if isinstance(content, str) else content:
+        write(str(block))  # bytes are described, never shown
 
 
 def _write_raw(result: Result) -> None:
@@ -272,8 +249,6 @@ def _write_raw(result: Result) -> None:
 
 
 def _seconds(text: str) -> float:
-    from argparse import ArgumentTypeError  # loaded already
-
     try:
         seconds = float(text)
     except ValueError:

@@ -14,10 +14,13 @@ from tools_core._values._errors import DefinitionError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from tools_core._registry._registry import Registry
     from tools_core._tools._tool import Tool
+
+    Row = dict[str, Any]
+    Definition = dict[str, Any]
 
 _CHARACTERS_PER_TOKEN = 4  # of English text; each model counts in its own way
 
@@ -47,9 +50,7 @@ def run(options: Namespace) -> int:
     """Print the findings; 1 if there is an error."""
     registry = discovered()
     tools = {name: load(name, registry) for name in options.names} if options.names else load_all(registry)
-    rows = [_row(registry, name, tool) for name, tool in tools.items()]
-    if not options.names:
-        rows += _broken(registry, tools)
+    rows = list(_rows(registry, tools, is_all=not options.names))
     errors, warnings = (sum(len(row[kind]) for row in rows) for kind in ("errors", "warnings"))
     total = sum(row["tokens"] for row in rows)
     if options.json:
@@ -60,29 +61,27 @@ def run(options: Namespace) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _row(registry: Registry, name: str, tool: Tool) -> dict[str, Any]:
-    point = None if ".py" in name else registry.origin(name)
-    bare = name.rpartition(":")[2]
-    errors = list(_invalid(tool.definition))
-    return {
-        "name": name,
-        "distribution": point.distribution if point else "",
-        "version": point.version if point else "",
-        "tokens": 0 if errors else _tokens(tool.definition),
-        "errors": [*errors, *_same_names(registry, name, bare)],
-        "warnings": [] if errors else list(_undescribed(tool.definition)),
-    }
+def _rows(registry: Registry, tools: dict[str, Tool], *, is_all: bool) -> Iterator[Row]:
+    """Yield the findings for each tool, and with `is_all` for each entry point that is not a tool."""
+    problems = {f"{each.distribution}:{each.name}": each for each in registry.problems}
+    for name, tool in tools.items():
+        point = None if ".py" in name else registry.origin(name)
+        problem = problems.pop(point.qualified, None) if point else None
+        invalid = list(_invalid(tool.definition))
+        yield {
+            "name": name,
+            "distribution": point.distribution if point else "",
+            "version": point.version if point else "",
+            "tokens": 0 if invalid else _tokens(tool.definition),
+            "errors": [*invalid, *([f"{problem.error}; fix: {problem.fix}"] if problem else [])],
+            "warnings": [] if invalid else list(_undescribed(tool.definition)),
+        }
+    for problem in problems.values() if is_all else ():
+        row = {"name": problem.name, "distribution": problem.distribution, "version": problem.version, "tokens": 0}
+        yield {**row, "errors": [f"{problem.error}; fix: {problem.fix}"], "warnings": []}
 
 
-def _broken(registry: Registry, tools: Mapping[str, Tool]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each entry point that is not a tool; shared names are reported with the tools."""
-    for problem in registry.problems:
-        if {problem.name, f"{problem.distribution}:{problem.name}"}.isdisjoint(tools):
-            row = {"name": problem.name, "distribution": problem.distribution, "version": problem.version, "tokens": 0}
-            yield {**row, "errors": [f"{problem.error}; fix: {problem.fix}"], "warnings": []}
-
-
-def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _lines(rows: list[Row]) -> Iterator[str]:
     for row in rows:
         verdict = "error" if row["errors"] else "warning" if row["warnings"] else "ok"
         source = f" ({row['distribution']} {row['version']})" if row["distribution"] else ""
@@ -91,13 +90,13 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield from (f"  {kind}: {text}" for text in row[f"{kind}s"])
 
 
-def _tokens(definition: Mapping[str, Any]) -> int:
+def _tokens(definition: Definition) -> int:
     sent = {key: definition[key] for key in ("name", "description", "input_schema")}
     text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
-def _invalid(definition: Mapping[str, Any]) -> Iterator[str]:
+def _invalid(definition: Definition) -> Iterator[str]:
     """Yield why a definition is not valid: a tool may compute it, so that it was not checked when it was made."""
     try:
         check_name(definition["name"], "it")
@@ -107,13 +106,7 @@ def _invalid(definition: Mapping[str, Any]) -> Iterator[str]:
         yield f"its definition is not valid: {error}"
 
 
-def _same_names(names: Registry, name: str, bare: str) -> Iterator[str]:
-    others = [each for each in names if each != name and each.rpartition(":")[2] == bare]
-    if others and ".py" not in name:
-        yield f"`{bare}` is also the name of {', '.join(others)}: only the qualified names can be called"
-
-
-def _undescribed(definition: Mapping[str, Any]) -> Iterator[str]:
+def _undescribed(definition: Definition) -> Iterator[str]:
     if not definition["description"].strip():
         yield "it has no description: a model sees only its name"
     schema = definition["input_schema"]

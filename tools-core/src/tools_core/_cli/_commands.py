@@ -1,21 +1,21 @@
-"""The sub-commands, those of other packages included, each with its parser."""
+"""The sub-commands, those of other packages included, each with its parser.
+
+All have one interface: `configure(parser)` adds arguments to an `argparse` parser and sets the default `run`, a
+function of the parsed arguments that returns the exit code: 0 or None for success, 1 if a tool failed, 2 for wrong use.
+"""
 
 from __future__ import annotations
 
-import sys
-from functools import partial
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._terminal import CommandError, did_you_mean, terminal_width
+from tools_core._cli._terminal import CommandError, did_you_mean
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
-    from typing import Any
-
     from tools_core._registry._entry_points import EntryPoint
 
-GROUP = "ask_tools.commands"
+_GROUP = "ask_tools.commands"
 
 # Sub-command -> the module with its `configure`, and its purpose.
 BUILT_IN = {
@@ -35,8 +35,6 @@ BUILT_IN = {
 
 def make_parser(name: str) -> ArgumentParser:
     """Import the sub-command `name`, and no other, and let it configure its parser."""
-    if name.startswith("-"):
-        raise CommandError(f"unknown option {name}", "ask-tools --help")
     if name in BUILT_IN:
         module, summary = BUILT_IN[name]
         return _configured(import_module(module).configure, name, summary)
@@ -52,11 +50,12 @@ def make_parser(name: str) -> ArgumentParser:
 
 
 def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
-    from argparse import ArgumentParser, RawDescriptionHelpFormatter  # not needed for `list` and the overview
-
-    # argparse would import shutil for the width.
-    layout = partial(RawDescriptionHelpFormatter, width=terminal_width(sys.stdout) - 2)
-    parser = ArgumentParser(prog=f"ask-tools {name}", description=summary, formatter_class=layout, allow_abbrev=False)
+    parser = ArgumentParser(
+        prog=f"ask-tools {name}",
+        description=summary,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
     configure(parser)
     if not callable(parser.get_default("run")):
         raise TypeError("its configure(parser) does not set the default `run`")
@@ -65,7 +64,9 @@ def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
 
 def _find(name: str) -> EntryPoint:
     """Return the installed sub-command of this name; `distribution:name` is unique where two packages share one."""
-    from tools_core._registry._entry_points import scan
+    if name.startswith("-"):
+        raise CommandError(f"unknown option {name}", "ask-tools --help")
+    from tools_core._registry._entry_points import scan  # not needed for built-in sub-commands
 
     entries = external()
     found = [entry for entry in entries if name in (entry.name, entry.qualified)]
@@ -81,6 +82,6 @@ def _find(name: str) -> EntryPoint:
 
 def external() -> list[EntryPoint]:
     """Return the sub-commands of other packages, from their metadata alone."""
-    from tools_core._registry._entry_points import scan  # 7 ms that built-in sub-commands do not need
+    from tools_core._registry._entry_points import scan  # not needed for built-in sub-commands
 
-    return [entry for entry in scan(GROUP) if entry.name not in BUILT_IN]
+    return [entry for entry in scan(_GROUP) if entry.name not in BUILT_IN]

@@ -1,13 +1,20 @@
-"""`ask-tools completion`: scripts for shells, which call `ask-tools __complete` for candidates."""
+"""`ask-tools completion`: scripts for shells, and the candidates that these scripts ask for."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from tools_core._cli._terminal import write
+from tools_core._cli._commands import BUILT_IN, external, make_parser
+from tools_core._cli._descriptions import describe
+from tools_core._cli._installed import discovered
+from tools_core._cli._terminal import CommandError, json_text, one_line, write
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Action, ArgumentParser, Namespace
+    from collections.abc import Iterable, Iterator, Mapping
+
+    Candidate = tuple[str, str]  # a word, and its description
 
 _BASH = r"""# bash: eval "$(ask-tools completion bash)"    (in ~/.bashrc)
 _ask_tools() {
@@ -75,7 +82,6 @@ complete --command ask-tools --no-files --arguments '(__ask_tools_complete)'
 
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
-
 _EPILOG = """\
 Completes commands, options, tools, parameters of tools, and choices.
 
@@ -97,3 +103,72 @@ def run(options: Namespace) -> int:
     """Print the script; its first line shows how to install it."""
     write(SCRIPTS[options.shell])
     return 0
+
+
+def complete(words: list[str]) -> int:
+    """Print the candidates for the last of `words`, each on a line with its description after a tab."""
+    *before, current = words or [""]
+    try:
+        for text, about in _candidates(before, current):
+            # A script reads one candidate per line, and a shell shows it.
+            if text.startswith(current) and text.isprintable():
+                sys.stdout.write(f"{text}\t{one_line(about)}\n")
+    except CommandError:  # such as an unknown tool: there are no candidates
+        pass
+    return 0
+
+
+def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
+    if not before:
+        return _commands()
+    command, *given = before
+    options = make_parser(command)._option_string_actions
+    if given and _takes_value(given[-1], options):
+        # Without choices, a shell proposes the names of files.
+        return [(str(choice), "") for choice in options[given[-1]].choices or ()]
+    if current.startswith("-"):
+        return [(name, each.help or "") for name, each in options.items() if name.startswith("--")]
+    values = {index + 1 for index, word in enumerate(given) if _takes_value(word, options)}
+    names = [word for index, word in enumerate(given) if not word.startswith("-") and index not in values]
+    if command == "call" and names:
+        return _parameters(names[0], names[1:], current)
+    if command in ("check", "list", "schema") or (command in ("call", "show") and not names):
+        return _tools(qualified=":" in current)
+    return [(shell, "") for shell in SCRIPTS] if command == "completion" else ()
+
+
+def _takes_value(word: str, options: Mapping[str, Action]) -> bool:
+    return word in options and options[word].nargs != 0
+
+
+def _commands() -> Iterator[Candidate]:
+    for name, (_, summary) in BUILT_IN.items():
+        yield name, summary
+    for entry in external():
+        yield entry.name, f"from {entry.distribution}"
+
+
+def _tools(*, qualified: bool) -> Iterator[Candidate]:
+    registry = discovered()
+    descriptions, _ = describe(registry, load=False)
+    for name in registry:
+        point = registry.origin(name)
+        is_bare = qualified and ":" not in name and point is not None
+        yield f"{point.distribution}:{name}" if point and is_bare else name, descriptions.get(name, "")
+
+
+def _parameters(name: str, given: list[str], current: str) -> Iterator[Candidate]:
+    """Yield the parameters of a tool that are not given yet, or the choices for the one that is being written."""
+    from tools_core._cli._installed import load  # these import the contract, which no other candidates need
+    from tools_core._cli._schema_text import choices, parameters, schema_at, split_key
+
+    root = load(name).definition["input_schema"]
+    key, equals, _ = current.partition("=")
+    if equals:
+        for choice in choices(schema_at(split_key(key, root, root), root), root):
+            yield f"{key}={choice if isinstance(choice, str) else json_text(choice, pretty=False)}", ""
+        return
+    taken = {word.partition("=")[0].rstrip(":") for word in given}
+    for parameter, kind, needed, about in parameters(root, root):
+        if parameter not in taken or "array" in kind:
+            yield f"{parameter}=", about or f"{kind}, {needed}"

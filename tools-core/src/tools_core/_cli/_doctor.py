@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._advice import install, reinstall
 from tools_core._cli._installed import discovered
 from tools_core._cli._loader import load_apart
-from tools_core._cli._terminal import CommandError, counted, json_text, one_line, write, write_json
-from tools_core._registry._entry_points import normalize, scan
+from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
+from tools_core._registry._entry_points import normalize
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from tools_core._registry._entry_points import EntryPoint
 
     Facts = dict[str, Any]
-
-HOOKS_GROUP = "ask_tools.doctor"  # a function that returns the hooks around calls
 
 _EPILOG = """\
 For each package: its tools, the time of its import, and what its tools report about this machine, such as isolation or
@@ -40,14 +39,11 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `doctor`."""
     parser.epilog = _EPILOG
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--hooks", action="store_true", help="show the hooks around calls, the outermost first")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
-    if options.hooks:
-        return _hooks(as_json=options.json)
     registry = discovered()
     loaded, noted = load_apart(registry, diagnose=True) if registry else ([], [])
     points = {name: point for name in registry if (point := registry.origin(name)) is not None}
@@ -73,21 +69,6 @@ def run(options: Namespace) -> int:
     return 1 if problems else 0
 
 
-def _hooks(*, as_json: bool) -> int:
-    """Print the hooks around calls, which tools-runtime knows."""
-    found = scan(HOOKS_GROUP)
-    if not found:
-        raise CommandError("hooks are a feature of tools-runtime", install("tools-runtime"), status=1)
-    report: Facts = found[0].load()()
-    if as_json:
-        write_json(report)
-    else:
-        lines = [f"{each['hook']:18} {each['plugin']}" for each in report["hooks"]]
-        lines += [f"! {each['plugin']}: {each['error']}" for each in report["problems"]]
-        write("\n".join(lines or ["no plugin with hooks is installed"]))
-    return 1 if report["problems"] else 0
-
-
 def _distributions(points: Mapping[str, EntryPoint], loaded: list[Facts]) -> list[Facts]:
     """Return each distribution with its tools, the time of its import, and the facts that its tools report."""
     found: dict[str, Facts] = {}
@@ -103,47 +84,33 @@ def _distributions(points: Mapping[str, EntryPoint], loaded: list[Facts]) -> lis
     return list(found.values())
 
 
-def _problem(name: str, point: EntryPoint, error: str, fix: str, where: str = "") -> Facts:
-    origin = {"name": name, "distribution": point.distribution, "version": point.version}
-    return {**origin, "error": error, "location": where, "fix": fix}
-
-
 def _failure(point: EntryPoint, facts: Facts) -> Facts:
+    missing = (facts.get("missing") or "").partition(".")[0]
     if "unusable" in facts:
-        return _problem(point.name, point, facts["unusable"], "see above")
-    missing = facts.get("missing")
-    if missing and missing.partition(".")[0] != point.module.partition(".")[0]:
-        fix = f"{install(missing.partition('.')[0])}, if that is the name of its package"
+        error, where, fix = facts["unusable"], "", "see above"
+    elif missing and missing != point.module.partition(".")[0]:
+        error, where, fix = facts["error"], facts["location"], f"{install(missing)}, if that is the name of its package"
     else:
-        fix = reinstall(point.distribution)
-    return _problem(point.name, point, facts["error"], fix, facts["location"])
+        error, where, fix = facts["error"], facts["location"], reinstall(point.distribution)
+    return _problem(point.name, point.distribution, point.version, error, fix, where)
+
+
+def _problem(name: str, distribution: str, version: str, error: str, fix: str, where: str = "") -> Facts:
+    origin = {"name": name, "distribution": distribution, "version": version}
+    return {**origin, "error": error, "location": where, "fix": fix}
 
 
 def _unreadable_metadata() -> Iterator[Facts]:
     """Yield a problem for each `entry_points.txt` that cannot be read, so that its tools are not found."""
-    for folder in dict.fromkeys(sys.path):
+    folders = [Path(folder) for folder in dict.fromkeys(sys.path) if os.path.isdir(folder)]
+    for path in (path for folder in folders for path in sorted(folder.glob("*.*-info/entry_points.txt"))):
         try:
-            children = sorted(os.listdir(folder or "."))
-        except OSError:
-            continue
-        for child in children:
-            path = os.path.join(folder, child, "entry_points.txt")
-            if not child.endswith((".dist-info", ".egg-info")) or not os.path.lexists(path):
-                continue
-            try:
-                with open(path, encoding="utf-8") as file:
-                    file.read()
-            except (OSError, UnicodeDecodeError) as failure:
-                reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
-                distribution, _, version = child.rpartition(".")[0].partition("-")
-                yield {
-                    "name": "entry_points.txt",
-                    "distribution": normalize(distribution),
-                    "version": version,
-                    "error": f"{path} cannot be read: {reason}",
-                    "location": "",
-                    "fix": reinstall(normalize(distribution)),
-                }
+            path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as failure:
+            reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+            distribution, _, version = path.parent.stem.partition("-")
+            name, error = normalize(distribution), f"{path} cannot be read: {reason}"
+            yield _problem("entry_points.txt", name, version, error, reinstall(name))
 
 
 def _lines(report: Facts) -> Iterator[str]:
@@ -160,9 +127,7 @@ def _lines(report: Facts) -> Iterator[str]:
     yield from (f"blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"])
     for problem in report["problems"]:
         source = f" ({problem['distribution']} {problem['version']})" if problem["distribution"] else ""
-        yield ""
-        yield f"! {problem['name']}{source}"
-        yield f"  {problem['error']}"
+        yield from ("", f"! {problem['name']}{source}", f"  {problem['error']}")
         if problem.get("location"):
             yield f"  at {problem['location']}"
         yield f"  fix: {problem['fix']}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
 from tools_core._cli._descriptions import describe
 from tools_core._cli._installed import discovered, note_problems
 from tools_core._cli._terminal import CommandError, note, one_line, write_json, write_table
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
 
 _EPILOG = """\
 A package is imported once, to read the descriptions of its tools, and again after it has changed.
@@ -32,39 +33,26 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Print one line for each tool."""
-    return write_list(options.patterns, as_json=options.json)
-
-
-def write_list(patterns: Sequence[str], *, as_json: bool) -> int:
-    """Print the tools that match any of the patterns, or all."""
+    """Print one line for each tool that matches any of the patterns."""
     registry = discovered()
     descriptions, errors = describe(registry)
     rows: list[dict[str, str | None]] = []
     for name in registry:
         point = registry.origin(name)
-        if point is None or not _matches(name, point.distribution, patterns):
-            continue
-        rows.append(
-            {
-                "name": name,
-                "distribution": point.distribution,
-                "version": point.version,
-                "entry_point": point.value,
-                "description": descriptions.get(name, ""),
-                "error": errors.get(name),
-            }
-        )
-    if as_json:
+        if point is not None and _matches(name, point.distribution, options.patterns or ["*"]):
+            row = {"name": name, "distribution": point.distribution, "version": point.version}
+            row |= {"entry_point": point.value, "description": descriptions.get(name, "")}
+            rows.append({**row, "error": errors.get(name)})
+    if options.json:
         write_json(rows)
     elif rows:
         table = [(row["name"], f"{row['distribution']} {row['version']}", _text(row)) for row in rows]
         write_table([("TOOL", "FROM", "DESCRIPTION"), *([one_line(str(cell)) for cell in row] for row in table)])
-    elif not patterns:
+    elif not options.patterns:
         note("no tools are installed; make your own: ask-tools new NAME")
     note_problems(registry)
-    if patterns and not rows:
-        raise CommandError(f"none of the {len(registry)} tools matches {' '.join(patterns)}", status=1)
+    if options.patterns and not rows:
+        raise CommandError(f"none of the {len(registry)} tools matches {' '.join(options.patterns)}", status=1)
     return 0
 
 
@@ -72,11 +60,7 @@ def _text(row: dict[str, str | None]) -> str:
     return f"(cannot be loaded: {row['error']})" if row["error"] else str(row["description"])
 
 
-def _matches(name: str, distribution: str, patterns: Sequence[str]) -> bool:
-    if not patterns:
-        return True
-    from fnmatch import fnmatchcase  # only for patterns
-
+def _matches(name: str, distribution: str, patterns: list[str]) -> bool:
     bare = name.rpartition(":")[2]
     names = (name, bare, f"{distribution}:{bare}", distribution)
     return any(fnmatchcase(each, pattern) for each in names for pattern in patterns)

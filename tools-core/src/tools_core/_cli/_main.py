@@ -1,16 +1,20 @@
-"""A command line: the sub-command that it names is run, and errors become messages and exit codes."""
+"""A command line: its sub-command is run, and errors become messages and exit codes."""
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
 from tools_core._cli._commands import BUILT_IN, external, make_parser
 from tools_core._cli._terminal import CommandError, counted, did_you_mean, error, show_traceback, write
 from tools_core._version import __version__
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+_INTERRUPTED = 130  # 128 + SIGINT, as in a shell
+_PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 _STEPS = """\
   ask-tools list                    list the installed tools
@@ -37,42 +41,61 @@ No telemetry, no account.
 """
 
 
-def run(words: list[str]) -> int:
-    """Run the sub-command that `words` begin with and return its exit code."""
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line `argv` (by default that of the process) and return the exit code."""
+    _open_closed_streams()
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")  # characters that the encoding lacks are escaped
-    if words[:1] == ["help"]:
-        words = [*words[1:2], "--help"]
     try:
-        if not words or words[0] in ("-h", "--help"):
-            return _write_help() if words else _write_overview()
-        if words[0] == "__complete":
-            from tools_core._cli._complete import complete  # called by shells only
-
-            return complete(words[2:])  # the first is `--`
-        return _run(words[0], words[1:])
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()  # reports a closed pipe here and not when the interpreter ends
     except CommandError as failure:
         error(str(failure), failure.hints)
         show_traceback(failure.__cause__)
         return failure.status
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as failure:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
+        if isinstance(failure, BrokenPipeError):  # the reader has ended, such as `head`
+            return _PIPE_CLOSED
+        error(str(failure))
+        show_traceback(failure)
+        return 1
     except SystemExit as ending:  # argparse ends the process by itself
         if ending.code is None or isinstance(ending.code, int):
             return ending.code or 0
         error(str(ending.code))
         return 1
+    return status
 
 
-def _run(name: str, words: list[str]) -> int:
-    if name == "list" and all(word == "--json" or not word.startswith("-") for word in words):
-        from tools_core._cli._list import write_list  # without argparse, which takes 5 ms
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that the parent process has closed."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
 
-        return write_list([word for word in words if word != "--json"], as_json="--json" in words)
+
+def _run(words: list[str]) -> int:
+    if not words:
+        return _write_overview()
+    name, *rest = words
+    if name in ("-h", "--help", "help"):
+        return _write_help()
+    if name in ("-V", "--version"):
+        write(f"ask-tools {__version__}")
+        return 0
+    if name == "__complete":
+        from tools_core._cli._completion import complete  # called by shells only
+
+        return complete(rest[1:])  # the first is `--`
     parser = make_parser(name)
-    # Options may stand between arguments where the sub-command says that its parser supports it.
+    # Options may stand between arguments where the sub-command declares that its parser supports it.
     intermixed = parser.get_default("intermixed")
-    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(words)
+    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(rest)
     if unknown:
-        raise _unknown(parser, options, unknown[0], words)
+        raise _unknown(parser, options, unknown[0], rest)
     return int(options.run(options) or 0)
 
 
@@ -94,14 +117,13 @@ def _unknown(parser: ArgumentParser, options: Namespace, word: str, words: list[
 
 def _write_overview() -> int:
     """Print the number of installed tools and the next steps of a newcomer."""
-    from tools_core._registry._entry_points import scan
+    from tools_core._registry._entry_points import scan  # not needed for --help
 
     entries = scan("ask_tools.tools")
     installed = f"{counted(len(entries), 'tool')} installed"
     if entries:
         installed += f" from {counted(len({entry.distribution for entry in entries}), 'package')}"
-    write(f"ask-tools {__version__} · {installed} · no telemetry, no account\n")
-    write(f"\n{_STEPS}\nMore: ask-tools --help\n")
+    write(f"ask-tools {__version__} · {installed} · no telemetry, no account\n\n{_STEPS}\nMore: ask-tools --help")
     return 0
 
 

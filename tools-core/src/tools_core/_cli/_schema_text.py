@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tools_core._cli._terminal import json_text, one_line
+from tools_core._jsonschema._pointer import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-_MEMBER_LIMIT = 3  # of objects within objects whose members are listed
+    Schema = dict[str, Any]
+
+_DEEPEST = 3  # levels of objects whose members are listed
 _IMPLIED = {"properties": "object", "items": "array"}
 _TYPE_NAMES = {
     "str": "string",
@@ -22,17 +25,15 @@ _TYPE_NAMES = {
 }
 
 
-def alternatives(schema: Any, root: Mapping[str, Any], outer: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def alternatives(schema: Any, root: Schema, outer: tuple[str, ...] = ()) -> list[Schema]:
     """Flatten `$ref`, `anyOf`, `oneOf` and `allOf` into a list of plain schemas."""
     if not is_object(schema) or schema.get("$ref") in outer:
         return []
-    found: list[dict[str, Any]] = []
+    parts = [part for keyword in ("anyOf", "oneOf", "allOf") for part in schema.get(keyword, ())]
     if "$ref" in schema:
         outer = (*outer, schema["$ref"])  # a reference to itself adds nothing
-        found += alternatives(_resolve(schema["$ref"], root), root, outer)
-    for keyword in ("anyOf", "oneOf", "allOf"):
-        for option in schema.get(keyword, ()):
-            found += alternatives(option, root, outer)
+        parts.append(_target(root, schema["$ref"]))
+    found = [option for part in parts for option in alternatives(part, root, outer)]
     if not found or {"type", "enum", "const", "properties", "items"} & schema.keys():
         found.append(schema)
     return found
@@ -43,105 +44,79 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict)
 
 
-def types(schema: Mapping[str, Any]) -> set[str]:
-    """Return the JSON types of a plain schema or of its choices; an empty set for any type."""
-    named = schema.get("type")
-    if named is None:
-        implied = {kind for keyword, kind in _IMPLIED.items() if keyword in schema}
-        return implied or {_TYPE_NAMES[type(value).__name__] for value in listed(schema)}
-    return {named} if isinstance(named, str) else set(named)
-
-
-def kinds_of(options: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the JSON types of several plain schemas."""
-    return {kind for option in options for kind in types(option)}
-
-
-def listed(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a plain schema lists by `const` or `enum`."""
-    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
-
-
-def choices(schema: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a schema lists by `enum` or `const`, and true and false for a boolean."""
-    found: list[Any] = []
-    for option in alternatives(schema, root):
-        found += listed(option) or ([True, False] if "boolean" in types(option) else ())
+def types(*options: Schema) -> set[str]:
+    """Return the JSON types of plain schemas, or of their choices; an empty set for any type."""
+    found: set[str] = set()
+    for option in options:
+        named = option.get("type", [])
+        found |= {named} if isinstance(named, str) else set(named)
+        if not named:
+            implied = {kind for keyword, kind in _IMPLIED.items() if keyword in option}
+            found |= implied or {_TYPE_NAMES[type(value).__name__] for value in _listed(option)}
     return found
 
 
-def property_schema(schema: Any, name: str, root: Mapping[str, Any]) -> Any:
-    """Return the schema of a member of an object; None if there is none."""
+def choices(schema: Any, root: Schema) -> list[Any]:
+    """Return the values that a schema lists by `enum` or `const`, and true and false for a boolean."""
+    found: list[Any] = []
     for option in alternatives(schema, root):
-        if name in option.get("properties", {}):
-            return option["properties"][name]
-    for option in alternatives(schema, root):
-        if is_object(option.get("additionalProperties")):
-            return option["additionalProperties"]
-    return None
+        found += _listed(option) or ([True, False] if "boolean" in types(option) else ())
+    return found
 
 
-def split_key(key: str, schema: Any, root: Mapping[str, Any]) -> tuple[str, ...]:
+def split_key(key: str, schema: Any, root: Schema) -> tuple[str, ...]:
     """Split a dotted key at each object of the schema; a name that contains dots stays whole."""
     head, dot, rest = key.partition(".")
     if not (dot and head and rest) or any(key in option.get("properties", {}) for option in alternatives(schema, root)):
         return (key,)
-    inner = property_schema(schema, head, root)
+    inner = schema_at((head,), root, schema)
     if inner is None:  # an object with any members; an unknown name at the top is not split
         return (key,) if schema is root else tuple(key.split("."))
-    if "object" in kinds_of(alternatives(inner, root)):
-        return (head, *split_key(rest, inner, root))
-    return (key,)
+    return (head, *split_key(rest, inner, root)) if "object" in types(*alternatives(inner, root)) else (key,)
 
 
-def schema_at(path: Sequence[str], root: Mapping[str, Any]) -> Any:
-    """Return the schema of the member at `path`; None if there is none."""
-    schema: Any = root
+def schema_at(path: Sequence[str], root: Schema, schema: Any = None) -> Any:
+    """Return the schema of the member at `path`, below the root if no `schema` is given; None if there is none."""
+    found = root if schema is None else schema
     for name in path:
-        schema = property_schema(schema, name, root)
-    return schema
+        options = alternatives(found, root)
+        members = [option["properties"][name] for option in options if name in option.get("properties", {})]
+        others = [each for option in options if is_object(each := option.get("additionalProperties"))]
+        found = next(iter([*members, *others]), None)
+    return found
 
 
-def type_text(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+def type_text(schema: Any, root: Schema, depth: int = 0) -> str:
     """Return a schema as a type hint: `"C" | "F"`, `array of integer`, `string | null`."""
-    if depth > 3:
+    if depth > _DEEPEST:
         return "…"
     words: list[str] = []
     for option in alternatives(schema, root):
-        if values := listed(option):
-            words += [json_text(value, pretty=False) for value in values]
-            continue
-        for kind in sorted(types(option), key=lambda kind: (kind == "null", kind)):
-            if kind == "array" and "items" in option:
-                inner = type_text(option["items"], root, depth + 1)
-                words.append(f"array of ({inner})" if " | " in inner else f"array of {inner}")
-            else:
-                words.append(kind)
+        words += [json_text(value, pretty=False) for value in _listed(option)]
+        for kind in () if _listed(option) else sorted(types(option), key=lambda kind: (kind == "null", kind)):
+            inner = type_text(option["items"], root, depth + 1) if kind == "array" and "items" in option else ""
+            words.append(f"array of {f'({inner})' if ' | ' in inner else inner}" if inner else kind)
     return " | ".join(dict.fromkeys(words)) or "any"
 
 
-def parameters(schema: Any, root: Mapping[str, Any], prefix: str = "", depth: int = 1) -> Iterator[tuple[str, ...]]:
+def parameters(schema: Any, root: Schema, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, type, `required` or default, and description of each parameter; members have dotted names."""
     for option in alternatives(schema, root):
         for name, part in option.get("properties", {}).items():
-            needed = "required" if name in option.get("required", ()) else _default(part)
-            about = one_line(part.get("description", "")) if is_object(part) else ""
-            yield prefix + one_line(name), type_text(part, root), needed, about
-            if depth < _MEMBER_LIMIT:
+            about = part if is_object(part) else {}
+            default = f"default {json_text(about['default'], pretty=False)}" if "default" in about else "optional"
+            needed = "required" if name in option.get("required", ()) else default
+            yield prefix + one_line(name), type_text(part, root), needed, one_line(about.get("description", ""))
+            if depth < _DEEPEST:
                 yield from parameters(part, root, f"{prefix}{one_line(name)}.", depth + 1)
 
 
-def _default(schema: Any) -> str:
-    has_default = is_object(schema) and "default" in schema
-    return f"default {json_text(schema['default'], pretty=False)}" if has_default else "optional"
+def _listed(schema: Schema) -> list[Any]:
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
 
 
-def _resolve(reference: Any, root: Mapping[str, Any]) -> Any:
-    """Return the target of a reference within the schema, such as `#/$defs/Order`."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
+def _target(root: Schema, reference: str) -> Any:
+    try:
+        return resolve(root, reference)
+    except LookupError:
         return None
-    found: Any = root
-    for part in reference[1:].split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        found = found.get(key) if is_object(found) else None
-    return found

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._installed import load, origin
 from tools_core._cli._schema_text import choices, parameters, type_text
-from tools_core._cli._terminal import one_line, write, write_json
+from tools_core._cli._terminal import aligned, one_line, write, write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Mapping
 
     from tools_core._tools._tool import Tool
 
@@ -37,22 +37,15 @@ def run(options: Namespace) -> int:
         write_json({**definition, "origin": source})
         return 0
     schema = definition["input_schema"]
-    rows = list(parameters(schema, schema))
-    sections = [
-        (definition["name"], _indented(definition["description"] or "(without a description)")),
-        ("parameters", _columns(rows) if rows else "  none"),
-        ("properties", _indented("\n".join(_properties(tool)))),
-        ("origin", "\n".join(f"  {key:<14}{value}" for key, value in source.items() if value)),
-        ("example", f"  ask-tools call {options.name}{_example(schema)}"),
-    ]
-    write("\n\n".join(f"{title}\n{text}" for title, text in sections if text))
+    sections = {
+        definition["name"]: [definition["description"] or "(without a description)"],
+        "parameters": aligned(list(parameters(schema, schema)) or [["none"]]),
+        "properties": _properties(tool),
+        "origin": [f"{key:<14}{value}" for key, value in source.items() if value],
+        "example": [f"ask-tools call {options.name}{_example(schema)}"],
+    }
+    write("\n\n".join(title + "\n" + indent("\n".join(lines), "  ") for title, lines in sections.items() if lines))
     return 0
-
-
-def _columns(rows: list[tuple[str, ...]]) -> str:
-    widths = [min(max(map(len, column)), 32) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(f"  {line.rstrip()}" for line in lines)
 
 
 def _properties(tool: Tool) -> list[str]:
@@ -69,17 +62,13 @@ def _properties(tool: Tool) -> list[str]:
     return found
 
 
-def _example(schema: Mapping[str, Any]) -> str:
+def _example(schema: dict[str, Any]) -> str:
     """Return the required arguments, each with a choice or a placeholder."""
-    required = schema.get("required", ())
-    return "".join(f" {one_line(name)}={_sample(schema['properties'].get(name), schema)}" for name in required)
-
-
-def _sample(schema: Any, root: Mapping[str, Any]) -> str:
-    texts = [choice for choice in choices(schema, root) if isinstance(choice, str)]
-    kind = type_text(schema, root)
-    return texts[0] if texts else kind.upper() if kind.isidentifier() else "VALUE"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}".rstrip() for line in text.splitlines())
+    words: list[str] = []
+    for name in schema.get("required", ()):
+        member = schema["properties"].get(name)
+        texts = [choice for choice in choices(member, schema) if isinstance(choice, str)]
+        kind = type_text(member, schema)
+        sample = texts[0] if texts else kind.upper() if kind.isidentifier() else "VALUE"
+        words.append(f" {one_line(name)}={sample}")
+    return "".join(words)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from typing import TYPE_CHECKING, Any
 
 from tools_core.text import replace_hidden, visible
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any, TextIO
+    from typing import TextIO
 
 
 class CommandError(Exception):
@@ -25,9 +27,9 @@ class CommandError(Exception):
         self.type = type
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Say whether `stream` is a terminal."""
-    return stream is not None and not stream.closed and stream.isatty()
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal."""
+    return not stream.closed and stream.isatty()
 
 
 def one_line(text: str) -> str:
@@ -37,8 +39,6 @@ def one_line(text: str) -> str:
 
 def json_text(value: Any, *, pretty: bool) -> str:
     """Return `value` as JSON, with invisible characters as escapes."""
-    import json  # not needed for plain text
-
     layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
     text = json.dumps(value, ensure_ascii=False, **layout)
     return replace_hidden(text, lambda char: json.dumps(char)[1:-1], keep_layout=True)
@@ -58,12 +58,17 @@ def write_json(value: Any) -> None:
 
 def write_table(rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal each row is cut to its width."""
-    width = terminal_width(sys.stdout) if is_terminal(sys.stdout) else None
-    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(size) for cell, size in zip(row, columns, strict=True))
-        line = "  ".join(cells).rstrip()
-        sys.stdout.write((line if width is None or len(line) <= width else line[: width - 1] + "…") + "\n")
+    lines = aligned(rows)
+    if is_terminal(sys.stdout):
+        width = terminal_width()
+        lines = [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row, with columns that begin below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def note(text: str) -> None:
@@ -80,8 +85,6 @@ def error(message: str, hints: Iterable[str] = ()) -> None:
 
 def show_traceback(failure: BaseException | None) -> None:
     """Print the traceback of a failure if `ASK_TOOLS_DEBUG` is set."""
-    import os  # loaded by the interpreter at its start
-
     if failure is not None and os.environ.get("ASK_TOOLS_DEBUG"):
         from traceback import format_exception  # only here
 
@@ -115,14 +118,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def terminal_width(stream: TextIO) -> int:
-    """Return the columns of a terminal: `COLUMNS` if it is set, and 80 if the width is unknown."""
-    import os  # loaded by the interpreter at its start
+def terminal_width() -> int:
+    """Return the columns of the terminal."""
+    import shutil  # 5 ms that only output to a terminal needs
 
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except (OSError, ValueError):  # not a terminal
-        return 80
+    return shutil.get_terminal_size().columns

@@ -94,7 +94,7 @@ def _explain(options: Namespace, policy: Policy) -> Found:
     from tools_core._cli._arguments import read_arguments
 
     tool = _installed()[options.name]
-    call = ToolCall(None, tool.name, read_arguments(options.words, tool.input_schema))
+    call = ToolCall(None, tool.name, read_arguments(options.words, tool.definition["input_schema"]))
     outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
     answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None
     return 0 if outcome == "allow" or answer is not None else 1, {

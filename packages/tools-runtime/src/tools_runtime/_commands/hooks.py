@@ -1,0 +1,35 @@
+"""`ask-tools hooks`: which installed plugins run around calls, the outermost first."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from tools_core.text import visible
+from tools_runtime._wrap._layers import hook_order
+from tools_runtime._wrap._plugins import Plugins
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of `hooks`."""
+    parser.description = "List the hooks of installed plugins in the order in which they run, the outermost first."
+    parser.epilog = "Exit codes: 0 done, 1 a plugin is left out."
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Print the hooks, and the plugins that are left out; 1 if there are any."""
+    plugins = Plugins((), installed=True)
+    hooks = [{"hook": hook, "plugin": plugin} for hook, plugin in hook_order(plugins.manager)]
+    problems = [{"plugin": name, "error": error} for name, error in plugins.problems.items()]
+    lines = [f"{each['hook']:18} {each['plugin']}" for each in hooks]
+    lines += [f"! {each['plugin']}: {each['error']}" for each in problems]
+    if options.json:
+        lines = [json.dumps({"hooks": hooks, "problems": problems})]
+    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines or ["no plugin with hooks is installed"]))
+    return 1 if problems else 0
