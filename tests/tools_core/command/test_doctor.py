@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -85,7 +86,7 @@ def test_the_text_has_the_place_and_the_fix_and_call_names_the_place_as_well(ask
     assert called.err.splitlines()[1:] == [place, "  details: ask-tools doctor"]
 
 
-@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"\xff"), lambda path: path.mkdir()])
+@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"\xff"), os.mkdir, getattr(os, "mkfifo", os.mkdir)])
 def test_entry_points_that_cannot_be_read_are_a_problem(ask_tools, site, spoil):
     site.install("tools-bad", {"bad": "get"}, GOOD)
     path = site.folder / "tools_bad-1.0.dist-info" / "entry_points.txt"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tools_core
 from tools_core import Registry
 
 GET = """
@@ -30,6 +31,7 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.modules: list[str] = []
+        self.path = os.pathsep.join([str(folder), str(Path(tools_core.__file__).parents[1])])
 
     def install(self, distribution, entries, source=GET, *, version="1.0", group="ask_tools.tools", module=None):
         """Add a distribution with one module; `entries` are lines of its group, `{}` being the module."""
@@ -81,19 +83,18 @@ def discovered(site):
 
 @pytest.fixture
 def run_python(site):
-    """Run code in a fresh interpreter which sees the site and no other packages, and return what it printed."""
+    """Run code in a fresh interpreter that sees the site and no other packages, and return what it printed."""
 
-    def run(code, **environment):
-        source = Path(sys.modules["tools_core"].__file__).parents[1]
-        path = os.pathsep.join([str(site.folder), str(source)])
+    def run(code, *, options=("-c",), cwd=None, **environment):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("ASK_TOOLS")}
         done = subprocess.run(
-            [sys.executable, "-S", "-c", textwrap.dedent(code)],
+            [sys.executable, "-S", *options, textwrap.dedent(code)],
+            cwd=cwd,
             capture_output=True,
             text=True,
             check=False,
             timeout=300,
-            env={**inherited, "PYTHONPATH": path, **environment},
+            env={**inherited, "PYTHONPATH": site.path, **environment},
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

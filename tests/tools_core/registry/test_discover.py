@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tools_core import Registry, Tool, UnknownToolError
@@ -80,6 +82,29 @@ def test_malformed_metadata_does_not_hide_other_packages(site, discovered):
     for number, noise in enumerate(garbage):
         info = site.install(f"tools-bad{number}", "", None)
         (info / "entry_points.txt").write_bytes(noise)
+    assert list(discovered()) == ["get"]
+
+
+@pytest.mark.parametrize("options", [["-c"], ["agent.py"], ["-m", "agent"]], ids=str)
+def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(site, tmp_path, run_python, options):
+    code = "from tools_core import registry\nprint(list(registry))"
+    site.install("tools-weather", ["get = {}:Get"])
+    workspace = tmp_path / "workspace"
+    info = workspace / "tools_forged-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("[ask_tools.tools]\nforged = forged:forged\n")
+    (workspace / "agent.py").write_text(code)
+    assert run_python(code, options=options, cwd=workspace) == "['get']"
+    path = os.pathsep.join([str(workspace), site.path])
+    assert run_python(code, options=options, cwd=workspace, PYTHONPATH=path) == "['forged', 'get']"  # named by the user
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_named_pipe_is_not_read(site, discovered):
+    site.install("tools-good", ["get = {}:Get"])
+    info = site.install("tools-pipe", [])
+    (info / "entry_points.txt").unlink()
+    os.mkfifo(info / "entry_points.txt")
     assert list(discovered()) == ["get"]
 
 

@@ -12,7 +12,7 @@ from tools_core._cli._advice import install, reinstall
 from tools_core._cli._installed import discovered
 from tools_core._cli._loader import load_apart
 from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
-from tools_core._registry._entry_points import normalize
+from tools_core._registry._entry_points import normalize, search_path
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
@@ -102,15 +102,25 @@ def _problem(name: str, distribution: str, version: str, error: str, fix: str, w
 
 def _unreadable_metadata() -> Iterator[Facts]:
     """Yield a problem for each `entry_points.txt` that cannot be read, so that its tools are not found."""
-    folders = [Path(folder) for folder in dict.fromkeys(sys.path) if os.path.isdir(folder)]
+    folders = [Path(folder) for folder in dict.fromkeys(search_path()) if os.path.isdir(folder)]
     for path in (path for folder in folders for path in sorted(folder.glob("*.*-info/entry_points.txt"))):
-        try:
-            path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as failure:
-            reason = failure.strerror if isinstance(failure, OSError) else "it is not UTF-8"
+        reason = _why_unreadable(path)
+        if reason:
             distribution, _, version = path.parent.stem.partition("-")
             name, error = normalize(distribution), f"{path} cannot be read: {reason}"
             yield _problem("entry_points.txt", name, version, error, reinstall(name))
+
+
+def _why_unreadable(path: Path) -> str | None:
+    if path.exists() and not path.is_file():
+        return "it is not a file"  # opening a named pipe would block
+    try:
+        path.read_text(encoding="utf-8")
+    except OSError as failure:
+        return failure.strerror
+    except UnicodeDecodeError:
+        return "it is not UTF-8"
+    return None
 
 
 def _lines(report: Facts) -> Iterator[str]:

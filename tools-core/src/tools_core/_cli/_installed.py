@@ -12,17 +12,17 @@ from tools_core._values._errors import ToolError, UnknownToolError
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
     from typing import Any
 
     from tools_core._tools._tool import Tool
 
 
-def discovered() -> Registry:
+def discovered(paths: Iterable[str] | None = None) -> Registry:
     """Return a registry of the installed tools, of which none is imported yet; CommandError for an unreadable lock."""
     registry = Registry()
     try:
-        registry.discover()
+        registry.discover(paths=paths)
     except ValueError as broken:
         raise CommandError(str(broken), "without a valid lock, no tool is used; write one: ask-tools lock") from broken
     return registry

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._installed import discovered, stamp
 from tools_core._cli._terminal import CommandError, location
+from tools_core._registry._entry_points import search_path
 from tools_core._values._errors import ToolError
 from tools_core._values._jsonable import clean
 
@@ -50,7 +51,7 @@ def load_apart(names: Iterable[str], *, diagnose: bool = False) -> tuple[list[Fa
     problems: dict[str, Facts] = {}
     waiting = list(names)
     while waiting:
-        order = {"path": sys.path, "names": waiting, "diagnose": diagnose, "limit": _limit()}
+        order = {"path": sys.path, "search": search_path(), "names": waiting, "diagnose": diagnose, "limit": _limit()}
         done = _run_child(order, stderr=None if diagnose else subprocess.DEVNULL)
         current, last_words = "", ""
         for line in done.stdout.splitlines():
@@ -119,7 +120,7 @@ def serve(order: Facts) -> None:
         faulthandler.enable(output)
         for module in ("_as_tools", "_toolset"):  # so that the first package is not charged for them
             import_module(f"tools_core._tools.{module}")
-        registry = discovered()
+        registry = discovered(order["search"])
         for name in order["names"]:
             output.write(json.dumps({"begin": name}) + "\n")
             faulthandler.dump_traceback_later(order["limit"], exit=True, file=output)

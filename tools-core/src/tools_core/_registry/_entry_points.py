@@ -91,22 +91,41 @@ class EntryPoint:
 
 
 def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
-    """Return the entry points of a group, sorted by distribution and name, from `paths` or else `sys.path`.
+    """Return the entry points of a group, sorted by distribution and name, from `paths` or else `search_path()`.
 
     If a distribution is found twice, the first one counts, as for an import. Unreadable files are skipped.
     """
     found: list[EntryPoint] = []
     seen: set[str] = set()
-    for path in sys.path if paths is None else paths:
+    for path in search_path() if paths is None else paths:
         folder = os.fspath(path)
         try:
-            children = os.listdir(folder or ".")
+            children = os.listdir(folder)
         except (OSError, ValueError):
             if os.path.isfile(folder):
                 found += _in_archive(folder, group, seen)
             continue
         found += _in_folder(folder, children, group, seen)
     return sorted(found, key=lambda point: (point.distribution, point.name))
+
+
+def search_path() -> list[str]:
+    """Return `sys.path` without the folder that Python itself puts first: that of the script, or the current one.
+
+    Tools may write to that folder, and what they write there must not count as an installed distribution.
+    """
+    folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    first = None
+    if getattr(main, "__spec__", None) is not None:  # python -m
+        first = os.curdir
+    elif script is not None:
+        first = os.path.dirname(os.path.realpath(script))
+    implicit = None if first is None or sys.flags.safe_path else _find_same(folders, first)
+    if implicit is not None:
+        folders.remove(implicit)  # once: the user may have named it as well
+    return folders
 
 
 def parse(data: bytes, group: str) -> Iterator[tuple[str, str]]:
@@ -156,10 +175,22 @@ def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
             yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(data, group))
 
 
+def _find_same(folders: list[str], wanted: str) -> str | None:
+    for folder in folders:
+        try:
+            if os.path.samefile(folder, wanted):
+                return folder
+        except (OSError, ValueError):  # an entry of sys.path that does not exist
+            continue
+    return None
+
+
 def _read(path: str) -> bytes:
-    """Return the content of a file; empty if it cannot be read."""
+    """Return the content of a regular file; empty for others, such as a named pipe, and if it cannot be read."""
+    if not os.path.isfile(path):
+        return b""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read()
-    except (OSError, ValueError):
+    except OSError:
         return b""

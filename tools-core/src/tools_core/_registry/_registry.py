@@ -113,7 +113,8 @@ class Registry(Mapping[str, "Tool"]):
             allow: Wildcard patterns for `distribution:name`, a distribution or a name; other tools are blocked.
                 By default `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
             deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
-            paths: The folders with the metadata, in place of `sys.path`.
+            paths: The folders to search; by default those of `sys.path`, but not the folder of the script or the
+                current folder, which Python puts first.
             lock: A file that `ask-tools lock` wrote. Tools that it does not name are blocked, and a tool with another
                 definition cannot be called. By default `ASK_TOOLS_LOCK`; None for no lock.
 
