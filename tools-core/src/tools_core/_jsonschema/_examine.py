@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._keywords import IN_PLACE_LIST, IN_PLACE_ONE, ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
 from tools_core._jsonschema._pointer import resolve
@@ -12,10 +13,8 @@ from tools_core._jsonschema._value import is_clean
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import clip, show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
     from tools_core._jsonschema._pointer import Schema
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
+from typing import Any, TypeAlias
 
 Schema: TypeAlias = "dict[str, Any] | bool"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tools_core._jsonschema._keywords import PYTHON_TYPES
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
 REFUSED = {
     "$anchor": 'point with "$ref": "#/$defs/name" instead',
