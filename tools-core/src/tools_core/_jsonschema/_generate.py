@@ -101,6 +101,11 @@ class _Writer:
             self.waiting.append((name, schema))
         return name
 
+    def kept(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Keep a schema made here alive, since functions are known by the id of theirs."""
+        self.constant(schema)
+        return schema
+
     def rare(self, schema: Schema) -> str:
         """Return the name of a function that asks the compiled subschema."""
         return self.constant(_intact(self.node(schema)))
@@ -124,7 +129,6 @@ class _Writer:
         elif len(types := set(types_of(schema))) == 2 and "null" in types:
             (other,) = types - {"null"}
             self.line(pad, f"if {x} is not None:")
-            # A copy must outlive this call, since functions are known by the id of their schema.
             self.part(self.kept({**schema, "type": other}), x, pad + 1, level)
         elif types == {"array"} and keywords <= _OF_TYPE["array"]:
             self.array(schema, x, pad, level)
@@ -132,10 +136,6 @@ class _Writer:
             self.object(schema, x, pad, level)
         else:
             self.reject(pad, f"not {self.rare(schema)}({x}, {depth})")
-
-    def kept(self, schema: dict[str, Any]) -> dict[str, Any]:
-        self.constant(schema)
-        return schema
 
     def any_of(self, branches: list[Schema], x: str, pad: int, level: int) -> None:
         others = [part for part in branches if not _is_null(part)]
