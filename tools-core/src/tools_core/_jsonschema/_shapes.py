@@ -62,19 +62,11 @@ def _are_lists_of_names(value: Any) -> bool:
 SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("$id", "$ref", "pattern"), (_is_text, "a string")),
     **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
-    **dict.fromkeys(
-        (
-            "maxContains",
-            "maxItems",
-            "maxLength",
-            "maxProperties",
-            "minContains",
-            "minItems",
-            "minLength",
-            "minProperties",
-        ),
-        (_is_count, "a whole number, 0 or more"),
-    ),
+    **{
+        end + noun: (_is_count, "a whole number, 0 or more")
+        for end in ("min", "max")
+        for noun in ("Contains", "Items", "Length", "Properties")
+    },
     "$schema": (_is_dialect, f'the address of a published dialect such as "{DIALECTS[0]}"'),
     "dependentRequired": (_are_lists_of_names, "an object of lists of names"),
     "enum": (lambda value: isinstance(value, list), "an array of the values allowed"),
