@@ -1,5 +1,6 @@
 """An agent loop whose sessions survive interrupts, approvals, crashes and restarts."""
 
+from tools_agent._agent import Agent
 from tools_agent._events import (
     Delta,
     Interrupt,
@@ -14,27 +15,43 @@ from tools_agent._events import (
     ToolStarted,
     UsageUpdate,
 )
+from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
 from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._scripted import ScriptedProvider
+from tools_agent._response import Interrupted, Response
+from tools_agent._session import Session
+from tools_agent._skills import Skill, Skills
+from tools_agent._stream import AsyncStream, Stream
 
 __all__ = [
+    "Agent",
     "Assistant",
+    "AsyncStream",
+    "Block",
     "Delta",
+    "Guardrail",
     "Interrupt",
+    "Interrupted",
     "Message",
+    "Modification",
     "Provider",
     "ProviderError",
     "ReasoningDelta",
     "Record",
     "Request",
+    "Response",
     "Retrying",
     "ScriptedProvider",
+    "Session",
     "SessionConflictError",
     "SessionInfo",
+    "Skill",
+    "Skills",
     "Store",
     "StoreError",
+    "Stream",
     "System",
     "TextDelta",
     "TextDone",
@@ -44,6 +61,7 @@ __all__ = [
     "ToolProgress",
     "ToolResult",
     "ToolStarted",
+    "Tripwire",
     "Usage",
     "UsageUpdate",
     "User",

@@ -181,8 +181,10 @@ class Registry(Mapping[str, "Tool"]):
             try:
                 new.append(self.register(cls))
             except Exception as error:  # noqa: BLE001  (a constructor may raise anything)
-                origin, fix = f"{cls.__module__}:{cls.__qualname__}", "register an instance or rename it"
-                self._class_problems[origin] = LoadProblem(origin, "", "", str(error), fix, error)
+                origin = f"{cls.__module__}:{cls.__qualname__}"
+                self._class_problems[origin] = LoadProblem(
+                    origin, "", "", str(error), "register an instance or rename it"
+                )
         return new
 
     @property

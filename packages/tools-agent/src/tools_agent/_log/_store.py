@@ -13,8 +13,8 @@ class Record:
 
     `kind` is one of:
 
-    - "message": a message was added; `data` has `message`, and `after`, the id of the message that it follows, where
-      that is not the last one.
+    - "message": a message was added; `data` has `message`, and `after`, the id of the message that it follows ("" for
+      none), where that is not the last one.
     - "update", "remove": `data` has the new `message`; the `ids` of the messages.
     - "run_started", "run_finished": `data` has the outcome.
     - "tool_started": `data` has `call_id`, `name` and `attempt`, which counts from 1.

@@ -1,0 +1,332 @@
+"""`Agent`: a model with instructions and tools, which works on a session."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, Unpack
+
+from tools_agent._calls import Recorder
+from tools_agent._drive import adrive, calling_back, drive
+from tools_agent._guardrails import check_guardrails
+from tools_agent._log._store import SessionConflictError, Store
+from tools_agent._messages import System, Usage, User
+from tools_agent._options import Door, Options, is_function, read_options, read_tools, resolve
+from tools_agent._output_type import Output
+from tools_agent._plan import Plan
+from tools_agent._providers._provider import Provider
+from tools_agent._response import Interrupted, Response
+from tools_agent._run import Run
+from tools_agent._session import Session
+from tools_agent._skills import Skills
+from tools_agent._stream import AsyncStream, Stream
+from tools_core import Tool
+from tools_runtime import Executor
+
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
+
+
+class Agent:
+    """Subclass it, or give the options to the constructor: a model that calls tools until it has replied.
+
+    ```python
+    class Clerk(Agent):
+        model = "anthropic:claude-opus-5-1"
+        instructions = "Keep the office tidy."
+        tools = [read_file, write_file]
+
+    Clerk.generate("Sort the inbox.").content
+    ```
+
+    `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, or of nothing; they are
+    called when the agent is made.
+
+    Attributes:
+        name: For `Agent.find` and sub-agents; by default the class name in snake case.
+        model: "PROVIDER:NAME", or a Provider.
+        instructions: The first message of each new session.
+        tools: A list, a registry or another mapping.
+        runtime: Where tools run; see `tools_runtime.Executor`, also for `hooks`, `policy` and `approve`. A function
+            receives the context.
+        guardrails: What may change or block input and replies; see `Guardrail`.
+        output: A pydantic model, or another type, that replies have to fit; `response.structured_output` is the value.
+        max_steps: Replies of the model in one run, then the run is interrupted; None for no limit.
+        max_session_steps: The same for the whole session.
+        skills: Folders with skills; see `Skills`.
+        window: How much of a long session the model sees; see `Window`.
+        settings: For the provider, as they are: `{"temperature": 0}`.
+        timeout: Seconds for one reply of the model.
+        tool_timeout: Seconds for a call of a tool that sets no limit; None for no limit.
+        workspace: The folder that file tools stay inside.
+        heal: Whether an interrupt gives calls without a result a placeholder, in place of leaving them to the next run.
+        on_unknown: What becomes of a call that was started in a run that was killed, unless its tool is read-only or
+            idempotent: "close" gives it an error of type "outcome_unknown", "ask" asks for approval to repeat it.
+        max_depth: How deep sub-agents may call further ones.
+    """
+
+    name: str = ""
+    model: Any = None
+    instructions: Any = None
+    tools: Any = ()
+    runtime: Any = None
+    hooks: Sequence[Any] = ()
+    policy: Any = None
+    approve: Any = None
+    guardrails: Sequence[Any] = ()
+    output: Any = None
+    max_steps: int | None = 16
+    max_session_steps: int | None = None
+    skills: Any = None
+    window: Any = None
+    settings: ClassVar[Mapping[str, Any]] = {}
+    timeout: float | None = None
+    tool_timeout: float | None = 10.0
+    workspace: Any = None
+    heal: bool = False
+    on_unknown: Literal["close", "ask"] = "close"
+    max_depth: int = 3
+
+    def __init__(
+        self,
+        session: Session | str | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        store: Store | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        """Make an agent.
+
+        Args:
+            session: A session to work on as it is; or, with a `store`, the id of a session, which is made if the store
+                has none. By default a new one.
+            context: Values for tools, guardrails and options that are functions.
+            store: Where a new session is kept.
+            **options: See the class; they take precedence over class attributes.
+        """
+        self._given = dict(options)
+        self._options = read_options(self, self._given)
+        self.context: dict[str, Any] = dict(context or {})
+        self.depth = 0
+        if not self._options["name"]:
+            self._options["name"] = type(self).identifier()
+        self.name = self._options["name"]
+        self.skills = self._find_skills()
+        if self.skills is not None:
+            self.context["skills"] = self.skills
+        instructions = self._resolved("instructions")
+        self.instruction_message = System(content=instructions) if instructions else None
+        self.skills_message = self.skills.message if self.skills is not None else None
+        self._provider, self._model = _provider_of(self._resolved("model"))
+        self._tools = self._find_tools(self.context)
+        self._output = None if self._options["output"] is None else Output(self._options["output"])
+        self._guardrails = check_guardrails(self._options["guardrails"])
+        self._recorder = Recorder()
+        self._executor = self._make_executor(self._tools)
+        self._steering: list[User] = []
+        self._busy = threading.Lock()
+        self._run: Run | None = None
+        self.session = self._open(session, store)
+
+    # ------------------------------------------------------------------------------------------------ running
+
+    @Door
+    def generate(
+        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
+    ) -> Response:
+        """Run until the model has replied, or something stops it, and return the response.
+
+        Without a prompt the run goes on from where the session is: calls without a result are made first. `context`
+        holds values for this run, on top of the agent's. On the class this makes an agent with that context.
+
+        Raises: ProviderError, StoreError, SessionConflictError, and what callbacks and guardrails raise. What was added
+        to the session by then stays, and `generate()` goes on.
+        """
+        stream = Stream(self._new_run(prompt, files, context), self._events)
+        for _ in stream:
+            pass
+        return stream.response
+
+    @Door
+    def stream(
+        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
+    ) -> Stream:
+        """Return the events of a run, as `generate` makes it; `.response` afterwards.
+
+        Where tools run inline, their events arrive when the call has ended; hooks receive them at once.
+        """
+        return Stream(self._new_run(prompt, files, context), self._events)
+
+    @Door
+    async def agenerate(
+        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
+    ) -> Response:
+        """`generate` for coroutines."""
+        stream = AsyncStream(self._new_run(prompt, files, context), self._aevents)
+        async for _ in stream:
+            pass
+        return stream.response
+
+    @Door
+    def astream(
+        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
+    ) -> AsyncStream:
+        """`stream` for coroutines."""
+        return AsyncStream(self._new_run(prompt, files, context), self._aevents)
+
+    def interrupt(self, reason: Any = None) -> None:
+        """Stop the run: in a callback at once, by raising Interrupted; from elsewhere as soon as possible.
+
+        The model's reply is cut off, and tools that are running are cancelled. Without a run this does nothing.
+        """
+        run = self._run
+        if run is None:
+            return
+        if calling_back.get() is run:
+            raise Interrupted(reason)
+        run.interrupt(reason)
+
+    def steer(self, message: str | User) -> None:
+        """Add a user message to a run that is under way, before its next request to the model; or to the next run."""
+        self._steering.append(message if isinstance(message, User) else User(content=message))
+
+    def close(self) -> None:
+        """Close the runtimes that were made for this agent."""
+        self._executor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------ classes
+
+    @classmethod
+    def identifier(cls) -> str:
+        """The name of the agents of this class."""
+        return (
+            vars(cls).get("name")
+            or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
+        )
+
+    @classmethod
+    def all(cls) -> list[type[Agent]]:
+        """Return the subclasses, those of subclasses included."""
+        direct = cls.__subclasses__()
+        return [each for kind in direct for each in (kind, *kind.all())]
+
+    @classmethod
+    def find(cls, identifier: str) -> type[Agent] | None:
+        """Return the subclass with this name, the latest if it was defined again; None if there is none."""
+        return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
+
+    # ------------------------------------------------------------------------------------------------ inside
+
+    def _resolved(self, name: str) -> Any:
+        return resolve(self._options[name], self.context)
+
+    def _find_skills(self) -> Skills | None:
+        folders = self._resolved("skills")
+        if folders is None or isinstance(folders, Skills):
+            return folders
+        return Skills([folders] if isinstance(folders, str | os.PathLike) else folders)
+
+    def _find_tools(self, context: Mapping[str, Any]) -> dict[str, Tool]:
+        tools = read_tools(resolve(self._options["tools"], context))
+        if self.skills is None:
+            return tools
+        if "load_skill" in tools:
+            raise ValueError("a tool is called load_skill, as is the one that loads skills: rename it")
+        return {**tools, "load_skill": self.skills.tool}
+
+    def _make_executor(self, tools: Mapping[str, Tool]) -> Executor:
+        options = self._options
+        runtime = options["runtime"]
+        if is_function(runtime):
+            chosen = runtime
+
+            def runtime(context: Any) -> Any:
+                return resolve(chosen, context.state)
+
+        return Executor(
+            tools, runtime=runtime, hooks=[*options["hooks"], self._recorder], policy=options["policy"],
+            approve=self._recorder.approve, default_timeout=options["tool_timeout"],
+        )  # fmt: skip
+
+    def _open(self, session: Session | str | None, store: Store | None) -> Session:
+        if isinstance(session, Session):
+            if store is not None:
+                raise TypeError("a Session has its store already: leave out store=")
+            if self._options["heal"]:
+                session.prune()
+            return session
+        if session is not None and store is None:
+            raise TypeError(f"the session {session!r} is found in a store: pass store=")
+        if session is not None and store is not None:
+            try:
+                return self._open(Session.open(store, session), None)
+            except KeyError:
+                pass
+        seeds = [message for message in (self.instruction_message, self.skills_message) if message is not None]
+        return Session(seeds, id=session, store=store)
+
+    def _new_run(self, prompt: str | User | None, files: Sequence[Any], overlay: Mapping[str, Any] | None) -> Run:
+        if files and not isinstance(prompt, str):
+            raise ValueError("files are part of a prompt: pass one, as text")
+        message = User(content=prompt, files=tuple(files)) if isinstance(prompt, str) else prompt
+        options = self._options
+        context = {**self.context, **overlay} if overlay else self.context
+        tools, executor = self._tools, self._executor
+        if overlay and is_function(options["tools"]):
+            tools = self._find_tools(context)
+            executor = self._make_executor(tools)
+        plan = Plan(
+            name=self.name, provider=self._provider, model=self._model, tools=tools,
+            definitions=[{**tool.definition, "name": name} for name, tool in tools.items()], executor=executor,
+            guardrails=self._guardrails, output=self._output, settings=options["settings"], timeout=options["timeout"],
+            max_steps=options["max_steps"], max_session_steps=options["max_session_steps"], heal=options["heal"],
+            ask_on_unknown=options["on_unknown"] == "ask", window=options["window"],
+            workspace=resolve(options["workspace"], context), approve=options["approve"], depth=self.depth,
+            steering=self._steering,
+        )  # fmt: skip
+        return Run(plan, self.session, context, message, self._count)
+
+    def _count(self, usage: Usage) -> None:
+        self.context["token_usage"] = self.context.get("token_usage", Usage()) + usage
+
+    def _events(self, run: Run) -> Generator[Any]:
+        self._enter(run)
+        try:
+            yield from drive(run.steps())
+        finally:
+            self._leave()
+
+    async def _aevents(self, run: Run) -> AsyncGenerator[Any]:
+        self._enter(run)
+        run.calls.is_async = True
+        events = adrive(run.steps())
+        try:
+            async for event in events:
+                yield event
+        finally:
+            await events.aclose()
+            self._leave()
+
+    def _enter(self, run: Run) -> None:
+        if not self._busy.acquire(blocking=False):
+            raise SessionConflictError("a run of this agent is under way: wait for its end, or use another agent")
+        self._run, self._recorder.calls = run, run.calls
+
+    def _leave(self) -> None:
+        run, self._run, self._recorder.calls = self._run, None, None
+        if run is not None and run.plan.executor is not self._executor:
+            run.plan.executor.close()
+        self._busy.release()
+
+
+def _provider_of(model: Any) -> tuple[Provider, str]:
+    if model is None:
+        raise TypeError('an agent needs a model: "PROVIDER:NAME", or a Provider')
+    return model, getattr(model, "model", "")

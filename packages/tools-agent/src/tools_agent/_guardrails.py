@@ -1,0 +1,109 @@
+"""Guardrails: what may change or block the input of a run, and the replies of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tools_agent._messages import Assistant, Message
+
+Phase = Literal["before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Returned by a guardrail to end the run."""
+
+    reason: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tripwire:
+    """The guardrail that blocked a run; also an event of the stream."""
+
+    guardrail: str
+    phase: Phase
+    reason: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Modification:
+    """The messages that a guardrail changed; also an event of the stream."""
+
+    guardrail: str
+    phase: Phase
+    message_ids: Sequence[str]
+
+
+class Guardrail:
+    """Subclass it and override one method or both; either may be a coroutine function in asynchronous runs.
+
+    Guardrails run in the order in which the agent has them; each sees what the one before returned, and the first one
+    that blocks ends the run.
+    """
+
+    def process_input(
+        self,
+        messages: Sequence[Message],  # noqa: ARG002  (for subclasses)
+        context: Mapping[str, Any],  # noqa: ARG002
+    ) -> Any:
+        """Check the messages of the session when a run begins, with its prompt.
+
+        Returns None to pass them, other messages to put in their place, or a `Block`. A message keeps its id when
+        `message.replace(content=...)` made it.
+        """
+        return None
+
+    def process_output(
+        self,
+        reply: Assistant,  # noqa: ARG002
+        messages: Sequence[Message],  # noqa: ARG002
+        context: Mapping[str, Any],  # noqa: ARG002
+    ) -> Any:
+        """Check a reply of the model before it is added to the session.
+
+        Returns None to pass it, another Assistant to put in its place, or a `Block`: then the reply is not stored.
+        """
+        return None
+
+    @property
+    def name(self) -> str:
+        """The name in tripwires and modifications."""
+        return type(self).__name__
+
+
+def check_guardrails(guardrails: Sequence[Any]) -> tuple[Guardrail, ...]:
+    """Return guardrails, those given as classes instantiated. Raises TypeError for what is not a guardrail."""
+    made = tuple(each() if isinstance(each, type) else each for each in guardrails)
+    for each in made:
+        if not isinstance(each, Guardrail):
+            raise TypeError(f"a guardrail is a Guardrail or a subclass of it, got {type(each).__name__}")
+    return made
+
+
+def changes_between(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
+    """Return the changes that turn the messages of a session into others, and the ids of the messages concerned.
+
+    Results follow the messages that ask for them: they are changed or left, and removed with their request.
+    """
+    if isinstance(new, str) or not all(isinstance(each, Message) for each in new):
+        raise TypeError("process_input returns None, a sequence of messages or a Block")
+    before = {message.id: message for message in old}
+    kept = {message.id for message in new}
+    removed = [message.id for message in old if message.id not in kept and message.role != "tool"]
+    changes: list[tuple[str, dict[str, Any]]] = [("remove", {"ids": removed})] if removed else []
+    changed = list(removed)
+    last = ""
+    for message in new:
+        if message.id not in before:
+            changes.append(("message", {"message": message, "after": last}))
+            changed.append(message.id)
+        elif message != before[message.id]:
+            changes.append(("update", {"message": message}))
+            changed.append(message.id)
+        if message.role != "tool":
+            last = message.id
+    return changes, changed

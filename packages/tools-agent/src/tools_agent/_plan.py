@@ -1,0 +1,40 @@
+"""`Plan`: what an agent gives to each of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tools_agent._guardrails import Guardrail
+    from tools_agent._messages import User
+    from tools_agent._output_type import Output
+    from tools_agent._providers._provider import Provider
+    from tools_core import Tool
+    from tools_runtime import Executor
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """What an agent gives to each of its runs."""
+
+    name: str
+    provider: Provider
+    model: str
+    tools: Mapping[str, Tool]
+    definitions: Sequence[Any]
+    executor: Executor
+    guardrails: Sequence[Guardrail]
+    output: Output | None
+    settings: Mapping[str, Any]
+    timeout: float | None
+    max_steps: int | None
+    max_session_steps: int | None
+    heal: bool
+    ask_on_unknown: bool
+    window: Any
+    workspace: Any
+    approve: Any
+    depth: int
+    steering: list[User]

@@ -1,0 +1,81 @@
+"""`Response`: how a run ended, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools_agent._guardrails import Modification, Tripwire
+from tools_agent._messages import Usage
+
+
+class Interrupted(BaseException):
+    """Raised by `agent.interrupt(reason)` in a callback, to end the run; a callback may raise it itself.
+
+    It is not an Exception, so that the callback's own `except Exception` cannot swallow the decision.
+    """
+
+    def __init__(self, reason: Any = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """The outcome of one run.
+
+    `outcome` is one of:
+
+    - "completed": the model replied without a tool call.
+    - "halted": a tool ended the conversation; `content` is its result.
+    - "interrupted": a callback, another thread, `max_steps` or a call that waits for approval stopped the run, for
+      `interrupt_reason`; `generate()` goes on.
+    - "blocked": a guardrail stopped it; `tripwire` says which.
+    - "invalid_output": the reply does not fit the agent's `output`; `detail` says why.
+    - "length", "refusal" or another stop reason of the provider: the model stopped before it was done.
+    """
+
+    outcome: str
+    content: str = ""
+    structured_output: Any = None
+    detail: str | None = None
+    tripwire: Tripwire | None = None
+    modifications: Sequence[Modification] = ()
+    interrupt_reason: Any = None
+    messages: Sequence[Any] = field(default=(), repr=False)
+    healed_tool_call_ids: Sequence[str] = ()
+    pending: Sequence[Mapping[str, Any]] = ()
+    """The requests for approval that have to be answered first: `session.approve(pending["call_id"])`, or `deny`."""
+    usage: Usage = field(default_factory=Usage)
+    """The tokens of this run, those of its sub-agents included."""
+    steps: int = 0
+    """How many replies of the model this run has received."""
+
+    @property
+    def completed(self) -> bool:
+        """True if the model replied, and nothing stopped it."""
+        return self.outcome == "completed"
+
+    @property
+    def halted(self) -> bool:
+        """True if a tool ended the conversation."""
+        return self.outcome == "halted"
+
+    @property
+    def interrupted(self) -> bool:
+        """True if the run can go on from where it stopped."""
+        return self.outcome == "interrupted"
+
+    @property
+    def blocked(self) -> bool:
+        """True if a guardrail stopped the run."""
+        return self.outcome == "blocked"
+
+    @property
+    def modified(self) -> bool:
+        """True if a guardrail changed messages."""
+        return bool(self.modifications)
+
+    def __str__(self) -> str:
+        return self.content

@@ -1,0 +1,335 @@
+"""`Session`: a conversation, as a log of what happened in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from getpass import getuser
+from threading import RLock
+from typing import Any, Self
+from uuid import uuid4
+
+from tools_agent._log._store import Record, SessionConflictError, Store
+from tools_agent._messages import Assistant, Message, ToolResult
+from tools_agent._transcript import Change, Entry, Stored, Transcript, changes_of, effective
+from tools_core import Result, ToolCall
+
+INTERRUPTED = "Tool call interrupted before completion."
+
+
+class Session:
+    """The messages of a conversation, and the tool calls that still have to be made.
+
+    Each change is appended to `store`, if there is one, before it is seen here. Each tool call has at most one result,
+    directly after the message that asks for it. Iterating yields the messages; `len`, `reversed` and `in` work as well.
+    Change messages between runs, not during one.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[Stored] = (),
+        *,
+        id: str | None = None,
+        store: Store | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        heal: bool = False,
+    ) -> None:
+        """Begin a session, perhaps with the messages of an earlier one, as objects or as their dicts.
+
+        `metadata` is for `store.sessions()`. With `heal`, results that answer no call are dropped, and replies with
+        calls that will never be answered as well. Raises ValueError for messages that do not fit together,
+        SessionConflictError if the store has a session with this id.
+        """
+        changes = changes_of(messages, heal=heal)
+        self.id = id or uuid4().hex
+        self.store = store
+        self._lock = RLock()
+        self._owner: str | None = None  # the run that is under way
+        self._seq = 0
+        self._log: list[Record] = []  # the records of a session without a store
+        self._callbacks: list[Callable[[Any], object]] = []
+        self._transcript = Transcript()
+        if store is not None:
+            store.create(self.id, metadata)
+        if changes:
+            self._write(changes)
+        if heal:
+            self.prune()
+
+    @classmethod
+    def open(cls, store: Store, id: str) -> Self:
+        """Open a session of a store. Raises KeyError if there is none with this id."""
+        session = cls.__new__(cls)
+        session.id, session.store = id, store
+        session._lock, session._owner = RLock(), None
+        session._log, session._callbacks = [], []
+        session._replay(store.read(id))
+        return session
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages, in order; a new list."""
+        return list(self._transcript)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.messages)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return reversed(self._transcript)
+
+    def __len__(self) -> int:
+        return len(self._transcript)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def orphaned_tool_call_ids(self) -> list[str]:
+        """The ids of all tool calls without a result."""
+        return [id for entry in self._transcript.entries for id in entry.unanswered]
+
+    @property
+    def pending_tool_calls(self) -> list[ToolCall]:
+        """The calls of the last reply that have no result; the next run makes them."""
+        reply = self._transcript.last_reply
+        unanswered = reply.unanswered if reply is not None else []
+        return [call for call in reply.message.tool_calls if call.id in unanswered] if reply and unanswered else []
+
+    @property
+    def pending_approvals(self) -> list[dict[str, Any]]:
+        """The requests for approval that are not answered yet, as JSON values."""
+        states = [self._transcript.state(call.id or "") for call in self.pending_tool_calls]
+        return [dict(state.pending) for state in states if state.pending is not None and state.approved is None]
+
+    @property
+    def history(self) -> list[Record]:
+        """The records of the session, those that a rollback has undone included."""
+        if self.store is not None:
+            return self.store.read(self.id)
+        return [Record(each.kind, _as_json(each.data), each.run, each.seq, each.at) for each in self._log]
+
+    def on_message(self, callback: Callable[[Any], object]) -> Self:
+        """Call a function with each message that a run generates: replies and results, no input; returns the session.
+
+        The message is in the session by then. The callback may interrupt the run: `agent.interrupt(reason)`. In
+        `agenerate` and `astream` it may be a coroutine function.
+        """
+        if not callable(callback):
+            raise TypeError(f"a callback is a function of a message, got {callback!r}")
+        self._callbacks.append(callback)
+        return self
+
+    # ------------------------------------------------------------------------------------------------ changing messages
+
+    def update(self, *, id: str | None = None, tool_call_id: str | None = None, **attributes: Any) -> Any:
+        """Replace attributes of a message, found by its id or, for a result, by the id of its call; return it.
+
+        Results of calls that a reply no longer has are removed with them. A result takes `content`, `error` and
+        `error_type`, or a whole `result`. Raises ValueError for an unknown message, attribute or value.
+        """
+        if (id is None) == (tool_call_id is None):
+            raise ValueError("update takes either id= or tool_call_id=")
+        old = self._find(id) if id is not None else self._result_of(tool_call_id or "")
+        refused = {"id", "role", "tool_call_id", "name"} & attributes.keys()
+        if refused:
+            raise ValueError(f"{min(refused)} of a message cannot be changed")
+        if isinstance(old, ToolResult):
+            new: Message = old.replace(**_result_attributes(old.result, attributes))
+        else:
+            if isinstance(old, Assistant) and {"content", "tool_calls"} & attributes.keys():
+                attributes = {"items": (), **attributes}  # they would contradict the message
+            new = old.replace(**attributes)
+        if isinstance(new, Assistant):
+            self._check_calls(new)
+        self._write([("update", {"message": new})])
+        return new
+
+    def remove(self, id: str) -> Any:
+        """Remove a message, with the results of its calls, and return it; None if there is none with this id.
+
+        Raises ValueError for a result: without one its call would be made again. Use `update(tool_call_id=...)`.
+        """
+        entry = self._transcript.find(id)
+        if entry is None:
+            return None
+        message = entry.message
+        if isinstance(message, ToolResult):
+            raise ValueError(  # noqa: TRY004  (the kind of message is a value here)
+                "a result cannot be removed, since its call would be made again: change it with "
+                f"update(tool_call_id={message.tool_call_id!r}, ...), or remove the message that asks for the call"
+            )
+        self._write([("remove", {"ids": [id]})])
+        return message
+
+    def discard_pending_tool_calls(self) -> list[str]:
+        """Give each call without a result a placeholder, so that it is never made; return the ids of these calls."""
+        return self._close(self.orphaned_tool_call_ids)
+
+    def prune(self) -> list[str]:
+        """Remove replies with calls that no run will make: all but the last reply; return the ids of the messages."""
+        last = self._transcript.last_reply
+        ids = [entry.id for entry in self._transcript.entries if entry is not last and entry.unanswered]
+        if ids:
+            self._write([("remove", {"ids": ids})])
+        return ids
+
+    # ------------------------------------------------------------------------------------------------ approving
+
+    def approve(self, call_id: str, *, by: str | None = None) -> None:
+        """Approve a call that waits for approval; the next run makes it. `by` defaults to the name of the user.
+
+        The approval is for exactly this call: the same tool with the same arguments, and the same effects. Raises
+        KeyError if no such call waits.
+        """
+        self._check_asked(call_id)
+        self._write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
+
+    def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
+        """Deny a call that waits for approval: the model is told so, with the reason. Raises KeyError as `approve`."""
+        pending = self._check_asked(call_id)
+        given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
+        because = f": {reason}" if reason else " by the user"
+        message = (
+            f"{pending['tool']} was not called: denied{because}. "
+            "Do not try to reach the same by other means; tell the user, or go on without it."
+        )
+        denied = Result.error(message, type="denied")
+        self._write([("approval_given", given), self._finished(call_id, denied)])
+
+    def _check_asked(self, call_id: str) -> Mapping[str, Any]:
+        waiting = {each["call_id"]: each for each in self.pending_approvals}
+        if call_id not in waiting:
+            raise KeyError(f"no call {call_id!r} waits for approval; waiting: {', '.join(waiting) or 'none'}")
+        return waiting[call_id]
+
+    # ------------------------------------------------------------------------------------------------ the log
+
+    def fork(self, id: str | None = None, *, until: int | None = None) -> Session:
+        """Copy the session, up to a sequence number of its history, into a new one; callbacks are not copied."""
+        new = id or uuid4().hex
+        if self.store is not None:
+            self.store.fork(self.id, new, until=until)
+            return Session.open(self.store, new)
+        session = Session(id=new)
+        session._log = [each for each in self._log if until is None or each.seq <= until]
+        session._replay(session._log)
+        return session
+
+    def rollback(self, to: int) -> None:
+        """Undo what happened after a sequence number of the history; the history keeps it.
+
+        A call whose result is undone is pending again.
+        """
+        if not 0 <= to <= self._seq:
+            raise ValueError(f"the history has the sequence numbers up to {self._seq}, got {to}")
+        self._write([("rollback", {"to": to})])
+        self._replay(self.store.read(self.id) if self.store is not None else self._log)
+
+    def refresh(self) -> None:
+        """Read what other processes have appended, as approvals; each run begins with this."""
+        if self.store is None:
+            return
+        with self._lock:
+            records = self.store.read(self.id, self._seq)
+            if any(record.kind == "rollback" for record in records):
+                self._replay(self.store.read(self.id))
+                return
+            for record in records:
+                self._transcript.apply(record.kind, record.data)
+                self._seq = record.seq
+
+    def _replay(self, records: list[Record]) -> None:
+        self._transcript = Transcript(effective(records))
+        self._seq = records[-1].seq if records else 0
+
+    def _write(self, changes: Iterable[Change]) -> None:
+        """Append changes to the store, then make them here."""
+        with self._lock:
+            run = self._owner or ""
+            if self.store is None:
+                for kind, data in changes:
+                    self._seq += 1
+                    self._log.append(Record(kind, data, run, self._seq, time.time()))
+            else:
+                records = [Record(kind, _as_json(data), run) for kind, data in changes]
+                self._seq = self.store.append(self.id, records, after=self._seq, owner=self._owner)
+            for kind, data in changes:
+                self._transcript.apply(kind, data)
+
+    def _begin_run(self, run: str) -> None:
+        """Reserve the session for a run, and read what has happened since the last one."""
+        with self._lock:
+            if self._owner is not None:
+                raise SessionConflictError(f"a run of session {self.id!r} is under way; wait for its end")
+            if self.store is not None:
+                self.store.acquire(self.id, run)
+            self._owner = run
+        try:
+            self.refresh()
+        except BaseException:
+            self._end_run()
+            raise
+
+    def _end_run(self) -> None:
+        owner, self._owner = self._owner, None
+        if self.store is not None and owner is not None:
+            self.store.release(self.id, owner)
+
+    # ------------------------------------------------------------------------------------------------ inside
+
+    def _close(self, call_ids: list[str], result: Result | None = None) -> list[str]:
+        """Give calls the same result; by default the placeholder of calls that were interrupted."""
+        if call_ids:
+            given = result or Result.error(INTERRUPTED, type="interrupted")
+            self._write([self._finished(id, given) for id in call_ids])
+        return call_ids
+
+    def _finished(self, call_id: str, result: Result) -> Change:
+        entry = self._transcript.askers.get(call_id)
+        if entry is None:
+            raise KeyError(f"the session has no call {call_id!r}")
+        call = next(each for each in entry.message.tool_calls if each.id == call_id)
+        message = ToolResult(id=f"result_{call_id}", tool_call_id=call_id, name=call.name, result=result)
+        return "tool_finished", {"call_id": call_id, "message": message}
+
+    def _find(self, id: str) -> Any:
+        entry = self._transcript.find(id)
+        if entry is None:
+            raise ValueError(f"the session has no message {id!r}")
+        return entry.message
+
+    def _result_of(self, call_id: str) -> ToolResult:
+        asker = self._transcript.askers.get(call_id)
+        entry: Entry | None = asker.results.get(call_id) if asker is not None else None
+        if entry is None:
+            raise ValueError(f"the session has no result of a call {call_id!r}")
+        result: ToolResult = entry.message
+        return result
+
+    def _check_calls(self, reply: Assistant) -> None:
+        ids = [call.id for call in reply.tool_calls]
+        for id in ids:
+            asker = self._transcript.askers.get(id)
+            if not id or ids.count(id) > 1 or (asker is not None and asker.id != reply.id):
+                raise ValueError(f"each tool call of a session needs an id of its own, got {id!r}")
+
+
+def _as_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value.to_dict() if isinstance(value, Message) else value for key, value in data.items()}
+
+
+def _result_attributes(old: Result, attributes: dict[str, Any]) -> dict[str, Any]:
+    """Turn the attributes of a result, which callers know as those of its message, into the Result."""
+    unknown = attributes.keys() - {"result", "content", "error", "error_type"}
+    if unknown or ("result" in attributes and len(attributes) > 1):
+        raise ValueError(f"a result takes content, error and error_type, or result alone; got {', '.join(attributes)}")
+    if "result" in attributes:
+        return attributes
+    error = attributes.get("error", old.error)
+    content = attributes.get("content")
+    if error is None:
+        return {"result": Result.ok(old.output if content is None else content)}
+    kind = attributes.get("error_type") or old.error_type or "execution_error"
+    return {"result": Result.error(error if "error" in attributes or content is None else content, type=kind)}

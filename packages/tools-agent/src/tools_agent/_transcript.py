@@ -1,0 +1,255 @@
+"""`Transcript`: the messages of a session and the state of its tool calls, as its records leave them.
+
+Results are kept with the message that asked for them. So a call has at most one result, and the result comes directly
+after its request, whatever happens in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+from uuid import uuid4
+
+from tools_agent._log._store import Record
+from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict
+from tools_core import ToolCall
+
+Stored = Message | Mapping[str, Any]
+Change = tuple[str, dict[str, Any]]
+
+
+class Entry:
+    """A message, read from JSON when it is first needed, with the results of its tool calls by call id."""
+
+    __slots__ = ("_value", "id", "results")
+
+    def __init__(self, value: Stored) -> None:
+        self.set(value)
+        self.results: dict[str, Entry] = {}
+
+    def set(self, value: Stored) -> None:
+        """Replace the message."""
+        self._value = value
+        self.id: str = value["id"] if isinstance(value, Mapping) else value.id
+
+    @property
+    def message(self) -> Any:
+        """The message."""
+        if isinstance(self._value, Mapping):
+            self._value = cast("Message", message_from_dict(self._value))
+        return self._value
+
+    @property
+    def is_assistant(self) -> bool:
+        """True for a reply of the model."""
+        return (self._value["role"] if isinstance(self._value, Mapping) else self._value.role) == "assistant"
+
+    @property
+    def call_ids(self) -> Sequence[str]:
+        """The ids of the tool calls of a reply."""
+        value = self._value
+        if isinstance(value, Mapping):
+            return [call["id"] for call in value.get("tool_calls", ())]
+        return [cast("str", call.id) for call in value.tool_calls] if isinstance(value, Assistant) else ()
+
+    @property
+    def unanswered(self) -> list[str]:
+        """The ids of the calls without a result."""
+        return [id for id in self.call_ids if id not in self.results]
+
+    def __iter__(self) -> Iterator[Any]:
+        yield self.message
+        if self.results:
+            yield from (self.results[id].message for id in self.call_ids if id in self.results)
+
+
+class CallState:
+    """What is known of a tool call besides its result."""
+
+    __slots__ = ("approved", "attempts", "attempts_approved", "pending")
+
+    def __init__(self) -> None:
+        self.attempts = 0  # how many times it was started
+        self.attempts_approved = 0  # how many of these are known to whoever approved the call
+        self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
+        self.approved: Mapping[str, Any] | None = None  # the answer to it
+
+
+class Transcript:
+    """The messages of a session: see the module."""
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.entries: list[Entry] = []
+        self.calls: dict[str, CallState] = {}  # those that were started or asked about, by id
+        self.summary: Mapping[str, Any] | None = None
+        self._by_id: dict[str, Entry] = {}
+        self.askers: dict[str | None, Entry] = {}  # the messages that ask for calls, by call id
+        for record in effective(records):
+            self.apply(record.kind, record.data)
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    def __iter__(self) -> Iterator[Any]:
+        for entry in self.entries:
+            yield from entry
+
+    def __len__(self) -> int:
+        return len(self.entries) + sum(len(entry.results) for entry in self.entries if entry.results)
+
+    def __reversed__(self) -> Iterator[Any]:
+        for entry in reversed(self.entries):
+            yield from reversed(list(entry))
+
+    def find(self, id: str) -> Entry | None:
+        """Return the entry of the message with this id, results included."""
+        entry = self._by_id.get(id)
+        if entry is not None:
+            return entry
+        results = (result for entry in self.entries for result in entry.results.values())
+        return next((result for result in results if result.id == id), None)
+
+    def state(self, call_id: str) -> CallState:
+        """Return what is known of a call."""
+        return self.calls.get(call_id) or CallState()
+
+    @property
+    def last_reply(self) -> Entry | None:
+        """The last reply of the model: its calls are those that may still run."""
+        return next((entry for entry in reversed(self.entries) if entry.is_assistant), None)
+
+    # ------------------------------------------------------------------------------------------------ changing
+
+    def apply(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Make the change that a record is about; kinds that are unknown, or change no message, are ignored."""
+        change = getattr(self, f"_apply_{kind}", None)
+        if change is not None:
+            change(data)
+
+    def _apply_message(self, data: Mapping[str, Any]) -> None:
+        entry = Entry(data["message"])
+        after = data.get("after")
+        if after is None:
+            self.entries.append(entry)
+        else:
+            self.entries.insert(self._position(after) + 1 if after else 0, entry)
+        self._by_id[entry.id] = entry
+        if entry.is_assistant:
+            self.askers.update(dict.fromkeys(entry.call_ids, entry))
+
+    def _apply_update(self, data: Mapping[str, Any]) -> None:
+        value = data["message"]
+        entry = self.find(value["id"] if isinstance(value, Mapping) else value.id)
+        if entry is None:
+            return
+        before = entry.message.tool_calls if entry.is_assistant else ()
+        entry.set(value)
+        if not entry.is_assistant:
+            return
+        for call in before:
+            if call not in entry.message.tool_calls:  # what was approved, or started, was another call
+                self._forget(call.id)
+            if call.id not in entry.call_ids:
+                entry.results.pop(call.id, None)
+        self.askers.update(dict.fromkeys(entry.call_ids, entry))
+
+    def _apply_remove(self, data: Mapping[str, Any]) -> None:
+        for id in data["ids"]:
+            entry = self._by_id.pop(id)
+            del self.entries[self._position(id)]
+            for call_id in entry.call_ids:
+                self._forget(call_id)
+
+    def _apply_tool_started(self, data: Mapping[str, Any]) -> None:
+        self.calls.setdefault(data["call_id"], CallState()).attempts = data["attempt"]
+
+    def _apply_tool_finished(self, data: Mapping[str, Any]) -> None:
+        id = data["call_id"]
+        self.askers[id].results[id] = Entry(data["message"])
+        self.calls.pop(id, None)
+
+    def _apply_approval_asked(self, data: Mapping[str, Any]) -> None:
+        state = self.calls.setdefault(data["call_id"], CallState())
+        state.pending, state.approved = data["pending"], None
+
+    def _apply_approval_given(self, data: Mapping[str, Any]) -> None:
+        if data["approved"]:
+            state = self.calls.setdefault(data["call_id"], CallState())
+            state.approved, state.attempts_approved = data, state.attempts
+
+    def _apply_summary(self, data: Mapping[str, Any]) -> None:
+        self.summary = data
+
+    def _position(self, id: str) -> int:
+        """The place of a message among the entries; most changes are near the end."""
+        for place in range(len(self.entries) - 1, -1, -1):
+            if self.entries[place].id == id:
+                return place
+        raise ValueError(f"the session has no message {id!r}")
+
+    def _forget(self, call_id: str) -> None:
+        self.askers.pop(call_id, None)
+        self.calls.pop(call_id, None)
+
+
+def effective(records: Iterable[Record]) -> Iterable[Record]:
+    """Return the records that no rollback has undone."""
+    records = list(records)
+    if not any(record.kind == "rollback" for record in records):
+        return records
+    kept: list[Record] = []
+    for record in records:
+        if record.kind == "rollback":
+            kept = [each for each in kept if each.seq <= record.data["to"]]
+        else:
+            kept.append(record)
+    return kept
+
+
+def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
+    """Return the changes that add persisted messages to an empty transcript.
+
+    Calls without an id, or with one that an earlier call has, receive a new one. Raises ValueError for two messages
+    with one id, and for a result without a call unless `heal` drops it.
+    """
+    changes: list[Change] = []
+    renamed: dict[str | None, str | None] = {}
+    taken: set[str | None] = set()
+    seen: set[str] = set()
+    for value in messages:
+        message: Any = message_from_dict(value) if isinstance(value, Mapping) else value
+        if not isinstance(message, Message):
+            raise TypeError(f"a message is a Message or what its to_dict() returns, got {type(message).__name__}")
+        if message.id in seen:
+            raise ValueError(f"two messages have the id {message.id!r}")
+        seen.add(message.id)
+        if isinstance(message, Assistant):
+            asked = message
+            message = with_unique_ids(message, taken)
+            taken |= {call.id for call in message.tool_calls}
+            renamed |= {old.id: new.id for old, new in zip(asked.tool_calls, message.tool_calls, strict=True)}
+        if not isinstance(message, ToolResult):
+            changes.append(("message", {"message": message}))
+        elif message.tool_call_id in renamed:
+            id = renamed[message.tool_call_id]
+            changes.append(("tool_finished", {"call_id": id, "message": message.replace(tool_call_id=id)}))
+        elif not heal:
+            raise ValueError(
+                f"the result {message.id!r} answers the call {message.tool_call_id!r}, which no earlier message makes; "
+                "leave it out, or pass heal=True to drop such results"
+            )
+    return changes
+
+
+def with_unique_ids(reply: Assistant, taken: Container[str | None]) -> Assistant:
+    """Return a reply whose calls have ids that no other call of the session has.
+
+    Some servers send none, or count from 0 in each reply. A reply that changes loses its provider's own items.
+    """
+    calls: list[ToolCall] = []
+    used: set[str] = set()
+    for call in reply.tool_calls:
+        id = call.id if call.id and call.id not in taken and call.id not in used else f"call_{uuid4().hex[:24]}"
+        used.add(id)
+        calls.append(call if id == call.id else ToolCall(id, call.name, call.given))
+    is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
+    return reply if is_same else reply.replace(tool_calls=calls, items=())

@@ -1,0 +1,38 @@
+import pytest
+
+from tools_agent import Agent, ScriptedProvider, Skills
+from tools_core import ToolCall
+
+
+@pytest.fixture
+def folder(tmp_path):
+    skill = tmp_path / "tidy"
+    skill.mkdir()
+    head = "---\nname: tidy\ndescription: >\n  Tidies folders,\n  by date.\n---\n"
+    (skill / "SKILL.md").write_text(f"{head}Sort by date.\n")
+        "---\nname: tidy\ndescription: >\n  Tidies folders,\n  by date.\n---\nSort by date.\n"
+    )
+    (skill / "dates.md").write_text("ISO 8601")
+    (tmp_path / "secret.txt").write_text("secret")
+    return tmp_path
+
+
+def test_the_model_is_told_of_skills_and_loads_one_with_its_files(folder):
+    loads = [{"name": "tidy"}, {"name": "tidy", "file": "dates.md"}, {"name": "tidy", "file": "../secret.txt"}]
+    loads.append({"name": "cook"})
+    provider = ScriptedProvider([ToolCall(None, "load_skill", each) for each in loads], "Done")
+    agent = Agent(model=provider, skills=folder)
+    agent.generate("Tidy up")
+    assert "- tidy: Tidies folders, by date." in provider.calls[0].messages[0].content
+    results = [(each.error_type, each.content) for each in agent.session if each.role == "tool"]
+    assert results[:2] == [(None, "Sort by date."), (None, "ISO 8601")]
+    assert [kind for kind, _ in results[2:]] == ["not_found", "not_found"]
+    assert agent.context["skills"]["tidy"].description == "Tidies folders, by date."
+
+
+def test_a_folder_without_a_complete_skill_is_refused(folder):
+    (folder / "tidy" / "SKILL.md").write_text("Sort by date.")
+    with pytest.raises(ValueError, match="no name"):
+        Skills([folder])
+    with pytest.raises(ValueError, match="no skill here"):
+        Skills([folder / "nowhere"])
