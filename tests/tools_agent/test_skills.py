@@ -10,8 +10,6 @@ def folder(tmp_path):
     skill.mkdir()
     head = "---\nname: tidy\ndescription: >\n  Tidies folders,\n  by date.\n---\n"
     (skill / "SKILL.md").write_text(f"{head}Sort by date.\n")
-        "---\nname: tidy\ndescription: >\n  Tidies folders,\n  by date.\n---\nSort by date.\n"
-    )
     (skill / "dates.md").write_text("ISO 8601")
     (tmp_path / "secret.txt").write_text("secret")
     return tmp_path
