@@ -16,6 +16,8 @@ from tools_agent._events import (
     UsageUpdate,
 )
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
+from tools_agent._log._open import open_store
+from tools_agent._log._sqlite import SQLiteStore
 from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._provider import Provider, ProviderError, Request
@@ -43,6 +45,7 @@ __all__ = [
     "Request",
     "Response",
     "Retrying",
+    "SQLiteStore",
     "ScriptedProvider",
     "Session",
     "SessionConflictError",
@@ -66,4 +69,5 @@ __all__ = [
     "UsageUpdate",
     "User",
     "message_from_dict",
+    "open_store",
 ]

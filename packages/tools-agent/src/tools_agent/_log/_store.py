@@ -24,7 +24,8 @@ class Record:
     - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
     - "rollback": `data` has `to`: the records after this sequence number do not count.
 
-    `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. `at` is a Unix time.
+    `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. `at` is a Unix
+    time, which the store sets where it is 0, as it sets `seq`.
     """
 
     kind: str
@@ -36,7 +37,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What a store tells about a session without reading its log."""
+    """A session in the list of a store: the number of its records, Unix times, and the metadata it was created with."""
 
     id: str
     length: int
@@ -57,7 +58,8 @@ class Store(Protocol):
     """An append-only log for each session.
 
     All methods may be called from any thread, and raise StoreError where the database fails. An `append` is written
-    whole or not at all, and is on the disk when it returns.
+    whole or not at all, and is on the disk when it returns. A lease ends with the process that took it, as soon as the
+    store can know.
     """
 
     def create(self, session: str, metadata: Mapping[str, Any] | None = None) -> None:
@@ -93,7 +95,7 @@ class Store(Protocol):
         ...
 
     def delete(self, session: str) -> None:
-        """Delete a session with its log. Raises KeyError for an unknown session."""
+        """Delete a session with its log. Raises KeyError for an unknown one, SessionConflictError while it runs."""
         ...
 
     def close(self) -> None:

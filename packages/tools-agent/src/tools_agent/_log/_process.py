@@ -1,0 +1,35 @@
+"""Recognise a process: by its machine, its id, and the time it started."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def this_process() -> str:
+    """Return a name for the running process that no other one has; "" where the system does not tell."""
+    return _name(os.getpid())
+
+
+def has_ended(process: str) -> bool:
+    """Return whether the process with this name is known to have ended; False for one of another machine."""
+    machine, _, rest = process.partition(" ")
+    pid, _, _ = rest.partition(" ")
+    return machine == _machine() != "" and _name(int(pid)) != process
+
+
+def _name(pid: int) -> str:
+    with suppress(OSError):
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        if state not in "ZX" and (machine := _machine()):
+            return f"{machine} {pid} {fields[18]}"  # in clock ticks since the machine started
+    return ""
+
+
+def _machine() -> str:
+    """Return what this machine, since it was started, and this container number their processes in."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    return ""

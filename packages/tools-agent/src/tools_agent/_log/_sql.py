@@ -1,0 +1,216 @@
+"""`SQLStore`: the statements of a store, which are the same for all databases."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from threading import Event, Thread
+from typing import Any, Protocol, Self
+
+from tools_agent._log._process import has_ended, this_process
+from tools_agent._log._store import Record, SessionConflictError, SessionInfo, StoreError
+
+VERSION = 1
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS ask_schema (version INTEGER NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS ask_sessions (
+        id TEXT PRIMARY KEY,
+        metadata TEXT NOT NULL,
+        created_at DOUBLE PRECISION NOT NULL,
+        lease_owner TEXT,
+        lease_process TEXT,
+        lease_until DOUBLE PRECISION
+    )""",
+    """CREATE TABLE IF NOT EXISTS ask_records (
+        session TEXT NOT NULL REFERENCES ask_sessions (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        run TEXT NOT NULL,
+        at DOUBLE PRECISION NOT NULL,
+        data TEXT NOT NULL,
+        PRIMARY KEY (session, seq)
+    )""",
+)
+_FREE = "UPDATE ask_sessions SET lease_owner = NULL WHERE id = :id AND lease_owner = :owner"
+
+
+class Execute(Protocol):
+    """Executes a statement in a transaction, once for each row of parameters, and returns what it finds."""
+
+    def __call__(self, statement: str, *rows: Mapping[str, Any]) -> Sequence[Any]: ...
+
+
+class SQLStore:
+    """A `Store` in a database. Subclasses know how to connect, and how to do a transaction."""
+
+    _lock_row = ""  # makes a SELECT lock its row, where the transaction alone does not exclude other writers
+
+    def __init__(self, lease: float) -> None:
+        self._lease = lease
+        self._runs: dict[tuple[str, str], Event] = {}  # sessions and owners of the leases held here
+
+    def _transaction(self, *, writes: bool) -> AbstractContextManager[Execute]:
+        """Commit at the end, or undo all after an exception; the database's errors become StoreErrors."""
+        raise NotImplementedError
+
+    def _prepare(self) -> None:
+        """Create the tables, or check that this version of tools-agent knows those that are there."""
+        with self._transaction(writes=True) as execute:
+            for statement in _SCHEMA:
+                execute(statement)
+            found = execute("SELECT version FROM ask_schema")
+            if not found:
+                execute("INSERT INTO ask_schema (version) VALUES (:version)", {"version": VERSION})
+            elif found[0][0] != VERSION:
+                raise StoreError(
+                    f"{self}: written by a newer version of tools-agent (schema {found[0][0]}): upgrade it"
+                )
+
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None) -> None:
+        """Create an empty session. Raises SessionConflictError if it exists."""
+        with self._transaction(writes=True) as execute:
+            _insert_session(execute, session, json.dumps(dict(metadata or {})))
+
+    def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
+        """Append records, and return the sequence number of the last one; see `Store`."""
+        now = time.time()
+        rows = [
+            {
+                "session": session,
+                "seq": seq,
+                "kind": record.kind,
+                "run": record.run,
+                "at": record.at or now,
+                "data": json.dumps(record.data),
+            }
+            for seq, record in enumerate(records, after + 1)
+        ]
+        with self._transaction(writes=True) as execute:
+            self._check_lease(execute, session, owner)
+            last = _last(execute, session)
+            if last != after:
+                raise SessionConflictError(
+                    f"session {session!r} has {last} records, not {after}: another process has changed it; "
+                    "open it again"
+                )
+            execute(
+                "INSERT INTO ask_records (session, seq, kind, run, at, data) "
+                "VALUES (:session, :seq, :kind, :run, :at, :data)",
+                *rows,
+            )
+        return after + len(rows)
+
+    def read(self, session: str, after: int = 0) -> list[Record]:
+        """Return the records after a sequence number. Raises KeyError for an unknown session."""
+        with self._transaction(writes=False) as execute:
+            rows = execute(
+                "SELECT kind, data, run, seq, at FROM ask_records WHERE session = :id AND seq > :after ORDER BY seq",
+                {"id": session, "after": after},
+            )
+            if not rows:
+                _metadata(execute, session)
+        return [Record(kind, json.loads(data), run, seq, at) for kind, data, run, seq, at in rows]
+
+    def acquire(self, session: str, owner: str) -> None:
+        """Take the session's lease for a run. Raises SessionConflictError while a living owner has it."""
+        with self._transaction(writes=True) as execute:
+            self._check_lease(execute, session, owner)
+            execute(
+                "UPDATE ask_sessions SET lease_owner = :owner, lease_process = :process, lease_until = :until "
+                "WHERE id = :id",
+                {"id": session, "owner": owner, "process": this_process(), "until": time.time() + self._lease},
+            )
+        if (session, owner) not in self._runs:
+            self._runs[session, owner] = ended = Event()
+            Thread(target=self._renew, args=(session, owner, ended), name="lease", daemon=True).start()
+
+    def _renew(self, session: str, owner: str, ended: Event) -> None:
+        """Renew the lease until the run ends: a single tool call may take longer than a lease."""
+        while not ended.wait(self._lease / 3):
+            row = {"id": session, "owner": owner, "until": time.time() + self._lease}
+            with suppress(StoreError), self._transaction(writes=True) as execute:
+                execute("UPDATE ask_sessions SET lease_until = :until WHERE id = :id AND lease_owner = :owner", row)
+
+    def release(self, session: str, owner: str) -> None:
+        """Give the lease back; does nothing if `owner` does not have it."""
+        ended = self._runs.pop((session, owner), None)
+        if ended is not None:
+            ended.set()
+        with self._transaction(writes=True) as execute:
+            execute(_FREE, {"id": session, "owner": owner})
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return the sessions, the latest first."""
+        with self._transaction(writes=False) as execute:
+            rows = execute(
+                "SELECT id, coalesce(seq, 0), created_at, coalesce(at, created_at) AS updated_at, metadata "
+                "FROM ask_sessions LEFT JOIN ask_records ON session = id AND seq = "
+                "(SELECT max(seq) FROM ask_records WHERE session = id) ORDER BY updated_at DESC"
+            )
+        return [
+            SessionInfo(id, length, created_at, updated_at, json.loads(metadata))
+            for id, length, created_at, updated_at, metadata in rows
+        ]
+
+    def fork(self, session: str, new: str, *, until: int | None = None) -> None:
+        """Copy a session's records, up to a sequence number, into a new session."""
+        with self._transaction(writes=True) as execute:
+            _insert_session(execute, new, _metadata(execute, session))
+            execute(
+                "INSERT INTO ask_records (session, seq, kind, run, at, data) "
+                "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
+                {"new": new, "id": session, "until": _last(execute, session) if until is None else until},
+            )
+
+    def delete(self, session: str) -> None:
+        """Delete a session with its log. Raises KeyError, or SessionConflictError while it runs."""
+        with self._transaction(writes=True) as execute:
+            self._check_lease(execute, session, None)
+            execute("DELETE FROM ask_sessions WHERE id = :id", {"id": session})
+
+    def close(self) -> None:
+        """Close the connections; the runs that are under way can record nothing more."""
+        while self._runs:
+            self._runs.popitem()[1].set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_lease(self, execute: Execute, session: str, owner: str | None) -> None:
+        """Lock the session's row, and raise SessionConflictError if a living owner other than this has the lease."""
+        rows = execute(
+            f"SELECT lease_owner, lease_process, lease_until FROM ask_sessions WHERE id = :id{self._lock_row}",  # noqa: S608
+            {"id": session},
+        )
+        if not rows:
+            raise KeyError(f"there is no session {session!r}")
+        holder, process, until = rows[0]
+        if holder in (None, owner) or has_ended(process):
+            return
+        if until > time.time() or process == this_process():
+            raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
+
+
+def _last(execute: Execute, session: str) -> int:
+    last: int = execute("SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id", {"id": session})[0][0]
+    return last
+
+
+def _metadata(execute: Execute, session: str) -> str:
+    rows = execute("SELECT metadata FROM ask_sessions WHERE id = :id", {"id": session})
+    if not rows:
+        raise KeyError(f"there is no session {session!r}")
+    metadata: str = rows[0][0]
+    return metadata
+
+
+def _insert_session(execute: Execute, session: str, metadata: str) -> None:
+    row = {"id": session, "metadata": metadata, "now": time.time()}
+    if execute("SELECT 1 FROM ask_sessions WHERE id = :id", row):
+        raise SessionConflictError(f"there is a session {session!r} already")
+    execute("INSERT INTO ask_sessions (id, metadata, created_at) VALUES (:id, :metadata, :now)", row)

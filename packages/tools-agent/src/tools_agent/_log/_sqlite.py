@@ -1,0 +1,85 @@
+"""`SQLiteStore`: sessions in a file, with the standard library."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from tools_agent._log._sql import Execute, SQLStore
+from tools_agent._log._store import SessionConflictError, StoreError
+
+
+class SQLiteStore(SQLStore):
+    """Keeps sessions in an SQLite file, which several processes may use at once.
+
+    A record is on the disk when `append` returns: it survives the end of the process and of the machine. The file is
+    created, with its folder, so that no other user can read it. `:memory:` keeps the sessions in memory.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, lease: float = 60.0) -> None:
+        """Open or create the file. Raises StoreError if that fails, or if a newer tools-agent has written it.
+
+        A run on another machine has ended if it has not renewed its lease for `lease` seconds.
+        """
+        super().__init__(lease)
+        self.path = os.fspath(path)
+        self._lock = RLock()  # one connection serves all threads: SQLite has one writer at a time anyway
+        with self._errors():
+            if self.path != ":memory:":
+                Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+            self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            with self._errors():
+                if self._connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
+                    self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"SQLiteStore({self.path!r})"
+
+    def __str__(self) -> str:
+        return self.path
+
+    @contextmanager
+    def _transaction(self, *, writes: bool) -> Generator[Execute]:
+        with self._lock, self._errors():
+            self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            try:
+                yield self._execute
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # SQLite may have rolled back itself
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def _execute(self, statement: str, *rows: Mapping[str, Any]) -> list[Any]:
+        if len(rows) > 1:
+            self._connection.executemany(statement, rows)
+            return []
+        return self._connection.execute(statement, *rows).fetchall()
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            raise SessionConflictError(f"another process has changed the session: {error}") from error
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self.path}: {error}") from error
+
+    def close(self) -> None:
+        """Close the file; the runs that are under way can record nothing more."""
+        super().close()
+        with self._lock:
+            self._connection.close()

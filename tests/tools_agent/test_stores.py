@@ -1,0 +1,317 @@
+import sqlite3
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+
+from tools_agent import Record, SessionConflictError, SQLiteStore, StoreError, open_store
+
+
+@pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow)])
+def place(request, tmp_path):
+    """The path or URL of an empty store."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgresql").new_database()
+    return ":memory:" if request.param == "memory" else str(tmp_path / "sessions.sqlite3")
+
+
+@pytest.fixture
+def store(place):
+    with open_store(place) as store:
+        yield store
+
+
+def note(text="", run="r1"):
+    return Record("note", {"text": text}, run)
+
+
+def texts(store, session="s"):
+    return [record.data["text"] for record in store.read(session)]
+
+
+# ------------------------------------------------------------------------------------------------ logs
+
+
+def test_records_come_back_in_order_with_number_run_and_time(store):
+    store.create("s")
+    assert store.append("s", [note("a"), note("b")], after=0) == 2
+    assert store.append("s", [Record("end", {}, at=7.0)], after=2) == 3
+    first, second, last = store.read("s")
+    assert (first.seq, first.data, first.run, second.seq) == (1, {"text": "a"}, "r1", 2)
+    assert 0 < first.at == second.at
+    assert (last.kind, last.run, last.at) == ("end", "", 7.0)
+    assert store.read("s", after=2) == [last]
+
+
+def test_any_json_survives_text_that_databases_refuse_included(store):
+    data = {"\0\ud800": ["\x7f\u2028é🙂", 2**70, 1e-320, None, {"": []}], "long": "x" * 1_000_000}
+    store.create("s", {"title": "\0\ud800"})
+    store.append("s", [Record("note", data)], after=0)
+    assert store.read("s")[0].data == data
+    assert store.sessions()[0].metadata == {"title": "\0\ud800"}
+
+
+def test_an_append_after_another_one_is_refused_whole(store):
+    store.create("s")
+    store.append("s", [note("a")], after=0)
+    for after in (0, 2):
+        with pytest.raises(SessionConflictError, match=rf"has 1 records, not {after}: another process has changed it"):
+            store.append("s", [note("b"), note("c")], after=after)
+    assert texts(store) == ["a"]
+
+
+def test_a_batch_with_what_is_not_json_is_refused_whole(store):
+    store.create("s")
+    with pytest.raises(TypeError):
+        store.append("s", [note("a"), note(object())], after=0)
+    assert texts(store) == []
+
+
+def test_unknown_and_existing_sessions_are_refused_by_name(store):
+    for call in (
+        lambda: store.read("x"),
+        lambda: store.append("x", [note()], after=0),
+        lambda: store.acquire("x", "r"),
+        lambda: store.fork("x", "y"),
+        lambda: store.delete("x"),
+    ):
+        with pytest.raises(KeyError, match="no session 'x'"):
+            call()
+    store.create("s")
+    for call in (lambda: store.create("s"), lambda: store.fork("s", "s")):
+        with pytest.raises(SessionConflictError, match="session 's' already"):
+            call()
+
+
+def test_a_fork_copies_the_records_up_to_a_number_and_goes_its_own_way(store):
+    store.create("s", {"title": "one"})
+    store.append("s", [note("a"), note("b")], after=0)
+    store.fork("s", "all")
+    store.fork("s", "half", until=1)
+    store.append("half", [note("c")], after=1)
+    assert (texts(store), texts(store, "all"), texts(store, "half")) == (["a", "b"], ["a", "b"], ["a", "c"])
+    assert store.sessions()[-1].metadata == {"title": "one"}
+
+
+def test_sessions_are_listed_the_latest_first_and_deleted_with_their_records(store):
+    store.create("old")
+    store.create("new")
+    store.append("old", [note("a"), note("b")], after=0)
+    assert [(each.id, each.length) for each in store.sessions()] == [("old", 2), ("new", 0)]
+    assert all(each.created_at <= each.updated_at for each in store.sessions())
+    store.delete("old")
+    assert [each.id for each in store.sessions()] == ["new"]
+    store.create("old")
+    assert store.read("old") == []
+
+
+# ------------------------------------------------------------------------------------------------ leases
+
+
+def test_one_run_has_the_session_until_it_releases_it(store):
+    store.create("s")
+    store.acquire("s", "r1")
+    store.acquire("s", "r1")
+    store.append("s", [note("a")], after=0, owner="r1")
+    for call in (
+        lambda: store.acquire("s", "r2"),
+        lambda: store.append("s", [note("b")], after=1, owner="r2"),
+        lambda: store.append("s", [note("b")], after=1),
+        lambda: store.delete("s"),
+    ):
+        with pytest.raises(SessionConflictError, match="'s' is in use: another run is under way"):
+            call()
+    store.release("s", "r2")
+    with pytest.raises(SessionConflictError):
+        store.acquire("s", "r2")
+    store.release("s", "r1")
+    store.acquire("s", "r2")
+    assert texts(store) == ["a"]
+
+
+RUNNER = """
+import sys
+from tools_agent import open_store
+store = open_store(sys.argv[1])
+store.acquire("s", "r1")
+print("has it", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("place", ["file", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+def test_the_session_of_a_killed_process_is_free_at_once(place, store):
+    store.create("s")
+    with subprocess.Popen([sys.executable, "-c", RUNNER, place], stdin=-1, stdout=-1) as process:
+        process.stdout.readline()
+        with pytest.raises(SessionConflictError, match="in use"):
+            store.acquire("s", "r2")
+        process.kill()
+    store.acquire("s", "r2")
+
+
+def test_a_lease_of_another_machine_expires(tmp_path):
+    with SQLiteStore(tmp_path / "s") as store:
+        store.create("s")
+        elsewhere = "UPDATE ask_sessions SET lease_owner = 'r1', lease_process = 'machine 1 1', lease_until = {}"
+        change(tmp_path / "s", elsewhere.format("9e9"))
+        with pytest.raises(SessionConflictError, match="in use"):
+            store.acquire("s", "r2")
+        change(tmp_path / "s", elsewhere.format("9"))
+        store.acquire("s", "r2")
+        with pytest.raises(SessionConflictError, match="in use"):
+            store.append("s", [note()], after=0, owner="r1")
+
+
+def test_a_lease_is_renewed_while_the_run_lives(tmp_path):
+    with SQLiteStore(tmp_path / "s", lease=0.05) as store:
+        store.create("s")
+        store.acquire("s", "r1")
+        first = change(tmp_path / "s", "SELECT lease_until FROM ask_sessions")
+        while change(tmp_path / "s", "SELECT lease_until FROM ask_sessions") == first:
+            pass
+
+
+def change(path, statement):
+    connection = sqlite3.connect(path, timeout=30)
+    with connection:
+        rows = connection.execute(statement).fetchall()
+    connection.close()
+    return rows
+
+
+# ------------------------------------------------------------------------------------------------ many at once
+
+WRITER = """
+import sys
+from tools_agent import Record, open_store
+with open_store(sys.argv[1]) as store:
+    store.create(sys.argv[2])
+    for number in range(50):
+        store.append(sys.argv[2], [Record("note", {"text": number})], after=number)
+"""
+
+
+@pytest.mark.parametrize("place", ["file", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+def test_processes_that_open_a_new_store_at_once_all_write_to_it(place):
+    processes = [subprocess.Popen([sys.executable, "-c", WRITER, place, f"s{number}"]) for number in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    with open_store(place) as store:
+        assert [texts(store, f"s{number}") for number in range(4)] == [list(range(50))] * 4
+
+
+def test_of_threads_that_append_at_once_each_record_is_written_by_one(store):
+    store.create("s")
+    conflicts = []
+
+    def write(name):
+        for _ in range(20):
+            try:
+                store.append("s", [note(name)], after=len(store.read("s")))
+            except SessionConflictError:
+                conflicts.append(name)
+
+    threads = [Thread(target=write, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.read("s")) == 40 - len(conflicts)
+
+
+# ------------------------------------------------------------------------------------------------ failures
+
+FULL = """
+import resource, sys
+from tools_agent import Record, StoreError, open_store
+store = open_store(sys.argv[1])
+store.create("s")
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, -1))
+done = 0
+try:
+    while True:
+        done = store.append("s", [Record("note", {"text": "x" * 5000})] * 2, after=done)
+except StoreError as error:
+    print(error)
+assert len(store.read("s")) == done > 2, done
+resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+store.append("s", [Record("note", {})], after=done)
+print(done + 1)
+"""
+
+
+def test_a_full_disk_is_an_error_that_leaves_the_log_whole(tmp_path):
+    path = tmp_path / "sessions.sqlite3"
+    done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    message, count = done.stdout.splitlines()
+    assert str(path) in message
+    with open_store(path) as store:
+        assert len(store.read("s")) == int(count)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_gone_is_an_error_until_it_is_back(postgresql):
+    with open_store(postgresql.new_database()) as store:
+        store.create("s")
+        store.append("s", [note("a")], after=0)
+        postgresql.stop()
+        try:
+            for call in (lambda: store.append("s", [note("b")], after=1), lambda: store.read("s")):
+                with pytest.raises(StoreError, match="postgresql"):
+                    call()
+        finally:
+            postgresql.start()
+        store.append("s", [note("c")], after=1)
+        assert texts(store) == ["a", "c"]
+
+
+def test_a_file_that_is_not_a_store_is_refused_by_path(tmp_path):
+    (tmp_path / "text").write_text("This is not a database, but a text. " * 100)
+    for path in (tmp_path / "text", tmp_path, tmp_path / "text" / "below"):
+        with pytest.raises(StoreError, match=str(path)):
+            open_store(path)
+
+
+def test_a_file_of_a_newer_version_is_refused_and_not_changed(tmp_path):
+    path = tmp_path / "s"
+    open_store(path).close()
+    change(path, "UPDATE ask_schema SET version = 99")
+    with pytest.raises(StoreError, match=r"newer version of tools-agent \(schema 99\): upgrade it"):
+        open_store(path)
+    assert change(path, "SELECT version FROM ask_schema") == [(99,)]
+
+
+def test_a_closed_store_is_an_error(tmp_path):
+    store = open_store(tmp_path / "s")
+    store.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.sessions()
+
+
+# ------------------------------------------------------------------------------------------------ places
+
+
+def test_no_other_user_can_read_the_file(tmp_path):
+    path = tmp_path / "folder" / "sessions.sqlite3"
+    with open_store(path) as store:
+        store.create("s")
+        modes = {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()}
+    assert set(modes.values()) == {"0o600"}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_usual_place_is_in_the_data_folder_or_what_the_environment_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("ASK_TOOLS_SESSIONS", raising=False)
+    open_store().close()
+    assert (tmp_path / "data/ask-tools/sessions.sqlite3").exists()
+    monkeypatch.setenv("ASK_TOOLS_SESSIONS", f"sqlite:///{tmp_path}/other")
+    open_store().close()
+    assert (tmp_path / "other").exists()
+
+
+def test_another_kind_of_url_is_refused_with_those_that_work():
+    with pytest.raises(ValueError, match=r"mysql:// is not a store: give a path, sqlite:///PATH or postgresql://"):
+        open_store("mysql://host/db")
