@@ -253,7 +253,7 @@ def test_progress_is_one_line_of_a_terminal_which_is_erased(on_terminal, environ
     environment["COLUMNS"] = "60"
     ended, shown = on_terminal("call", "climb", "steps=50")
     assert ended == 0
-    assert r"[########################] 50/50 a step \x1b]0;ow" in shown
+    assert r"50/50 a step \x1b]0;owned\x07" in shown
     assert "\x1b" not in shown
     *bars, erased, result = shown.rstrip("\r\n").split("\r")
     assert (erased.strip(), result) == ("", "None")

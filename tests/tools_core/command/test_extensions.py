@@ -55,8 +55,8 @@ def test_a_broken_one_is_reported_as_its_packages_fault_and_breaks_nothing_else(
     command("tools-serve", "serve", source)
     ended = ask_tools("serve")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("error: ask-tools serve cannot be loaded: ")
-    assert "tools-serve 1.0 (tools_serve:configure)" in ended.err
+    head = "error: tools-serve 1.0 (tools_serve:configure) has the command serve and cannot be loaded: "
+    assert ended.err.startswith(head)
     assert "pip uninstall tools-serve" in ended.err
     assert ask_tools("--help").code == ask_tools("list").code == 0
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._arguments import read_arguments
-from tools_core._cli._installed import load, prints_aside
-from tools_core._cli._progress import ProgressBar
+from tools_core._cli._installed import extension, load, prints_aside
+from tools_core._cli._progress import ProgressLine
 from tools_core._cli._terminal import (
     CommandError,
     error,
@@ -102,7 +102,7 @@ def _call(options: Namespace) -> int:
     make_call = _installed_decider() or _make_call
     takes_context = tool._spec.context is not None
     try:
-        with _progress() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
+        with ProgressLine() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
             context = Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
             context.timeout_set_by = "--timeout"
             with _cancelled_by_interrupt(context) if takes_context else nullcontext():
@@ -138,14 +138,8 @@ def _installed_decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | N
     if len(found) > 1:
         names = " and ".join(entry.distribution for entry in found)
         raise CommandError(f"{names} both decide about calls; remove one of them", status=1)
-    try:
-        with prints_aside():
-            decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
-    except (Exception, SystemExit) as broken:  # code of another package; without it, no tool is called
-        from tools_core._cli._advice import reinstall  # only for a failure
-
-        message = f"{found[0]} decides about calls and cannot be loaded: {type(broken).__name__}: {broken}"
-        raise CommandError(message, f"fix: {reinstall(found[0].distribution)}", status=1) from broken
+    with prints_aside(), extension(found[0], "decides about calls"):  # without it, no tool is called
+        decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
     return decider
 
 
@@ -168,15 +162,6 @@ def _ask(request: ApprovalRequest) -> bool:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     finally:
         signal.signal(signal.SIGINT, usual)
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[float, float | None, str], None]]:
-    bar = ProgressBar()
-    try:
-        yield bar.show
-    finally:
-        bar.clear()
 
 
 @contextmanager

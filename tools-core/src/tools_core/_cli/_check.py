@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
+    from tools_core._registry._entry_points import EntryPoint
+    from tools_core._registry._load_problem import LoadProblem
     from tools_core._registry._registry import Registry
     from tools_core._tools._tool import Tool
 
@@ -68,17 +70,18 @@ def _rows(registry: Registry, tools: dict[str, Tool], *, is_all: bool) -> Iterat
         point = None if ".py" in name else registry.origin(name)
         problem = problems.pop(point.qualified, None) if point else None
         invalid = list(_invalid(tool.definition))
-        yield {
-            "name": name,
-            "distribution": point.distribution if point else "",
-            "version": point.version if point else "",
-            "tokens": 0 if invalid else _tokens(tool.definition),
-            "errors": [*invalid, *([f"{problem.error}; fix: {problem.fix}"] if problem else [])],
-            "warnings": [] if invalid else list(_undescribed(tool.definition)),
-        }
+        row = _row(name, point)
+        row["errors"] += [*invalid, *([f"{problem.error}; fix: {problem.fix}"] if problem else [])]
+        if not invalid:
+            row |= {"tokens": _tokens(tool.definition), "warnings": list(_undescribed(tool.definition))}
+        yield row
     for problem in problems.values() if is_all else ():
-        row = {"name": problem.name, "distribution": problem.distribution, "version": problem.version, "tokens": 0}
-        yield {**row, "errors": [f"{problem.error}; fix: {problem.fix}"], "warnings": []}
+        yield _row(problem.name, problem) | {"errors": [f"{problem.error}; fix: {problem.fix}"]}
+
+
+def _row(name: str, origin: EntryPoint | LoadProblem | None) -> Row:
+    distribution, version = (origin.distribution, origin.version) if origin else ("", "")
+    return {"name": name, "distribution": distribution, "version": version, "tokens": 0, "errors": [], "warnings": []}
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:

@@ -39,14 +39,10 @@ def make_parser(name: str) -> ArgumentParser:
         module, summary = BUILT_IN[name]
         return _configured(import_module(module).configure, name, summary)
     entry = _find(name)
-    try:
-        return _configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
-    except (Exception, SystemExit) as broken:  # code of another package, which may raise anything
-        from tools_core._cli._advice import reinstall  # only for a failure
+    from tools_core._cli._installed import extension  # not needed for built-in sub-commands
 
-        message = f"ask-tools {name} cannot be loaded: {type(broken).__name__}: {broken}"
-        hints = (f"it comes from {entry}", f"fix: {reinstall(entry.distribution)}")
-        raise CommandError(message, *hints, status=1) from broken
+    with extension(entry, f"has the command {name}"):
+        return _configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
 
 
 def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:

@@ -91,6 +91,18 @@ def stamp(path: str) -> list[int]:
 
 
 @contextmanager
+def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
+    """Turn any failure of another package's code into a CommandError that names the package."""
+    try:
+        yield
+    except (Exception, SystemExit) as broken:
+        from tools_core._cli._advice import reinstall  # only for a failure
+
+        message = f"{entry} {purpose} and cannot be loaded: {type(broken).__name__}: {broken}"
+        raise CommandError(message, f"fix: {reinstall(entry.distribution)}", status=1) from broken
+
+
+@contextmanager
 def prints_aside() -> Generator[None]:
     """Redirect what tools and their child processes print to standard error; standard output is for results."""
     sys.stdout.flush()

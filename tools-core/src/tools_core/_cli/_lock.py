@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core._cli._installed import prints_aside
-from tools_core._cli._terminal import CommandError, counted, error, note, one_line, write, write_json
+from tools_core._cli._terminal import CommandError, counted, error, note, one_line, write
 from tools_core._registry._lock_file import FILE, LockError, lock_of, read
 from tools_core._registry._lock_file import write as write_lock
 from tools_core._registry._registry import Registry
@@ -25,7 +25,7 @@ Exit codes: 0 success, 1 a tool could not be locked, or the file not be written.
 
 examples:
   ask-tools lock
-  ask-tools lock --file trusted.lock --json
+  ask-tools lock --file trusted.lock
   ASK_TOOLS_DENY=tools-weather:flood ask-tools lock --file calm.lock
 """
 
@@ -34,7 +34,6 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `lock`."""
     parser.epilog = _EPILOG
     add_file(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
@@ -47,7 +46,7 @@ def add_file(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Write the lock and print what has changed since the last one; 1 if a tool is missing in it."""
-    old = _old(options.file)
+    old = read_lock(options.file, "remove it, or choose another with --file") if os.path.lexists(options.file) else None
     new, problems = installed()
     changes = [] if old is None else differences(old, new)
     try:
@@ -55,11 +54,7 @@ def run(options: Namespace) -> int:
     except OSError as failure:
         message = f"{options.file} cannot be written: {failure.strerror}"
         raise CommandError(message, "the existing file has not changed", status=1) from failure
-    if options.json:
-        hashes = {name: tool.sha256 for name, tool in new.tools.items()}
-        write_json({"file": options.file, "tools": hashes, "changes": changes, "problems": problems})
-    else:
-        write("\n".join(map(one_line, [*changes, f"locked {extent(new)} in {options.file}"])))
+    write("\n".join(map(one_line, [*changes, f"locked {extent(new)} in {options.file}"])))
     for name, problem in problems.items():
         error(f"{name} is not locked: {problem}")
     return 1 if problems else 0
@@ -106,11 +101,9 @@ def differences(old: Lock, new: Lock) -> list[str]:
     return sorted(found)
 
 
-def _old(path: str) -> Lock | None:
-    """Return the existing lock; CommandError for another file, which is not overwritten."""
-    if not os.path.lexists(path):
-        return None
+def read_lock(path: str, fix: str) -> Lock:
+    """Read a lock; CommandError with a fix if it is missing or damaged."""
     try:
         return read(path)
     except LockError as broken:
-        raise CommandError(str(broken), "remove it, or choose another with --file", status=1) from broken
+        raise CommandError(str(broken), fix) from broken

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tools_core._cli._lock import add_file, differences, extent, installed
+from tools_core._cli._lock import add_file, differences, extent, installed, read_lock
 from tools_core._cli._terminal import CommandError, one_line, write, write_json
-from tools_core._registry._lock_file import LockError, hash_of, read
+from tools_core._registry._lock_file import hash_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -35,10 +35,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the differences; 1 if there are any."""
-    try:
-        old = read(options.file)
-    except LockError as broken:
-        raise CommandError(str(broken), f"write one: ask-tools lock --file {options.file}") from broken
+    old = read_lock(options.file, f"write one: ask-tools lock --file {options.file}")
     _check_hashes(old, options.file)
     new, problems = installed()
     changes = [change for change in differences(old, new) if change.removesuffix(" is missing") not in problems]
