@@ -23,6 +23,7 @@ from tools_agent._messages import Assistant, Message, System, ToolResult, Usage,
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
+from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
 from tools_agent._session import Session
 from tools_agent._skills import Skill, Skills
 from tools_agent._stream import AsyncStream, Stream
@@ -60,9 +61,12 @@ __all__ = [
     "TextDone",
     "ToolCallDelta",
     "ToolCallDone",
+    "ToolCallMessage",
     "ToolFinished",
+    "ToolMessage",
     "ToolProgress",
     "ToolResult",
+    "ToolResultMessage",
     "ToolStarted",
     "Tripwire",
     "Usage",
