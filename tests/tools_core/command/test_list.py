@@ -114,10 +114,9 @@ def test_a_replaced_zip_archive_is_read_again(ask_tools, site, environment, tmp_
         lambda file: file.write_bytes(b"\xff"),
         lambda file: file.write_text(file.read_text()[:-9]),
         lambda file: file.write_text("[" * 100_000),
-        lambda file: file.write_text(file.read_text().replace('"Get something."', "5")),
         lambda file: (file.unlink(), file.mkdir()),
     ],
-    ids=["binary", "cut off", "deep", "no text", "a folder"],
+    ids=["binary", "cut off", "deep", "a folder"],
 )
 def test_a_spoiled_cache_file_is_ignored(ask_tools, site, cache, spoil):
     site.install("tools-a", {"get": "get"}, GET)
@@ -145,10 +144,10 @@ def test_lists_at_the_same_time_write_whole_files(environment, site, cache):
     assert json.loads(file.read_text())["descriptions"]["rain"] == "Say whether it rains."
 
 
-def test_a_package_that_fails_shows_its_error_until_something_is_installed(ask_tools, site):
+def test_a_package_that_fails_shows_its_error_until_it_is_repaired(ask_tools, site):
     site.install("tools-bad", {"bad": "get"}, "import missing_module\n" + GET.replace("\n    ", "\n"))
     site.install("tools-good", {"get": "get"}, GET)
-    for imported in (["tools_bad", "tools_good"], []):
+    for imported in (["tools_bad", "tools_good"], ["tools_bad"]):
         shown = ask_tools("list")
         assert "(cannot be loaded: ModuleNotFoundError: No module named 'missing_module')" in shown.out
         assert ["get", "tools-good", "1.0", "Get something."] in rows(shown)

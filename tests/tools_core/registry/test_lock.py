@@ -8,14 +8,16 @@ import sys
 import pytest
 
 from tools_core import Registry, ToolError, UnknownToolError, tool
-from tools_core._registry._lock_file import LockError, hash_of, lock_of, read, write
+from tools_core._registry._lock_file import lock_of, write
 
 GREET = '''
+    from typing import Literal
+
     from tools_core import tool
 
 
     @tool(read_only=True)
-    def greet(name: str, times: int = 1) -> str:
+    def greet(name: str, times: int = 1, voice: Literal["high", "low"] = "low") -> str:
         """Greet a person."""
         return f"Hello, {name}!"
 '''
@@ -94,8 +96,9 @@ def test_another_entry_point_with_the_same_name_is_blocked(site, locked):
         ("read_only=True", "destructive=True"),
         ("name: str,", "name: str, more: str = '',"),
         ("Greet a", "Greet\u200b a"),
+        ('"high", "low"', '"low", "high"'),
     ],
-    ids=["description", "default", "annotation", "parameter", "hidden character"],
+    ids=["description", "default", "annotation", "parameter", "hidden character", "order of choices"],
 )
 def test_a_tool_with_another_definition_is_a_problem_and_cannot_be_called(site, locked, changed, old, new):
     site.install("tools-greet", ["greet = {}:greet"], GREET)
@@ -156,7 +159,7 @@ def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, t
     path = tmp_path / "broken.lock"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(LockError, match=reason):
+    with pytest.raises(ValueError, match=reason):
         Registry().discover(lock=path)
     monkeypatch.setenv("ASK_TOOLS_LOCK", str(path))
     registry = Registry(auto=True)
@@ -164,6 +167,24 @@ def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, t
         with pytest.raises(ValueError, match=reason):
             list(registry)
     assert site.times_imported("tools_greet") == 0
+
+
+def test_a_tool_whose_definition_is_not_json_cannot_be_locked(site):
+    source = """
+        from tools_core import Tool
+
+        class Greet(Tool):
+            def execute(self) -> None: ...
+
+            @property
+            def definition(self):
+                return {**super().definition, "examples": [object()]}
+    """
+    site.install("tools-greet", ["greet = {}:Greet"], source)
+    registry = discovered(site, None)
+    made, refused = lock_of([(registry.origin("greet"), registry["greet"])])
+    assert (made.tools, list(refused)) == ({}, ["tools-greet:greet"])
+    assert "its definition is not JSON" in refused["tools-greet:greet"]
 
 
 def test_the_lock_does_not_apply_to_registered_tools(site, locked):
@@ -184,26 +205,8 @@ def test_a_lock_is_sorted_ascii_and_the_same_each_time(site, locked):
     first = locked().read_bytes()
     assert locked().read_bytes() == first
     assert first.isascii() and rb"pers\u200bon" in first and first.endswith(b"}\n")
-    assert list(json.loads(first)["tools"]) == ["tools-a:greet_a", "tools-z:greet_z"]
-    assert first.decode() == json.dumps(json.loads(first), indent=2, sort_keys=True) + "\n"
-
-
-def test_the_order_of_choices_is_part_of_a_definition_and_that_of_keys_is_not():
-    assert hash_of({"a": 1, "b": {"c": 2, "d": 3}}) == hash_of({"b": {"d": 3, "c": 2}, "a": 1})
-    assert hash_of({"enum": ["a", "b"]}) != hash_of({"enum": ["b", "a"]})
-
-
-def test_a_lock_is_read_as_it_was_written(site, locked):
-    site.install("tools-greet", ["greet = {}:greet"], GREET, version="3.1")
-    lock = read(locked())
-    assert dict(lock.distributions) == {"tools-greet": "3.1"}
-    ((name, tool),) = lock.tools.items()
-    assert (name, tool.entry_point) == ("tools-greet:greet", "greet = tools_greet:greet")
-    assert hash_of(tool.definition) == tool.sha256
-
-
-def test_a_definition_that_is_not_json_cannot_be_locked():
-    with pytest.raises(ValueError, match="not JSON"):
-        hash_of({"name": "a", "default": float("nan")})
-    with pytest.raises(ValueError, match="not JSON"):
-        hash_of({"name": "a", "default": object()})
+    value = json.loads(first)
+    assert list(value["tools"]) == ["tools-a:greet_a", "tools-z:greet_z"]
+    assert value["distributions"] == {"tools-a": "1.0", "tools-z": "1.0"}
+    assert value["tools"]["tools-a:greet_a"]["entry_point"] == "greet_a = tools_a:greet"
+    assert first.decode() == json.dumps(value, indent=2, sort_keys=True) + "\n"

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._advice import install, reinstall
-from tools_core._cli._installed import discovered
-from tools_core._cli._loader import load_apart
+from tools_core._cli._installed import discovered, packages
+from tools_core._cli._loader import as_dict, load_apart
 from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
 from tools_core._registry._entry_points import normalize, search_path
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from tools_core._registry._entry_points import EntryPoint
 
@@ -45,12 +45,15 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
     registry = discovered()
-    loaded, noted = load_apart(registry, diagnose=True) if registry else ([], [])
-    points = {name: point for name in registry if (point := registry.origin(name)) is not None}
-    broken = (each for each in loaded if ("error" in each and "is_known" not in each) or "unusable" in each)
-    failed = [_failure(points[each["name"]], each) for each in broken]
-    named = {(each["distribution"], each["name"]) for each in failed}
-    problems = [*failed, *(each for each in noted if (each["distribution"], each["name"]) not in named)]
+    installed = packages(registry)
+    distributions: list[Facts] = []
+    problems = [as_dict(problem) for problem in registry.problems if problem.distribution not in installed]
+    for distribution, points in installed.items():
+        loaded = load_apart(distribution, points, diagnose=True)
+        distributions.append(_distribution(distribution, points, loaded["tools"]))
+        failed = [_failure(points[each["name"]], each) for each in loaded["tools"] if _has_failed(each)]
+        known = {each["name"] for each in failed}
+        problems += [*failed, *(each for each in loaded["problems"] if each["name"] not in known)]
     problems += _unreadable_metadata()
     report = {
         "tools_core": __version__,
@@ -58,7 +61,7 @@ def run(options: Namespace) -> int:
         "executable": sys.executable,
         "system": platform.platform(),
         "lock": os.environ.get("ASK_TOOLS_LOCK"),
-        "distributions": _distributions(points, loaded),
+        "distributions": distributions,
         "blocked": registry.blocked,
         "problems": problems,
     }
@@ -69,19 +72,25 @@ def run(options: Namespace) -> int:
     return 1 if problems else 0
 
 
-def _distributions(points: Mapping[str, EntryPoint], loaded: list[Facts]) -> list[Facts]:
-    """Return each distribution with its tools, the time of its import, and the facts that its tools report."""
-    found: dict[str, Facts] = {}
-    for each in loaded:
-        point = points[each["name"]]
-        empty = {"version": point.version, "milliseconds": 0.0, "tools": [], "facts": {}}
-        about = found.setdefault(point.distribution, {"distribution": point.distribution, **empty})
-        about["milliseconds"] = round(about["milliseconds"] + each["milliseconds"], 1)
-        about["tools"].append(each["name"])
-        for key, value in each.get("diagnosis", {}).items():
-            if about["facts"].setdefault(key, value) != value:  # facts that all tools share are shown once
-                about["facts"][f"{each['name']} {key}"] = value
-    return list(found.values())
+def _distribution(name: str, points: dict[str, EntryPoint], tools: list[Facts]) -> Facts:
+    """Return a distribution with its tools, the time of its import, and the facts that its tools report."""
+    facts: Facts = {}
+    for tool in tools:
+        for key, value in tool.get("diagnosis", {}).items():
+            if facts.setdefault(key, value) != value:  # facts that all tools share are shown once
+                facts[f"{tool['name']} {key}"] = value
+    return {
+        "distribution": name,
+        "version": next(iter(points.values())).version,
+        "milliseconds": round(sum(tool["milliseconds"] for tool in tools), 1),
+        "tools": [tool["name"] for tool in tools],
+        "facts": facts,
+    }
+
+
+def _has_failed(tool: Facts) -> bool:
+    """Return whether a tool's own code has failed; what the registry refuses is among its problems."""
+    return "location" in tool or "unusable" in tool
 
 
 def _failure(point: EntryPoint, facts: Facts) -> Facts:
@@ -116,10 +125,8 @@ def _why_unreadable(path: Path) -> str | None:
         return "it is not a file"  # opening a named pipe would block
     try:
         path.read_text(encoding="utf-8")
-    except OSError as failure:
-        return failure.strerror
-    except UnicodeDecodeError:
-        return "it is not UTF-8"
+    except (OSError, UnicodeDecodeError) as failure:
+        return str(failure.strerror) if isinstance(failure, OSError) else "it is not UTF-8"
     return None
 
 

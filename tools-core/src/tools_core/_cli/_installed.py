@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
     from typing import Any
 
+    from tools_core._registry._entry_points import EntryPoint
     from tools_core._tools._tool import Tool
 
 
@@ -26,6 +27,15 @@ def discovered(paths: Iterable[str] | None = None) -> Registry:
     except ValueError as broken:
         raise CommandError(str(broken), "without a valid lock, no tool is used; write one: ask-tools lock") from broken
     return registry
+
+
+def packages(registry: Registry) -> dict[str, dict[str, EntryPoint]]:
+    """Return the entry points of each distribution, by the names that its tools are listed with."""
+    found: dict[str, dict[str, EntryPoint]] = {}
+    for name in registry:
+        if (point := registry.origin(name)) is not None:
+            found.setdefault(point.distribution, {})[name] = point
+    return found
 
 
 def load(name: str, registry: Registry | None = None) -> Tool:

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tools_core._jsonschema._describe import describe, one_of
 from tools_core._jsonschema._kinds import kinds, tags
-from tools_core._jsonschema._report import Unusable, attempt, attempts_of
+from tools_core._jsonschema._report import Unusable, fits
 from tools_core._jsonschema._value import frozen
 from tools_core._values._problem import MESSAGE_LIMIT, clip
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
 
-    from tools_core._jsonschema._nodes import Nodes
     from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Checked, Node
+    from tools_core._jsonschema._report import Checked, Compile, Node
     from tools_core._values._problem import Path
 
 # How deep alternatives inside alternatives are repaired and explained: each level multiplies the work.
 _LEVEL_LIMIT = 4
 
 
-def steps(schema: dict[str, Any], nodes: Nodes) -> Iterator[Node]:
+def steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
     """Compile every such keyword that `schema` has."""
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:
-            branches = [_Branch(part, nodes) for part in schema[keyword]]
-            expected = f"must be {describe({keyword: schema[keyword]}, nodes.root)}"
+            branches = [_Branch(part, root, node(part)) for part in schema[keyword]]
+            expected = f"must be {describe({keyword: schema[keyword]}, root)}"
             yield _Alternatives(branches, expected, single=keyword == "oneOf").step
     if "not" in schema:
-        yield _unless(nodes.node(schema["not"]), f"must not be {describe(schema['not'], nodes.root)}")
+        yield _unless(node(schema["not"]), f"must not be {describe(schema['not'], root)}")
     if "if" in schema:
-        yield _conditional(schema, nodes)
+        yield _conditional(*(node(schema.get(key, True)) for key in ("if", "then", "else")))
 
 
 class _Branch:
-    __slots__ = ("kinds", "node", "tags", "words")
-
-    def __init__(self, schema: Schema, nodes: Nodes) -> None:
-        self.node = nodes.node(schema)
-        self.kinds = kinds(schema, nodes.root)
-        self.tags = tags(schema, nodes.root)
-        self.words = describe(schema, nodes.root)
+    def __init__(self, schema: Schema, root: Schema, node: Node) -> None:
+        self.node = node
+        self.kinds = kinds(schema, root)
+        self.tags = tags(schema, root)
+        self.words = describe(schema, root)
 
     def wrong_tag(self, value: Any) -> str | None:
         """Return the member by which `value` shows that it means another branch."""
@@ -62,13 +59,13 @@ class _Alternatives:
     def step(self, value: Any, path: Path, report: Checked) -> Any:
         if type(value) is Unusable:
             return value
-        fits = [branch for branch in self.branches if attempt(branch.node, value, report)[0]]
-        if fits and self.single and len(fits) > 1:
-            words = "; ".join(branch.words for branch in fits)
-            report.say(path, clip(f"must fit one alternative only, and fits {len(fits)}: {words}", MESSAGE_LIMIT))
+        fitting = [branch for branch in self.branches if fits(branch.node, value, report)]
+        if self.single and len(fitting) > 1:
+            words = "; ".join(branch.words for branch in fitting)
+            report.say(path, clip(f"must fit one alternative only, and fits {len(fitting)}: {words}", MESSAGE_LIMIT))
             return value
-        if fits:
-            return self.settle(fits, value, path, report)
+        if fitting:
+            return self.settle(fitting, value, path, report)
         if report.repair:
             repaired = self.repair(value, path, report)
             if repaired is not None:
@@ -77,15 +74,12 @@ class _Alternatives:
         self.explain(value, path, report)
         return value
 
-    def settle(self, fits: list[_Branch], value: Any, path: Path, report: Checked) -> Any:
+    def settle(self, fitting: list[_Branch], value: Any, path: Path, report: Checked) -> Any:
         """Return the value as the branch that changes it least has it."""
-        if len(fits) == 1:
-            return fits[0].node(value, path, report)
-        trials = self.tries(fits, value, path, report)
-        for trial in trials:
-            if trial.value is value and not trial.repairs:
-                return value
-        if not trials:
+        if len(fitting) == 1:
+            return fitting[0].node(value, path, report)
+        trials = self.tries(fitting, value, path, report)
+        if not trials or any(trial.value is value and not trial.repairs for trial in trials):
             return value
         report.repairs += trials[0].repairs
         return trials[0].value
@@ -98,7 +92,7 @@ class _Alternatives:
 
     def tries(self, branches: list[_Branch], value: Any, path: Path, report: Checked) -> list[Checked]:
         """Run each branch on a report of its own; none where alternatives nest too deep."""
-        attempts = attempts_of(report)
+        attempts = report.attempts
         if attempts.level >= _LEVEL_LIMIT and len(branches) > 1:
             return []
         attempts.level += 1
@@ -131,19 +125,15 @@ class _Alternatives:
 
 def _unless(node: Node, expected: str) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
-        if attempt(node, value, report)[0]:
+        if fits(node, value, report):
             report.fail(path, expected, value)
         return value
 
     return step
 
 
-def _conditional(schema: dict[str, Any], nodes: Nodes) -> Node:
-    condition = nodes.node(schema["if"])
-    then, otherwise = nodes.node(schema.get("then", True)), nodes.node(schema.get("else", True))
-
+def _conditional(condition: Node, then: Node, otherwise: Node) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
-        fits, _ = attempt(condition, value, report)
-        return (then if fits else otherwise)(value, path, report)
+        return (then if fits(condition, value, report) else otherwise)(value, path, report)
 
     return step

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tools_core._jsonschema._keywords import CONSTRAINTS
 from tools_core._jsonschema._pointer import resolve
 from tools_core._values._problem import clip, listing, show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
 
     from tools_core._jsonschema._pointer import Schema
 

@@ -6,20 +6,20 @@ Only property names reach the source, as `repr` of a plain string; every other c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tools_core._jsonschema._keywords import CONSTRAINTS, PYTHON_TYPES, types_of
-from tools_core._jsonschema._kinds import are_tagged, is_recursive
+from tools_core._jsonschema._kinds import are_exclusive
 from tools_core._jsonschema._pointer import resolve
 from tools_core._jsonschema._regex import translate
 from tools_core._jsonschema._report import Checked
 from tools_core._jsonschema._value import DEPTH_LIMIT, distinct, is_clean, is_plain
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Node
+    from tools_core._jsonschema._report import Compile, Node
 
 _CHOICE = frozenset(("type", "enum", "const"))
 _OF_TYPE = {
@@ -35,7 +35,7 @@ _OF_TYPE = {
 _BLOCKS = 12
 
 
-def generate(root: Schema, node: Callable[[Schema], Node]) -> Callable[[Any], bool]:
+def generate(root: Schema, node: Compile) -> Callable[[Any], bool]:
     """Build `accepts` of a schema; `node` compiles the subschemas that are too rare for source."""
     writer = _Writer(root, node)
     writer.function("accepts", root, is_root=True)
@@ -45,7 +45,7 @@ def generate(root: Schema, node: Callable[[Schema], Node]) -> Callable[[Any], bo
 class _Writer:
     """The source as far as it is written, and the constants it needs."""
 
-    def __init__(self, root: Schema, node: Callable[[Schema], Node]) -> None:
+    def __init__(self, root: Schema, node: Compile) -> None:
         self.root = root
         self.node = node
         self.lines: list[str] = []
@@ -101,6 +101,11 @@ class _Writer:
             self.waiting.append((name, schema))
         return name
 
+    def kept(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Keep a schema made here alive, since functions are known by the id of theirs."""
+        self.constant(schema)
+        return schema
+
     def rare(self, schema: Schema) -> str:
         """Return the name of a function that asks the compiled subschema."""
         return self.constant(_intact(self.node(schema)))
@@ -124,7 +129,6 @@ class _Writer:
         elif len(types := set(types_of(schema))) == 2 and "null" in types:
             (other,) = types - {"null"}
             self.line(pad, f"if {x} is not None:")
-            # A copy must outlive this call, since functions are known by the id of their schema.
             self.part(self.kept({**schema, "type": other}), x, pad + 1, level)
         elif types == {"array"} and keywords <= _OF_TYPE["array"]:
             self.array(schema, x, pad, level)
@@ -132,10 +136,6 @@ class _Writer:
             self.object(schema, x, pad, level)
         else:
             self.reject(pad, f"not {self.rare(schema)}({x}, {depth})")
-
-    def kept(self, schema: dict[str, Any]) -> dict[str, Any]:
-        self.constant(schema)
-        return schema
 
     def any_of(self, branches: list[Schema], x: str, pad: int, level: int) -> None:
         others = [part for part in branches if not _is_null(part)]
@@ -149,8 +149,8 @@ class _Writer:
         if len(rejects) == len(others):
             self.reject(pad, " and ".join(f"({condition})" for condition in rejects) or "True")
             return
-        if sum(is_recursive(part, self.root) for part in others) > 1 and not are_tagged(others, self.root):
-            # To try one after the other would double the work at every level; the compiled ones remember.
+        if not are_exclusive(others, self.root):
+            # To try one after the other would double the work at each level of a tree; the checker remembers verdicts.
             self.reject(pad, f"not {self.rare(self.kept({'anyOf': others}))}({x}, depth + {level})")
             return
         name = self.variable()
@@ -287,7 +287,7 @@ def _name_of(key: str) -> str:
 
 
 def _is_reachable(schema: dict[str, Any]) -> bool:
-    """Say whether each required member is a property, or there are no properties and anything goes."""
+    """Return whether each required member is a property, or there are no properties and anything goes."""
     properties = schema.get("properties", {})
     if not properties and schema.get("additionalProperties", True) is True:
         return True

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -16,22 +14,11 @@ PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 
-
 # Where subschemas are found.
-ONE_SCHEMA = frozenset(
-    [
-        "additionalProperties",
-        "contains",
-        "else",
-        "if",
-        "items",
-        "not",
-        "propertyNames",
-        "then",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    ]
-)
+ONE_SCHEMA = frozenset((
+    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
+    "unevaluatedProperties",
+))  # fmt: skip
 SCHEMA_LIST = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SCHEMA_MAP = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
 # Those of them that look at the same value, not at a part of it.
@@ -39,38 +26,12 @@ IN_PLACE_ONE = ("if", "then", "else", "not")
 IN_PLACE_LIST = ("allOf", "anyOf", "oneOf")
 
 # Every keyword that narrows what is valid; all others are annotations.
-CONSTRAINTS = (
-    ONE_SCHEMA
-    | SCHEMA_LIST
-    | frozenset(
-        [
-            "$ref",
-            "const",
-            "dependentRequired",
-            "dependentSchemas",
-            "enum",
-            "exclusiveMaximum",
-            "exclusiveMinimum",
-            "maxContains",
-            "maxItems",
-            "maxLength",
-            "maxProperties",
-            "maximum",
-            "minContains",
-            "minItems",
-            "minLength",
-            "minProperties",
-            "minimum",
-            "multipleOf",
-            "pattern",
-            "patternProperties",
-            "properties",
-            "required",
-            "type",
-            "uniqueItems",
-        ]
-    )
-)
+CONSTRAINTS = ONE_SCHEMA | SCHEMA_LIST | frozenset((
+    "$ref", "const", "dependentRequired", "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum",
+    "maxContains", "maxItems", "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength",
+    "minProperties", "minimum", "multipleOf", "pattern", "patternProperties", "properties", "required", "type",
+    "uniqueItems",
+))  # fmt: skip
 
 
 def types_of(schema: dict[str, Any]) -> tuple[str, ...]:

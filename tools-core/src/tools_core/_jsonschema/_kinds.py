@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
 from tools_core._jsonschema._pointer import resolve
 from tools_core._jsonschema._value import frozen
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any
-
     from tools_core._jsonschema._pointer import Schema
 
 _ALL: frozenset[type] = frozenset(kind for kinds in PYTHON_TYPES.values() for kind in kinds)
@@ -60,34 +57,14 @@ def tags(schema: Schema, root: Schema, depth: int = 0) -> dict[str, list[Any]]:
     return out
 
 
-def are_tagged(branches: list[Schema], root: Schema) -> bool:
-    """Say whether one member's value tells which of the branches is meant."""
+def are_exclusive(branches: list[Schema], root: Schema) -> bool:
+    """Return whether the type of a value, or that of one member, tells which of the branches is meant."""
+    types = [kinds(branch, root) for branch in branches]
+    if sum(map(len, types)) == len(frozenset().union(*types)):
+        return True
     found = [tags(branch, root) for branch in branches]
     for key in found[0]:
         values = [frozen(value) for one in found for value in one.get(key, ())]
         if all(key in one for one in found) and len(set(values)) == len(values):
             return True
     return False
-
-
-def is_recursive(schema: Schema, root: Schema) -> bool:
-    """Say whether a `$ref` inside `schema` leads back to a part that holds it."""
-    above: set[int] = set()
-    done: set[int] = set()
-
-    def visit(part: Any) -> bool:
-        if not isinstance(part, dict | list) or id(part) in done:
-            return False
-        if id(part) in above:
-            return True
-        above.add(id(part))
-        inner = list(part.values()) if isinstance(part, dict) else part
-        if isinstance(part, dict) and isinstance(part.get("$ref"), str):
-            with suppress(LookupError):  # in an enum or a default it is a word like any other
-                inner.append(resolve(root, part["$ref"]))
-        found = any(map(visit, inner))
-        above.discard(id(part))
-        done.add(id(part))
-        return found
-
-    return visit(schema)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from tools_core._jsonschema import _alternatives, _arrays, _objects, _scalars, _unevaluated
 from tools_core._jsonschema._keywords import CONSTRAINTS
-from tools_core._jsonschema._pointer import resolve
-from tools_core._jsonschema._report import Unusable
+from tools_core._jsonschema._pointer import Schema, resolve
+from tools_core._jsonschema._report import Node, Unusable
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any, TypeAlias
-
-    from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Checked, Node
+    from tools_core._jsonschema._report import Checked
     from tools_core._values._problem import Path
 
-    Known: TypeAlias = Mapping[int, tuple[Schema, Node]]  # by the identity of the schema, which so lives as long
+Known: TypeAlias = Mapping[int, tuple[Schema, Node]]  # by the identity of the schema, which so lives as long
 
 
 class Nodes:
-    """The subschemas of one document as they are compiled at one go, each once, however often it is referred to.
+    """The subschemas of one document that are compiled together, each once.
 
-    Until then those that refer to themselves are not whole: nobody else may have them.
+    Until then those that refer to themselves are incomplete, and no other thread may have them.
     """
 
     def __init__(self, root: Schema, known: Known) -> None:
@@ -44,27 +42,20 @@ class Nodes:
             self.known[id(schema)] = schema, self._build(schema)
         return self.known[id(schema)][1]
 
-    def target(self, reference: str) -> Node:
-        """Compile what a `$ref` points at."""
-        return self.node(resolve(self.root, reference))
-
     def _build(self, schema: dict[str, Any]) -> Node:
         typed = _scalars.typed(schema, self.root) if "type" in schema else keep
         steps = [step for step in self._steps(schema) if step is not keep]
-        left = list(_unevaluated.steps(schema, self))
+        left = list(_unevaluated.steps(schema, self.root, self.node))
         return _sequence(typed, steps, left) if steps or left else typed
 
     def _steps(self, schema: dict[str, Any]) -> Iterator[Node]:
-        yield from _scalars.choice(schema, self.root)
-        yield from _scalars.numbers(schema)
-        yield from _scalars.strings(schema)
+        yield from _scalars.steps(schema, self.root)
         if "$ref" in schema:
-            yield self.target(schema["$ref"])
+            yield self.node(resolve(self.root, schema["$ref"]))
         for part in schema.get("allOf", ()):
             yield self.node(part)
-        yield from _objects.steps(schema, self)
-        yield from _arrays.steps(schema, self)
-        yield from _alternatives.steps(schema, self)
+        for group in (_objects, _arrays, _alternatives):
+            yield from group.steps(schema, self.root, self.node)
 
 
 def keep(value: Any, _path: Path, _report: Checked) -> Any:
@@ -88,7 +79,7 @@ def _sequence(typed: Node, steps: list[Node], left: list[Node]) -> Node:
         before = len(report.problems)
         value = typed(value, path, report)
         if len(report.problems) != before:
-            return value  # of a value of the wrong type there is nothing more to say
+            return value  # a value of the wrong type has no further problems
         for step in steps:
             value = step(value, path, report)
         if left and len(report.problems) == before:

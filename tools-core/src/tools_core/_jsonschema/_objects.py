@@ -2,73 +2,67 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from tools_core._jsonschema._describe import describe
 from tools_core._jsonschema._regex import translate
-from tools_core._jsonschema._report import attempt
+from tools_core._jsonschema._report import fits
 from tools_core._jsonschema._scalars import sizes
 from tools_core._values._problem import clip, listing, show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
-    from tools_core._jsonschema._nodes import Nodes
     from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Checked, Node
+    from tools_core._jsonschema._report import Checked, Compile, Node
     from tools_core._values._problem import Path
 
 _SUGGESTIONS = 5  # how many unknown members of one object get a "did you mean"
 
 
-def steps(schema: dict[str, Any], nodes: Nodes) -> Iterator[Node]:
+def steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
     """Compile every keyword for objects that `schema` has."""
     if "properties" in schema or "required" in schema:
-        yield _properties(schema, nodes)
+        yield _properties(schema, root, node)
     if "additionalProperties" in schema or "patternProperties" in schema:
-        yield _extras(schema, nodes)
+        yield _extras(schema, node)
     if "propertyNames" in schema:
-        yield _names(nodes.node(schema["propertyNames"]))
+        yield _names(node(schema["propertyNames"]))
     yield from sizes((dict,), schema, "minProperties", "maxProperties", "member")
     for key, needed in schema.get("dependentRequired", {}).items():
         yield _needs(key, needed)
     for key, part in schema.get("dependentSchemas", {}).items():
-        yield _when(key, nodes.node(part))
+        yield _when(key, node(part))
 
 
-def missing_text(schema: Any, root: Schema) -> str:
-    """Word the absence of a required member, with what is expected there."""
+def _missing(schema: Schema, root: Schema) -> str:
     words = describe(schema, root)
     return "is required" if words == "any value" else f"is required: {words}"
 
 
-def _properties(schema: dict[str, Any], nodes: Nodes) -> Node:
+def _properties(schema: dict[str, Any], root: Schema, node: Compile) -> Node:
     properties = schema.get("properties", {})
     required = schema.get("required", ())
-    fallback = schema.get("additionalProperties", True)
-    rows = [
-        (key, nodes.node(part), missing_text(part, nodes.root) if key in required else None)
-        for key, part in properties.items()
-    ]
-    missing = missing_text(fallback or True, nodes.root)
-    rows += [(key, nodes.node(True), missing) for key in required if key not in properties]
+    rows = [(key, node(part), _missing(part, root) if key in required else None) for key, part in properties.items()]
+    missing = _missing(schema.get("additionalProperties") or True, root)
+    rows += [(key, node(True), missing) for key in required if key not in properties]
 
     def step(value: Any, path: Path, report: Checked) -> Any:
         if type(value) is not dict:
             return value
         out = value
-        for key, node, missing in rows:
+        for key, check, missing in rows:
             if key not in value:
                 if missing is not None:
                     report.say((path, key), missing)
                 continue
             item = value[key]
-            if item is None and report.repair and missing is None and not attempt(node, None, report)[0]:
+            if item is None and report.repair and missing is None and not fits(check, None, report):
                 report.repaired((path, key), None, "absent")
                 out = dict(value) if out is value else out
                 del out[key]
                 continue
-            new = node(item, (path, key), report)
+            new = check(item, (path, key), report)
             if new is not item:
                 out = dict(value) if out is value else out
                 out[key] = new
@@ -77,28 +71,28 @@ def _properties(schema: dict[str, Any], nodes: Nodes) -> Node:
     return step
 
 
-def _extras(schema: dict[str, Any], nodes: Nodes) -> Node:
+def _extras(schema: dict[str, Any], node: Compile) -> Node:
     """Compile `patternProperties` and `additionalProperties`."""
-    properties = schema.get("properties", {})
-    patterns = [(translate(key).search, nodes.node(part)) for key, part in schema.get("patternProperties", {}).items()]
+    properties = schema.get("properties", {}).keys()
+    patterns = [(translate(key).search, node(part)) for key, part in schema.get("patternProperties", {}).items()]
     additional = schema.get("additionalProperties", True)
-    others = None if additional is False else nodes.node(additional)
+    others = None if additional is False else node(additional)
 
     def step(value: Any, path: Path, report: Checked) -> Any:
-        if type(value) is not dict:
+        if type(value) is not dict or (value.keys() <= properties and not patterns):
             return value
         out = value
         unknown = []
         for key, item in value.items():
-            fitting = [node for search, node in patterns if search(key)] if patterns else []
-            if not fitting and key not in properties:
+            checks = [check for search, check in patterns if search(key)]
+            if not checks and key not in properties:
                 if others is None:
                     unknown.append(key)
                     continue
-                fitting = [others]
+                checks = [others]
             new = item
-            for node in fitting:
-                new = node(new, (path, key), report)
+            for check in checks:
+                new = check(new, (path, key), report)
             if new is not item:
                 out = dict(value) if out is value else out
                 out[key] = new
@@ -116,21 +110,11 @@ def report_unknown(
     free = [name for name in known if name not in value]
     for index, key in enumerate(unknown[:100]):
         near = _near(key, free) if index < _SUGGESTIONS else None
-        if path is None:
-            text, mark = f"unknown argument {show(key)}", ":"
-        else:
-            text, mark = f"has no member {show(key)}", ";"
+        hint = f"expected {listing(known)}" if known else "none are expected"
         if near:
-            report.say(path, f"{text}{mark} did you mean {show(near)}?")
-        elif known:
-            report.say(
-                path,
-                f"{text}{mark} expected {listing(known)}"
-                if path is None
-                else f"{text}{mark} expected: {listing(known)}",
-            )
-        else:
-            report.say(path, f"{text}{mark} none are expected")
+            hint = f"did you mean {show(near)}?"
+        at_root = path is None
+        report.say(path, f"unknown argument {show(key)}: {hint}" if at_root else f"has no member {show(key)}; {hint}")
 
 
 def _near(name: str, names: Iterable[str]) -> str | None:
@@ -144,12 +128,11 @@ def _near(name: str, names: Iterable[str]) -> str | None:
 
 def _names(node: Node) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
-        if type(value) is dict:
-            for key in value:
-                if not attempt(node, key, report)[0]:
-                    trial = report.trial(key, repair=False)
-                    node(key, None, trial)
-                    report.say(path, f"must not have a member named {show(key)}: a name {trial.problems[0].text}")
+        for key in value if type(value) is dict else ():
+            trial = report.trial(key, repair=False)
+            node(key, None, trial)
+            if trial.problems:
+                report.say(path, f"must not have a member named {show(key)}: a name {trial.problems[0].text}")
         return value
 
     return step

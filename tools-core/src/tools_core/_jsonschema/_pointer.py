@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
+from typing import Any, TypeAlias
 
 Schema: TypeAlias = "dict[str, Any] | bool"
 
@@ -13,7 +10,7 @@ Schema: TypeAlias = "dict[str, Any] | bool"
 def resolve(root: Schema, reference: str) -> Schema:
     """Return the subschema that a local `$ref` points at; LookupError when there is none."""
     target: Any = root
-    for part in _steps(root, reference):
+    for part in parts_of(root, reference):
         if isinstance(target, dict):
             target = target[part]
         elif isinstance(target, list) and part.isdecimal() and part.isascii():
@@ -25,7 +22,8 @@ def resolve(root: Schema, reference: str) -> Schema:
     raise LookupError(reference)
 
 
-def _steps(root: Schema, reference: str) -> list[str]:
+def parts_of(root: Schema, reference: str) -> list[str]:
+    """Return the unescaped steps of a local `$ref`; LookupError for any other."""
     base, _, pointer = reference.partition("#")
     own = root.get("$id", "").rstrip("#") if isinstance(root, dict) else ""
     if base not in ("", own) or (pointer and not pointer.startswith("/")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._describe import describe, extent, shown_pattern
 from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
@@ -12,14 +13,20 @@ from tools_core._jsonschema._repair import HOPELESS, from_text, starts_of
 from tools_core._jsonschema._value import frozen
 from tools_core._values._problem import show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
 
     from tools_core._jsonschema._pointer import Schema
     from tools_core._jsonschema._report import Checked, Node
     from tools_core._values._problem import Path
+
+_BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
+    # The operators are mirrored, because the limit is the one bound first.
+    ("minimum", "must be at least", operator.le),
+    ("maximum", "must be at most", operator.ge),
+    ("exclusiveMinimum", "must be above", operator.lt),
+    ("exclusiveMaximum", "must be below", operator.gt),
+)
 
 
 def typed(schema: dict[str, Any], root: Schema) -> Node:
@@ -49,12 +56,22 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
     return step
 
 
-def choice(schema: dict[str, Any], root: Schema) -> Iterator[Node]:
-    """Compile `enum` and `const`."""
+def steps(schema: dict[str, Any], root: Schema) -> Iterator[Node]:
+    """Compile every other keyword for scalars that `schema` has."""
     for keyword in ("enum", "const"):
         if keyword in schema:
             values = schema["enum"] if keyword == "enum" else [schema["const"]]
             yield _one_of(frozenset(map(frozen, values)), f"must be {describe({keyword: schema[keyword]}, root)}")
+    for keyword, words, holds in _BOUNDS:
+        if keyword in schema:
+            yield rule((int, float), partial(holds, schema[keyword]), f"{words} {show(schema[keyword])}")
+    if "multipleOf" in schema:
+        divisor = schema["multipleOf"]
+        yield rule((int, float), lambda value: _is_multiple(value, divisor), f"must be a multiple of {show(divisor)}")
+    yield from sizes((str,), schema, "minLength", "maxLength", "character")
+    if "pattern" in schema:
+        search, shown = translate(schema["pattern"]).search, shown_pattern(schema["pattern"])
+        yield rule((str,), lambda value: search(value) is not None, f"must match the pattern {shown}")
 
 
 def _one_of(allowed: frozenset[Any], expected: str) -> Node:
@@ -66,24 +83,7 @@ def _one_of(allowed: frozenset[Any], expected: str) -> Node:
     return step
 
 
-def numbers(schema: dict[str, Any]) -> Iterator[Node]:
-    """Compile the bounds and `multipleOf`."""
-    kinds = (int, float)
-    for keyword, words, holds in (
-        # The operators are mirrored, because the limit is the one bound first.
-        ("minimum", "must be at least", operator.le),
-        ("maximum", "must be at most", operator.ge),
-        ("exclusiveMinimum", "must be above", operator.lt),
-        ("exclusiveMaximum", "must be below", operator.gt),
-    ):
-        if keyword in schema:
-            yield rule(kinds, partial(holds, schema[keyword]), f"{words} {show(schema[keyword])}")
-    if "multipleOf" in schema:
-        divisor = schema["multipleOf"]
-        yield rule(kinds, lambda value: is_multiple(value, divisor), f"must be a multiple of {show(divisor)}")
-
-
-def is_multiple(value: float, divisor: float) -> bool:
+def _is_multiple(value: float, divisor: float) -> bool:
     """Divide as decimal fractions, in which 0.0075 is a multiple of 0.0001."""
     if type(value) is float and value.is_integer():
         value = int(value)
@@ -96,31 +96,17 @@ def is_multiple(value: float, divisor: float) -> bool:
     return (Fraction(repr(value)) if type(value) is float else Fraction(value)) % Fraction(repr(divisor)) == 0
 
 
-def strings(schema: dict[str, Any]) -> Iterator[Node]:
-    """Compile the length limits and `pattern`."""
-    yield from sizes((str,), schema, "minLength", "maxLength", "character")
-    if "pattern" in schema:
-        search = translate(schema["pattern"]).search
-        yield rule(
-            (str,),
-            lambda value: search(value) is not None,
-            f"must match the pattern {shown_pattern(schema['pattern'])}",
-        )
-
-
 def sizes(kinds: tuple[type, ...], schema: dict[str, Any], least: str, most: str, noun: str) -> Iterator[Node]:
     """Compile a pair of limits on the length of a value."""
     if least in schema:
-        limit = schema[least]
-        yield _sized(kinds, limit, operator.ge, f"must have {extent(limit, None, noun)}")
+        yield _sized(kinds, schema[least], operator.ge, f"must have {extent(schema[least], None, noun)}")
     if most in schema:
-        limit = schema[most]
-        yield _sized(kinds, limit, operator.le, f"must have {extent(None, limit, noun)}")
+        yield _sized(kinds, schema[most], operator.le, f"must have {extent(None, schema[most], noun)}")
 
 
-def _sized(kinds: tuple[type, ...], limit: float, fits: Callable[[int, float], bool], expected: str) -> Node:
+def _sized(kinds: tuple[type, ...], limit: float, holds: Callable[[int, float], bool], expected: str) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
-        if type(value) in kinds and not fits(len(value), limit):
+        if type(value) in kinds and not holds(len(value), limit):
             report.say(path, f"{expected}, got {len(value)}")
         return value
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._generate import generate
 from tools_core._jsonschema._report import Checked
 from tools_core._jsonschema._value import DEPTH_LIMIT, is_plain, plain
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from tools_core._jsonschema._nodes import Known
     from tools_core._jsonschema._pointer import Schema
     from tools_core._jsonschema._report import Node
-    from tools_core._values._problem import Problem
 
 
 def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -> Validator:
@@ -25,7 +23,7 @@ def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -
     `trusted` is for schemas that this library wrote itself: they are neither examined nor copied.
 
     Raises:
-        SchemaError: the schema is malformed or asks for what is not enforced; names the place and the way out.
+        SchemaError: the schema is malformed or uses what is not enforced; names the place and the way out.
     """
     if trusted:
         return Validator(schema)  # type: ignore[arg-type]  # trusted to hold dicts, not any Mapping
@@ -39,7 +37,7 @@ class Validator:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._known: Known = {}  # only what is whole: other threads may be at it, too
+        self._known: Known = {}  # only complete nodes: other threads may use them
 
     def check(self, value: Any, *, repair: bool = True) -> Checked:
         """Report every problem of `value`, repairing what can be repaired without a loss.
@@ -49,18 +47,17 @@ class Validator:
         report = Checked(value, repair)
         try:
             given = value if is_plain(value) else plain(value, None, report)
-            out = self._node(given, None, report)
+            report.value = self._node(given, None, report)
         except RecursionError:  # the caller's own stack was nearly full
             report.say(None, f"is nested too deeply (limit {DEPTH_LIMIT})")
             return report
         # A repair for one keyword can break another: only what is valid as repaired counts.
-        if report.repairs and (report.problems or not self._is_valid(out)):
+        if report.repairs and (report.problems or not self._is_valid(report.value)):
             unrepaired = self.check(value, repair=False)
             if not report.problems or len(unrepaired.problems) <= len(report.problems):
                 return unrepaired
-        report.value = out
-        if report.problems:
-            report.problems = _unique(report.problems)
+        if len(report.problems) > 1:
+            report.problems = list(dict.fromkeys(report.problems))
         return report
 
     def _is_valid(self, value: Any) -> bool:
@@ -82,7 +79,3 @@ class Validator:
         node = nodes.node(schema)
         self._known = nodes.known
         return node
-
-
-def _unique(problems: list[Problem]) -> list[Problem]:
-    return problems if len(problems) == 1 else list({str(problem): problem for problem in problems}.values())

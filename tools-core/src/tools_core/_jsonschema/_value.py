@@ -1,14 +1,14 @@
-"""JSON values as such, whatever the schema: what is one, made plain, and equality as JSON means it."""
+"""JSON values as such, whatever the schema: plain copies, and equality as JSON means it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._report import Unusable
 from tools_core._values._problem import show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-    from typing import Any
+    from collections.abc import Callable, Hashable, Iterable
 
     from tools_core._jsonschema._report import Checked
     from tools_core._values._problem import Path
@@ -17,7 +17,7 @@ DEPTH_LIMIT = 64
 
 
 def is_clean(text: str) -> bool:
-    """Say whether `text` is free of lone surrogates, which no UTF-8 can carry."""
+    """Return whether `text` is free of lone surrogates, which UTF-8 cannot carry."""
     if text.isascii():
         return True
     try:
@@ -28,12 +28,13 @@ def is_clean(text: str) -> bool:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Say whether `value` is plain JSON: exact built-in types, clean text, finite, at most 64 containers deep."""
+    """Return whether `value` is plain JSON: exact built-in types, clean text, finite, at most 64 containers deep."""
     kind = type(value)
     items: Iterable[Any]
     if kind is dict:
-        if not all(type(key) is str and is_clean(key) for key in value):
-            return False
+        for key in value:
+            if type(key) is not str or not (key.isascii() or is_clean(key)):
+                return False
         items = value.values()
     elif kind is list:
         items = value
@@ -60,39 +61,32 @@ def _is_scalar(value: Any) -> bool:
 
 
 def plain(value: Any, path: Path, report: Checked, inside: tuple[int, ...] = ()) -> Any:
-    """Copy `value` as plain JSON: exact built-in types, tuples as lists; report what is no JSON."""
+    """Copy `value` as plain JSON: exact built-in types, tuples as lists; report what is not JSON."""
     kind = type(value)
     # By its type and not by isinstance, which a value can deceive with a `__class__` of its own.
-    if issubclass(kind, str):
-        return _plain_text(value, path, report)
-    if value is None or kind is bool:
-        return value
-    if issubclass(kind, int):
-        return int.__index__(value)
-    if issubclass(kind, float):
-        if value - value == 0.0:
-            return float.__pos__(value)
-        report.say(path, f"must be a finite number, got {show(float.__pos__(value))}")
-    elif not issubclass(kind, (dict, list, tuple)):
-        report.say(path, f"must be JSON, got {show(value)}")
-    elif id(value) in inside:
+    if not issubclass(kind, (dict, list, tuple)):
+        return _plain_scalar(value, kind, path, report)
+    if id(value) in inside:
         report.say(path, "must not contain itself")
     elif len(inside) >= DEPTH_LIMIT:
         report.say(path, f"is nested too deeply (limit {DEPTH_LIMIT})")
+    elif issubclass(kind, dict):
+        return _plain_object(value, path, report, (*inside, id(value)))
     else:
-        inside = (*inside, id(value))
-        if issubclass(kind, dict):
-            return _plain_object(value, path, report, inside)
-        walk = list.__iter__ if issubclass(kind, list) else tuple.__iter__
-        return [plain(item, (path, index), report, inside) for index, item in enumerate(walk(value))]
+        items = (list if issubclass(kind, list) else tuple).__iter__(value)
+        return [plain(item, (path, index), report, (*inside, id(value))) for index, item in enumerate(items)]
     return Unusable()
 
 
-def _plain_text(value: str, path: Path, report: Checked) -> Any:
-    text = str.__str__(value)  # exact, whatever a subclass says of itself
-    if is_clean(text):
-        return text
-    report.say(path, "must not contain lone surrogates")
+def _plain_scalar(value: Any, kind: type, path: Path, report: Checked) -> Any:
+    exact: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+        (str, str.__str__), (bool, bool), (int, int.__index__), (float, float.__pos__),
+    )  # fmt: skip
+    out = next((copy(value) for base, copy in exact if issubclass(kind, base)), value)
+    if _is_scalar(out):
+        return out
+    wanted = "must be a finite number" if type(out) is float else "must be JSON"
+    report.say(path, "must not contain lone surrogates" if type(out) is str else f"{wanted}, got {show(out)}")
     return Unusable()
 
 
@@ -126,5 +120,5 @@ def frozen(value: Any) -> Hashable:
 
 
 def distinct(items: list[Any]) -> bool:
-    """Say whether no two items are equal as JSON."""
+    """Return whether no two items are equal as JSON."""
     return len(set(map(frozen, items))) == len(items)

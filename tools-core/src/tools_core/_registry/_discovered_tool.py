@@ -31,43 +31,71 @@ class DiscoveredTool:
     def __init__(self, point: EntryPoint, digest: str | None, toolsets: dict[type[Toolset], Toolset]) -> None:
         self.point = point
         self.digest = digest
-        self.problem: LoadProblem | None = None
         self._toolsets = toolsets
-        self._tool: Tool | None = None
-        self._cause: BaseException | None = None
+        self._outcome: Tool | LoadProblem | None = None
+        self._name_problem: LoadProblem | None = None
         self._loading: set[int] = set()  # threads
         self._lock = threading.Lock()
 
     @property
     def is_broken(self) -> bool:
         """Return whether loading has failed."""
-        return self.problem is not None and self._tool is None
+        return isinstance(self._outcome, LoadProblem)
+
+    @property
+    def problem(self) -> LoadProblem | None:
+        """Return why loading has failed, or what is wrong with the name of the loaded tool."""
+        return self._outcome if isinstance(self._outcome, LoadProblem) else self._name_problem
 
     def load(self) -> Tool:
         """Return the tool, imported at the first call; ToolError if that fails, then and from then on."""
-        if self._tool is None and self.problem is None:
-            self._load()
-        if self._tool is None:
-            raise self._unavailable(self.problem) from self._cause
-        return self._tool
+        found = self._load() if self._outcome is None else self._outcome
+        if isinstance(found, LoadProblem):
+            origin = f"`{self.point.name}` of {self.point.distribution} {self.point.version}"
+            raise ToolError(f"{origin} is unavailable: {found.error}; fix: {found.fix}", "unavailable") from found.cause
+        return found
 
-    def _load(self) -> None:
+    def _load(self) -> Tool | LoadProblem:
         thread = threading.get_ident()
         if thread in self._loading:
-            raise self._unavailable(LoadProblem.of(self.point, "it is being loaded", "use it after the import"))
+            return LoadProblem.of(self.point, "it is being loaded", "use it after the import")
         self._loading.add(thread)
-        tool, problem, cause = None, None, None
         try:
-            tool, problem = self._make()
-        except _Refused as refused:
-            problem = LoadProblem.of(self.point, *refused.args)
+            made = self._make()
         except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
-            problem, cause = LoadProblem.of(self.point, _describe(error), self._fix(error)), error
+            made = LoadProblem.of(self.point, _describe(error), self._fix(error), error)
         finally:
             self._loading.discard(thread)
         with self._lock:
-            if self._tool is None:
-                self._tool, self.problem, self._cause = tool, problem, cause
+            if self._outcome is None or self.is_broken:
+                self._outcome = made
+            return self._outcome
+
+    def _make(self) -> Tool | LoadProblem:
+        from tools_core._tools._as_tools import as_tools  # not needed to list names
+        from tools_core._tools._toolset import Toolset
+
+        point = self.point
+        owner, found = map(self._toolset_or_same, point.load_with_owner())
+        if isinstance(found, Toolset):
+            return _one_per_method(point, found)
+        if isinstance(owner, Toolset):
+            tool: Tool = owner.tool(point.attribute.rpartition(".")[2])
+        else:
+            (tool,) = as_tools(found)
+        if tool.name != point.name:
+            error = f"the entry point `{point.name}` has a tool called `{tool.name}`; it is used as `{point.name}`"
+            self._name_problem = LoadProblem.of(point, error, f"give both the same name in {point.distribution}")
+            tool = tool.renamed(point.name)
+        if self.digest is not None and not self._is_locked(tool):
+            fix = "see what has changed: ask-tools verify; if you trust it: ask-tools lock"
+            return LoadProblem.of(point, "its definition is not the one that was locked", fix)
+        return tool
+
+    def _is_locked(self, tool: Tool) -> bool:
+        from tools_core._registry._lock_file import hash_of, locked_definition  # brings json, 3 ms
+
+        return hash_of(locked_definition(tool)) == self.digest
 
     def _toolset_or_same(self, value: Any) -> Any:
         """Return the one instance of a class of toolsets, and any other object as it is."""
@@ -77,32 +105,6 @@ class DiscoveredTool:
         if not isinstance(value, type) or not issubclass(value, Toolset):
             return value
         return self._toolsets.get(value) or self._toolsets.setdefault(value, instance_of(value))
-
-    def _make(self) -> tuple[Tool, LoadProblem | None]:
-        """Return the tool, and a problem if its own name is another one."""
-        from tools_core._tools._as_tools import as_tools  # not needed to list names
-        from tools_core._tools._toolset import Toolset
-
-        point = self.point
-        owner, found = map(self._toolset_or_same, point.load_with_owner())
-        if isinstance(found, Toolset):
-            raise _one_per_method(point, found)
-        if isinstance(owner, Toolset):
-            tool: Tool = owner.tool(point.attribute.rpartition(".")[2])
-        else:
-            (tool,) = as_tools(found)
-        problem = None
-        if tool.name != point.name:
-            error = f"the entry point `{point.name}` has a tool called `{tool.name}`; it is used as `{point.name}`"
-            problem = LoadProblem.of(point, error, f"give both the same name in {point.distribution}")
-            tool = tool.renamed(point.name)
-        if self.digest is not None:
-            from tools_core._registry._lock_file import hash_of, locked_definition  # only with a lock
-
-            if hash_of(locked_definition(tool, point.name)) != self.digest:
-                fix = "see what has changed: ask-tools verify; if you trust it: ask-tools lock"
-                raise _Refused("its definition is not the one that was locked", fix)
-        return tool, problem
 
     def _fix(self, error: BaseException) -> str:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -114,22 +116,13 @@ class DiscoveredTool:
             return f"install the package that provides `{missing}`"
         return f"add {folder} to sys.path" if folder not in sys.path else f"reinstall {distribution}"
 
-    def _unavailable(self, problem: LoadProblem | None) -> ToolError:
-        origin = f"`{self.point.name}` of {self.point.distribution} {self.point.version}"
-        reason = f"{problem.error}; fix: {problem.fix}" if problem else "it was not loaded"
-        return ToolError(f"{origin} is unavailable: {reason}", "unavailable")
 
-
-class _Refused(Exception):
-    """An error and a fix for an entry point that loads but is not accepted."""
-
-
-def _one_per_method(point: EntryPoint, toolset: Toolset) -> _Refused:
-    """Return the error for a toolset, with the entry points to list in its place."""
+def _one_per_method(point: EntryPoint, toolset: Toolset) -> LoadProblem:
+    """Return the problem of a toolset, with the entry points that are right."""
     methods = [(tool.name, getattr(tool, "__name__", "")) for tool in toolset.tools]
     lines = [f'{name} = "{point.module}:{point.attribute}.{method}"' for name, method in methods]
     error = f"`{point.value}` is a toolset; an entry point is one tool"
-    return _Refused(error, f"list each method in {point.distribution}: {', '.join(lines)}")
+    return LoadProblem.of(point, error, f"list each method in {point.distribution}: {', '.join(lines)}")
 
 
 def _describe(error: BaseException) -> str:

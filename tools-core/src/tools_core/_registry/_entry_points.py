@@ -54,8 +54,7 @@ class EntryPoint:
     def load(self) -> Any:
         """Import the module and return the object that the value names.
 
-        Raises: ValueError for a malformed value, AttributeError if there is no such object, and whatever the module
-        raises.
+        Raises: ValueError for a malformed value; AttributeError if there is no such object.
         """
         return self.load_with_owner()[1]
 
@@ -74,10 +73,10 @@ class EntryPoint:
         return owner, found
 
     def is_of(self, source: object) -> bool:
-        """Return whether the value names this class or function, perhaps by way of a package that exports it."""
-        package, name = str(getattr(source, "__module__", "")).partition(".")[0], getattr(source, "__qualname__", "")
-        is_own = self.attribute == name or self.attribute.startswith(f"{name}.")  # or names a method of it
-        return bool(name) and is_own and package == self.module.partition(".")[0]
+        """Return whether the value names a class or function, or a method of it; its package may export it."""
+        package, name = str(getattr(source, "__module__", "")).partition(".")[0], getattr(source, "__qualname__", None)
+        is_named = name is not None and f"{self.attribute}.".startswith(f"{name}.")
+        return is_named and package == self.module.partition(".")[0]
 
     def is_same(self, other: EntryPoint) -> bool:
         """Return whether the other one has the same value, from the same installation."""
@@ -85,9 +84,6 @@ class EntryPoint:
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version} ({self.value})"
-
-    def __repr__(self) -> str:
-        return f"EntryPoint({self.qualified!r}, {self.value!r})"
 
 
 def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
@@ -117,14 +113,13 @@ def search_path() -> list[str]:
     folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
-    first = None
-    if getattr(main, "__spec__", None) is not None:  # python -m
-        first = os.curdir
+    first = ""
+    if getattr(main, "__spec__", None) is not None:
+        first = os.getcwd()  # python -m
     elif script is not None:
         first = os.path.dirname(os.path.realpath(script))
-    implicit = None if first is None or sys.flags.safe_path else _find_same(folders, first)
-    if implicit is not None:
-        folders.remove(implicit)  # once: the user may have named it as well
+    if first in folders and not sys.flags.safe_path:
+        folders.remove(first)  # once: if it is there again, the user has named it
     return folders
 
 
@@ -173,16 +168,6 @@ def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
             seen.add(distribution)
             data = text.encode()
             yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(data, group))
-
-
-def _find_same(folders: list[str], wanted: str) -> str | None:
-    for folder in folders:
-        try:
-            if os.path.samefile(folder, wanted):
-                return folder
-        except (OSError, ValueError):  # an entry of sys.path that does not exist
-            continue
-    return None
 
 
 def _read(path: str) -> bytes:

@@ -17,23 +17,26 @@ _ERROR_LIMIT = 300
 class LoadProblem:
     """What is wrong with an installed tool, and how to fix it.
 
-    `name` is the tool's name, `distribution` and `version` say where it comes from; both are empty for a class that
-    `discover_subclasses` found.
+    `name` is the tool's name; `distribution` and `version` say where it comes from, and are empty for a class that
+    `discover_subclasses` found. `cause` is the exception of the package, if there is one.
     """
 
-    __slots__ = ("distribution", "error", "fix", "name", "version")
+    __slots__ = ("cause", "distribution", "error", "fix", "name", "version")
 
-    def __init__(self, name: str, distribution: str, version: str, error: str, fix: str) -> None:
+    def __init__(
+        self, name: str, distribution: str, version: str, error: str, fix: str, cause: BaseException | None = None
+    ) -> None:
         self.name = name
         self.distribution = distribution
         self.version = version
-        self.error = one_line(error)
+        self.error = clip(visible(" ".join(error.split())), _ERROR_LIMIT)
         self.fix = fix
+        self.cause = cause
 
     @classmethod
-    def of(cls, point: EntryPoint, error: str, fix: str) -> Self:
+    def of(cls, point: EntryPoint, error: str, fix: str, cause: BaseException | None = None) -> Self:
         """Make the problem of an entry point."""
-        return cls(point.name, point.distribution, point.version, error, fix)
+        return cls(point.name, point.distribution, point.version, error, fix, cause)
 
     def __str__(self) -> str:
         origin = f" ({self.distribution} {self.version})" if self.distribution else ""
@@ -41,8 +44,3 @@ class LoadProblem:
 
     def __repr__(self) -> str:
         return f"LoadProblem({str(self)!r})"
-
-
-def one_line(text: str) -> str:
-    """Return text for a message: on one line, shortened, with escapes for control characters."""
-    return clip(visible(" ".join(text.split())), _ERROR_LIMIT)

@@ -66,7 +66,7 @@ def lock_of(discovered: Iterable[tuple[EntryPoint, Tool]]) -> tuple[Lock, dict[s
     tools: dict[str, LockedTool] = {}
     refused: dict[str, str] = {}
     for point, tool in discovered:
-        definition = locked_definition(tool, point.name)
+        definition = locked_definition(tool)
         try:
             tools[point.qualified] = LockedTool(_line(point), hash_of(definition), definition)
             distributions[point.distribution] = point.version
@@ -75,10 +75,10 @@ def lock_of(discovered: Iterable[tuple[EntryPoint, Tool]]) -> tuple[Lock, dict[s
     return Lock(distributions, tools), refused
 
 
-def locked_definition(tool: Tool, name: str) -> dict[str, Any]:
+def locked_definition(tool: Tool) -> dict[str, Any]:
     """Return the locked part of a tool: its definition, and that it requires approval."""
     approval = {"requires_approval": True} if tool.requires_approval else {}
-    return {**tool.definition, "name": name, **approval}
+    return {**tool.definition, **approval}
 
 
 def hash_of(definition: Mapping[str, Any]) -> str:

@@ -181,10 +181,8 @@ class Registry(Mapping[str, "Tool"]):
             try:
                 new.append(self.register(cls))
             except Exception as error:  # noqa: BLE001  (a constructor may raise anything)
-                origin = f"{cls.__module__}:{cls.__qualname__}"
-                self._class_problems[origin] = LoadProblem(
-                    origin, "", "", str(error), "register an instance or rename it"
-                )
+                origin, fix = f"{cls.__module__}:{cls.__qualname__}", "register an instance or rename it"
+                self._class_problems[origin] = LoadProblem(origin, "", "", str(error), fix, error)
         return new
 
     @property

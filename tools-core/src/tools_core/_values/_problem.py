@@ -60,6 +60,12 @@ class Problem:
     def __repr__(self) -> str:
         return f"Problem({str(self)!r})"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and (self.where, self._rule) == (other.where, other._rule)
+
+    def __hash__(self) -> int:
+        return hash((self.where, self._rule))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Problem, (self.where, self.text)
 
