@@ -38,6 +38,26 @@ def cache(tmp_path):
     return tmp_path / ".cache" / "ask-tools"
 
 
+def test_list_completion_schema_and_call_agree_on_the_names(ask_tools, site):
+    notes = """
+        from tools_core import Toolset
+
+        class Notes(Toolset):
+            def add(self) -> str:
+                "Add a note."
+                return "added"
+    """
+    site.install("tools-notes", {"notes_add": "Notes.add", "remember": "Notes.add"}, notes)
+    site.install("tools-a", {"get": "get"}, GET)
+    site.install("tools-b", {"get": "get"}, GET)
+    names = [row["name"] for row in ask_tools("list", "--json").json]
+    assert names == ["tools-a:get", "tools-b:get", "notes_add", "remember"]
+    assert [each["name"] for each in ask_tools("schema", "--all").json] == names
+    completed = ask_tools("__complete", "--", "call", "").out.splitlines()
+    assert [line.split("\t")[0] for line in completed] == names
+    assert [ask_tools("call", name).out.strip() for name in names] == ["tools_a", "tools_b", "added", "added"]
+
+
 def test_each_tool_has_the_first_line_of_its_own_description(ask_tools, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET, version="2.1")

@@ -11,8 +11,6 @@ from tools_core import DefinitionError, Registry, Tool, Toolset, UnknownToolErro
 class Weather(Tool):
     """Say the weather."""
 
-    tags = ("outdoors",)
-
     def execute(self, city: str) -> str:
         return f"sun in {city}"
 
