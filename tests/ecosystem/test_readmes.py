@@ -7,6 +7,7 @@ what follows, where `...` stands for anything. The blocks of a page run in order
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -14,6 +15,10 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tools_core import Limits, Parameter
+from tools_core._cli._commands import BUILT_IN, make_parser
+from tools_core._tools._function import Options
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
@@ -169,6 +174,23 @@ def test_no_page_installs_our_names_from_the_index_where_they_are_not_published(
     for page in PAGES:
         for line in page.read_text(encoding="utf-8").splitlines():
             assert not re.search(r"pip install (?:ask-tools|tools-\w+)", line) or "once published" in line.lower(), line
+
+
+def test_the_page_on_the_command_has_every_command_option_and_variable():
+    page = (ROOT / "docs/command.md").read_text(encoding="utf-8")
+    options = {option for name in BUILT_IN for option in make_parser(name)._option_string_actions}
+    sources = [ROOT / name / "src" for name in ("tools-core", "tools-filesystem", "tools-shell")]
+    texts = [path.read_text(encoding="utf-8") for source in sources for path in source.rglob("*.py")]
+    variables = set(re.findall(r"ASK_TOOLS_[A-Z_]+", "\n".join(texts))) - {"ASK_TOOLS_JOB"}  # marks child processes
+    for word in {*BUILT_IN, *options, *variables} - {"-h", "--help"}:
+        assert re.search(rf"`{word}\b", page), word
+
+
+def test_the_page_on_tools_has_every_option():
+    page = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
+    options = {*inspect.signature(Parameter).parameters, *inspect.signature(Limits).parameters}
+    options |= Options.__annotations__.keys()
+    assert [option for option in options - {"type"} if f"`{option}`" not in page] == []
 
 
 def test_what_follows_a_command_is_compared_with_its_output():
