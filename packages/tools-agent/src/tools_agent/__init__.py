@@ -27,6 +27,7 @@ from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessag
 from tools_agent._session import Session
 from tools_agent._skills import Skill, Skills
 from tools_agent._stream import AsyncStream, Stream
+from tools_agent._window import Window
 
 __all__ = [
     "Agent",
@@ -72,6 +73,7 @@ __all__ = [
     "Usage",
     "UsageUpdate",
     "User",
+    "Window",
     "message_from_dict",
     "open_store",
 ]

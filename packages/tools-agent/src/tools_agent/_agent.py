@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 from tools_agent._calls import Recorder
@@ -22,10 +23,16 @@ from tools_agent._run import Run
 from tools_agent._session import Session
 from tools_agent._skills import Skills
 from tools_agent._stream import AsyncStream, Stream
+from tools_agent._sub_agent import AgentTool, running
 from tools_core import Tool
 from tools_runtime import Executor
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
+
+
+class _AsTool:
+    def __get__(self, agent: Agent | None, owner: type[Agent]) -> Callable[..., AgentTool]:
+        return partial(AgentTool, owner if agent is None else agent)
 
 
 class Agent:
@@ -191,6 +198,8 @@ class Agent:
         """Add a user message to a run that is under way, before its next request to the model; or to the next run."""
         self._steering.append(message if isinstance(message, User) else User(content=message))
 
+    as_tool = _AsTool()
+
     def close(self) -> None:
         """Close the runtimes that were made for this agent."""
         self._executor.close()
@@ -289,6 +298,7 @@ class Agent:
             max_steps=options["max_steps"], max_session_steps=options["max_session_steps"], heal=options["heal"],
             ask_on_unknown=options["on_unknown"] == "ask", window=options["window"],
             workspace=resolve(options["workspace"], context), approve=options["approve"], depth=self.depth,
+            max_depth=options["max_depth"],
             steering=self._steering,
         )  # fmt: skip
         return Run(plan, self.session, context, message, self._count)
@@ -318,6 +328,7 @@ class Agent:
         if not self._busy.acquire(blocking=False):
             raise SessionConflictError("a run of this agent is under way: wait for its end, or use another agent")
         self._run, self._recorder.calls = run, run.calls
+        running[self.session.id] = run
 
     def _leave(self) -> None:
         run, self._run, self._recorder.calls = self._run, None, None

@@ -64,10 +64,10 @@ class Calls:
     def make(self, calls: Sequence[ToolCall], check: Callable[[], object]) -> Steps:
         """Make calls; those that wait for approval stay without a result. `check` may interrupt after each result."""
         plan = self._plan
-        calls = yield from self._without_unknown(calls)
+        context = Context(workspace=plan.workspace, state=self._state, run_id=self._session.id)
+        calls = yield from self._without_unknown(calls, context)
         if not calls:
             return
-        context = Context(workspace=plan.workspace, state=self._state, run_id=self._session.id)
         self._context = context
         self._started, self._received = set(), set()
         self._source = source = Source(
@@ -131,7 +131,7 @@ class Calls:
 
     # ------------------------------------------------------------------------------------------------ resuming
 
-    def _without_unknown(self, calls: Sequence[ToolCall]) -> Any:
+    def _without_unknown(self, calls: Sequence[ToolCall], context: Context) -> Any:
         """Return the calls that may be made.
 
         A call that an earlier run has started may have had its effect: it is made again only if that does no harm.
@@ -140,7 +140,7 @@ class Calls:
         allowed: list[ToolCall] = []
         for call in calls:
             state = session._transcript.state(call.id or "")
-            if state.attempts <= state.attempts_approved or self._is_repeatable(call):
+            if state.attempts <= state.attempts_settled or self._is_repeatable(call, context):
                 allowed.append(call)
             elif not self._plan.ask_on_unknown:
                 yield from self._receive(call, Result.error(_UNKNOWN, type="outcome_unknown"), notify=True)
@@ -149,13 +149,13 @@ class Calls:
                 yield Write(session, session._write, [("approval_asked", asked)])
         return allowed
 
-    def _is_repeatable(self, call: ToolCall) -> bool:
+    def _is_repeatable(self, call: ToolCall, context: Context) -> bool:
         """Return whether making a call twice does the same as making it once."""
         tool = self._plan.tools.get(call.name)
         if tool is None:
             return True
         try:
-            hints: Mapping[str, bool] = tool.effects(call.arguments, self._context).annotations
+            hints: Mapping[str, bool] = tool.effects(call.arguments, context).annotations
         except InvalidArguments:
             return True  # it was refused, and will be
         except Exception:  # noqa: BLE001  (the tool's own code)

@@ -58,7 +58,7 @@ class ToolCallDone:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool call begins to run."""
+    """A tool call begins to run; `agent` is the name of the sub-agent that makes it."""
 
     call: ToolCall
     agent: str | None = None
@@ -72,6 +72,7 @@ class ToolProgress:
     done: float
     total: float | None
     message: str
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

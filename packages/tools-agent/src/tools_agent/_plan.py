@@ -37,4 +37,5 @@ class Plan:
     workspace: Any
     approve: Any
     depth: int
+    max_depth: int
     steering: list[User]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -45,6 +46,7 @@ class Run:
         self.context = context
         self.id = uuid4().hex
         self.usage = Usage()
+        self._lock = Lock()
         self.response: Response | None = None
         self.calls = Calls(plan, session, context, self._notify)
         self._prompt = prompt
@@ -73,8 +75,9 @@ class Run:
 
     def add_usage(self, usage: Usage) -> None:
         """Count tokens of this run, or of a sub-agent's."""
-        self.usage += usage
-        self._on_usage(usage)
+        with self._lock:
+            self.usage += usage
+            self._on_usage(usage)
 
     # ------------------------------------------------------------------------------------------------ the loop
 
@@ -156,10 +159,11 @@ class Run:
 
     def _ask(self) -> Any:
         """Ask the model for its next reply, and add it to the session; None if a guardrail blocks it."""
-        messages = self.session.messages
-        if self.plan.window is not None:
-            messages = yield from self.plan.window.fit(self, messages)
-        reply = yield from self.request(messages, self.plan.definitions, self.plan.output)
+        if self.plan.window is None:
+            messages = self.session.messages
+        else:
+            messages = yield from self.plan.window.fit(self.session, self._request)
+        reply = yield from self._request(messages, self.plan.definitions, self.plan.output)
         self._steps += 1
         reply = yield from self._check_output(with_unique_ids(reply, self.session._transcript.askers))
         if reply is None:
@@ -178,7 +182,7 @@ class Run:
         yield from self._notify(reply)
         return reply
 
-    def request(self, messages: Sequence[Message], tools: Sequence[Any] = (), output: Output | None = None) -> Any:
+    def _request(self, messages: Sequence[Message], tools: Sequence[Any] = (), output: Output | None = None) -> Any:
         """Send a request to the model, pass on the deltas of its reply, and return it."""
         plan = self.plan
         request = Request(

@@ -48,6 +48,7 @@ class Session:
         self._seq = 0
         self._log: list[Record] = []  # the records of a session without a store
         self._callbacks: list[Callable[[Any], object]] = []
+        self._children: dict[str, Session] = {}  # the sessions of sub-agents that wait for approval, in memory
         self._transcript = Transcript()
         if store is not None:
             store.create(self.id, metadata)
@@ -62,7 +63,7 @@ class Session:
         session = cls.__new__(cls)
         session.id, session.store = id, store
         session._lock, session._owner = RLock(), None
-        session._log, session._callbacks = [], []
+        session._log, session._callbacks, session._children = [], [], {}
         session._replay(store.read(id))
         return session
 

@@ -66,11 +66,11 @@ class Entry:
 class CallState:
     """What is known of a tool call besides its result."""
 
-    __slots__ = ("approved", "attempts", "attempts_approved", "pending")
+    __slots__ = ("approved", "attempts", "attempts_settled", "pending")
 
     def __init__(self) -> None:
         self.attempts = 0  # how many times it was started
-        self.attempts_approved = 0  # how many of these are known to whoever approved the call
+        self.attempts_settled = 0  # how many of these are known to have ended, or to the user who approved the call
         self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
         self.approved: Mapping[str, Any] | None = None  # the answer to it
 
@@ -170,11 +170,13 @@ class Transcript:
     def _apply_approval_asked(self, data: Mapping[str, Any]) -> None:
         state = self.calls.setdefault(data["call_id"], CallState())
         state.pending, state.approved = data["pending"], None
+        if not data["pending"].get("was_started"):  # the attempt has ended, by waiting
+            state.attempts_settled = state.attempts
 
     def _apply_approval_given(self, data: Mapping[str, Any]) -> None:
         if data["approved"]:
             state = self.calls.setdefault(data["call_id"], CallState())
-            state.approved, state.attempts_approved = data, state.attempts
+            state.approved, state.attempts_settled = data, state.attempts
 
     def _apply_summary(self, data: Mapping[str, Any]) -> None:
         self.summary = data

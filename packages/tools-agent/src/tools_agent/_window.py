@@ -1,0 +1,132 @@
+"""`Window`: how much of a long session the model sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tools_agent._drive import Steps, Write
+from tools_agent._messages import Assistant, Message, System, ToolResult, User
+
+if TYPE_CHECKING:
+    from tools_agent._session import Session
+
+_SUMMARIZE = (
+    "Summarize the following part of a conversation between a user, an assistant and its tools, so that the assistant "
+    "can go on without it: what the user wants, decisions, facts, names and paths, what was done, and what is left."
+)
+_HEADING = "Summary of the conversation so far:\n\n"
+
+
+def estimate_tokens(message: Message) -> int:
+    """Return roughly how many tokens a message has: a quarter of its characters, and 1,500 for each file."""
+    size = len(str(getattr(message, "content", "")))
+    if isinstance(message, Assistant):
+        size += sum(len(call.name) + len(call.raw or json.dumps(call.given)) for call in message.tool_calls)
+    return 8 + size // 4 + 1500 * len(getattr(message, "files", ()))
+
+
+class Window:
+    """Hides the oldest messages from the model when a session has more than `max_tokens`; the session keeps them all.
+
+    The model then sees system messages, the latest prompt, and the newest messages with half as many tokens, so that
+    the start of its input stays the same for a while and can be cached. A tool call and its result are never parted.
+    With `summarize` the model first writes a summary of what is hidden, by these instructions if they are text.
+    `count` returns the tokens of a message.
+    """
+
+    def __init__(
+        self,
+        max_tokens: int,
+        *,
+        summarize: bool | str = False,
+        count: Callable[[Any], int] = estimate_tokens,
+    ) -> None:
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens is above 0, got {max_tokens}")
+        self.max_tokens = max_tokens
+        self.instructions = _SUMMARIZE if summarize is True else summarize or ""
+        self.count = count
+
+    def fit(self, session: Session, ask: Callable[[Sequence[Message]], Any]) -> Any:
+        """Return the messages that the model sees, as a generator of the loop; `ask` has the model reply to some."""
+        messages = session.messages
+        view = visible(messages, session._transcript.summary)
+        if self._size(view) <= self.max_tokens:
+            return view
+        hidden = self._hidden(messages, session)
+        if not hidden:
+            return view
+        until, text = hidden[-1].id, ""
+        if self.instructions:
+            reply = yield from ask([System(content=self.instructions), User(content=_rendered(hidden, session))])
+            text = reply.content
+        yield from _record(session, {"until": until, "text": text})
+        return visible(messages, session._transcript.summary)
+
+    def _size(self, messages: Iterable[Message]) -> int:
+        return sum(map(self.count, messages))
+
+    def _hidden(self, messages: Sequence[Any], session: Session) -> list[Any]:
+        """The messages to hide now, whole groups of a reply and its results."""
+        groups = _groups(_after(messages, session._transcript.summary))
+        left = self.max_tokens // 2
+        first = len(groups)
+        while first > 0 and (first == len(groups) or left >= self._size(groups[first - 1])):
+            first -= 1
+            left -= self._size(groups[first])
+        return [message for group in groups[:first] for message in group]
+
+
+def visible(messages: Sequence[Any], summary: Any) -> list[Any]:
+    """Return the messages that the model sees: system messages, the summary, the latest prompt and what follows."""
+    shown = _after(messages, summary)
+    hidden = len(messages) - len(shown)
+    if not hidden or summary is None:
+        return list(messages)
+    head: list[Any] = [each for each in messages[:hidden] if isinstance(each, System)]
+    if summary["text"]:
+        head.append(User(id="summary", content=_HEADING + summary["text"]))
+    if not any(isinstance(each, User) for each in shown):
+        head += [each for each in messages[:hidden] if isinstance(each, User)][-1:]
+    return [*head, *shown]
+
+
+def _after(messages: Sequence[Any], summary: Any) -> Sequence[Any]:
+    """The messages that a summary does not cover, without system messages before them."""
+    if summary is None:
+        return messages
+    place = next((place for place, each in enumerate(messages) if each.id == summary["until"]), -1)
+    while place + 1 < len(messages) and place >= 0 and isinstance(messages[place + 1], ToolResult):
+        place += 1
+    return messages[place + 1 :]
+
+
+def _groups(messages: Sequence[Any]) -> list[list[Any]]:
+    """Messages, each with the results that follow it."""
+    groups: list[list[Any]] = []
+    for message in messages:
+        if isinstance(message, ToolResult) and groups:
+            groups[-1].append(message)
+        elif not isinstance(message, System):
+            groups.append([message])
+    return groups
+
+
+def _rendered(messages: Sequence[Any], session: Session) -> str:
+    summary = session._transcript.summary
+    earlier = [_HEADING + summary["text"]] if summary and summary["text"] else []
+    lines = [
+        f"{each.role}: {each.content}" + "".join(f"\n  calls {call.name}({call.given})" for call in _calls(each))
+        for each in messages
+    ]
+    return "\n\n".join([*earlier, *lines])
+
+
+def _calls(message: Any) -> Sequence[Any]:
+    return message.tool_calls if isinstance(message, Assistant) else ()
+
+
+def _record(session: Session, summary: dict[str, Any]) -> Steps:
+    yield Write(session, session._write, [("summary", summary)])
