@@ -283,7 +283,7 @@ class Session:
     def _close(self, call_ids: list[str], result: Result | None = None) -> list[str]:
         """Give calls the same result; by default the placeholder of calls that were interrupted."""
         if call_ids:
-            given = result or Result.error(INTERRUPTED, type="interrupted")
+            given = Result.error(INTERRUPTED, type="interrupted") if result is None else result
             self._write([self._finished(id, given) for id in call_ids])
         return call_ids
 
