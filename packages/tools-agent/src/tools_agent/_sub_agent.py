@@ -32,11 +32,10 @@ class AgentTool(Tool):
     def __init__(self, agent: Any, name: str | None = None, description: str | None = None) -> None:
         """Make a tool of an agent or a class of agents; what it does is, by default, in the docstring of the class."""
         self._agent = agent
-        kind = agent if isinstance(agent, type) else type(agent)
+        kind: Any = agent if isinstance(agent, type) else type(agent)
         self.name = name or (kind.identifier() if isinstance(agent, type) else agent.name)
-        self.description = (
-            description or (vars(kind).get("__doc__") or f"Hand a task to the agent {self.name}.").strip()
-        )
+        documented = "" if kind.__mro__[1] is object else vars(kind).get("__doc__")  # not that of Agent itself
+        self.description = description or documented or f"Hand a task to the agent {self.name}."
 
     def execute(
         self, context: Context, prompt: Annotated[str, "The whole task; the agent sees nothing else"]
