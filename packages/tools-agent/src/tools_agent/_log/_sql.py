@@ -33,7 +33,12 @@ _SCHEMA = (
         PRIMARY KEY (session, seq)
     )""",
 )
-_FREE = "UPDATE ask_sessions SET lease_owner = NULL WHERE id = :id AND lease_owner = :owner"
+_STATE = (
+    "SELECT lease_owner, lease_process, lease_until, "
+    "(SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id) "
+    "FROM ask_sessions WHERE id = :id"
+)
+_ALL = 2**31 - 1  # the highest sequence number
 
 
 class Execute(Protocol):
@@ -88,8 +93,7 @@ class SQLStore:
             for seq, record in enumerate(records, after + 1)
         ]
         with self._transaction(writes=True) as execute:
-            self._check_lease(execute, session, owner)
-            last = _last(execute, session)
+            last = self._check_lease(execute, session, owner)
             if last != after:
                 raise SessionConflictError(
                     f"session {session!r} has {last} records, not {after}: another process has changed it; "
@@ -111,7 +115,8 @@ class SQLStore:
             )
             if not rows:
                 _metadata(execute, session)
-        return [Record(kind, json.loads(data), run, seq, at) for kind, data, run, seq, at in rows]
+        values = json.loads(f"[{','.join(row[1] for row in rows)}]")  # twice as fast as one by one
+        return [Record(kind, data, run, seq, at) for (kind, _, run, seq, at), data in zip(rows, values, strict=True)]
 
     def acquire(self, session: str, owner: str) -> None:
         """Take the session's lease for a run. Raises SessionConflictError while a living owner has it."""
@@ -139,7 +144,10 @@ class SQLStore:
         if ended is not None:
             ended.set()
         with self._transaction(writes=True) as execute:
-            execute(_FREE, {"id": session, "owner": owner})
+            execute(
+                "UPDATE ask_sessions SET lease_owner = NULL WHERE id = :id AND lease_owner = :owner",
+                {"id": session, "owner": owner},
+            )
 
     def sessions(self) -> list[SessionInfo]:
         """Return the sessions, the latest first."""
@@ -161,7 +169,7 @@ class SQLStore:
             execute(
                 "INSERT INTO ask_records (session, seq, kind, run, at, data) "
                 "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
-                {"new": new, "id": session, "until": _last(execute, session) if until is None else until},
+                {"new": new, "id": session, "until": _ALL if until is None else until},
             )
 
     def delete(self, session: str) -> None:
@@ -181,24 +189,19 @@ class SQLStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_lease(self, execute: Execute, session: str, owner: str | None) -> None:
-        """Lock the session's row, and raise SessionConflictError if a living owner other than this has the lease."""
-        rows = execute(
-            f"SELECT lease_owner, lease_process, lease_until FROM ask_sessions WHERE id = :id{self._lock_row}",  # noqa: S608
-            {"id": session},
-        )
+    def _check_lease(self, execute: Execute, session: str, owner: str | None) -> int:
+        """Lock the session's row, and return the number of its last record.
+
+        Raises SessionConflictError if a living owner other than `owner` has the lease.
+        """
+        rows = execute(_STATE + self._lock_row, {"id": session})
         if not rows:
             raise KeyError(f"there is no session {session!r}")
-        holder, process, until = rows[0]
-        if holder in (None, owner) or has_ended(process):
-            return
-        if until > time.time() or process == this_process():
+        holder, process, until, last = rows[0]
+        is_alive = process == this_process() or (until or 0) > time.time()
+        if holder not in (None, owner) and is_alive and not has_ended(process):
             raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
-
-
-def _last(execute: Execute, session: str) -> int:
-    last: int = execute("SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id", {"id": session})[0][0]
-    return last
+        return int(last)
 
 
 def _metadata(execute: Execute, session: str) -> str:
