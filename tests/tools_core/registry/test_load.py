@@ -246,10 +246,10 @@ def test_a_tool_that_reads_all_definitions_when_it_is_made_finds_the_others(site
 
 GATE = "import threading\nopened = threading.Event()\nreached = threading.Event()\n"
 SLOW = """
-    import plugin_gate
+    import import_gate
     from tools_core import tool
-    plugin_gate.reached.set()
-    plugin_gate.opened.wait()
+    import_gate.reached.set()
+    import_gate.opened.wait()
 
     @tool
     def slow() -> str:
@@ -258,19 +258,19 @@ SLOW = """
 
 
 def test_other_tools_can_be_used_while_a_package_is_imported(site, discovered):
-    site.install("plugin-gate", [], GATE)
+    site.install("import-gate", [], GATE)
     site.install("a-slow", ["slow = {}:slow"], SLOW)
     site.install("tools-good", ["get = {}:Get"])
     registry = discovered()
-    import plugin_gate
+    import import_gate
 
     waiting = threading.Thread(target=registry.all)
     waiting.start()
-    assert plugin_gate.reached.wait(30)
+    assert import_gate.reached.wait(30)
     assert list(registry) == ["slow", "get"]
     assert registry["get"].call().output == "tools_good"
     assert registry.problems == []
-    plugin_gate.opened.set()
+    import_gate.opened.set()
     waiting.join()
     assert registry["slow"].call().output == "slow"
 

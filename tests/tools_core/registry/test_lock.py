@@ -141,11 +141,12 @@ def test_the_environment_names_the_lock_and_none_means_no_lock(site, locked, mon
     [
         (None, "cannot be read: No such file"),
         ("<<<<<<< HEAD\n{}", "is not JSON"),
-        ('{"version": 2}', "its version is not 1"),
-        ('{"version": 1, "distributions": {}}', "tools are missing"),
-        ('{"version": 1, "distributions": {}, "tools": {"a:b": {}}}', "a:b needs entry_point, sha256, definition"),
+        ("[]", "is not a lock"),
+        ('{"version": 2}', "has the version 2, not 1"),
+        ('{"version": 1, "distributions": {}}', "is not a lock: KeyError.*tools"),
+        ('{"version": 1, "distributions": {}, "tools": {"a:b": {}}}', "is not a lock.*entry_point"),
     ],
-    ids=["absent", "conflict", "newer", "no tools", "odd tool"],
+    ids=["absent", "conflict", "list", "newer", "no tools", "odd tool"],
 )
 def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, text, reason):
     site.install("tools-greet", ["greet = {}:greet"], GREET)

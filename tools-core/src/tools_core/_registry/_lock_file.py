@@ -14,45 +14,37 @@ from __future__ import annotations
 import json
 import os
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core._registry._replace_file import replace
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from tools_core._registry._entry_points import EntryPoint
     from tools_core._tools._tool import Tool
 
 FILE = "ask-tools.lock"
 _VERSION = 1
-_FIELDS = {"entry_point": str, "sha256": str, "definition": dict}
 
 
 class LockError(ValueError):
     """A file that cannot be read, or is not a lock."""
 
 
-class LockedTool:
-    """A tool when it was locked: its entry point, its definition, and the hash of the definition."""
+class LockedTool(NamedTuple):
+    """A tool when it was locked: its entry point, the hash of its definition, and the definition."""
 
-    __slots__ = ("definition", "entry_point", "sha256")
-
-    def __init__(self, entry_point: str, sha256: str, definition: Mapping[str, Any]) -> None:
-        self.entry_point = entry_point
-        self.sha256 = sha256
-        self.definition = definition
+    entry_point: str
+    sha256: str
+    definition: Mapping[str, Any]
 
 
-class Lock:
+class Lock(NamedTuple):
     """Versions by distribution, and tools by `distribution:name`."""
 
-    __slots__ = ("distributions", "tools")
-
-    def __init__(self, distributions: Mapping[str, str], tools: Mapping[str, LockedTool]) -> None:
-        self.distributions = distributions
-        self.tools = tools
+    distributions: Mapping[str, str]
+    tools: Mapping[str, LockedTool]
 
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash of an entry point's definition; None if the entry point is not locked."""
@@ -96,36 +88,24 @@ def read(path: str | os.PathLike[str]) -> Lock:
     try:
         with open(where, encoding="utf-8") as file:
             value = json.load(file)
+        if value["version"] != _VERSION:
+            raise LockError(f"the lock {where} has the version {value['version']}, not {_VERSION}")
+        tools = {name: LockedTool(**tool) for name, tool in value["tools"].items()}
+        return Lock(dict(value["distributions"]), tools)
     except OSError as error:
         raise LockError(f"the lock {where} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise LockError(f"the lock {where} is not JSON: {error}") from error
-    problem = _problem(value)
-    if problem:
-        raise LockError(f"{where} is not a lock of this version: {problem}")
-    return Lock(value["distributions"], {name: LockedTool(**tool) for name, tool in value["tools"].items()})
+    except (AttributeError, LookupError, TypeError) as error:
+        raise LockError(f"{where} is not a lock: {error!r}") from error
 
 
 def write(path: str | os.PathLike[str], lock: Lock) -> None:
     """Write a lock in one step; OSError if that is not possible."""
-    tools = {name: {field: getattr(tool, field) for field in _FIELDS} for name, tool in lock.tools.items()}
+    tools = {name: tool._asdict() for name, tool in lock.tools.items()}
     value = {"version": _VERSION, "distributions": lock.distributions, "tools": tools}
     replace(path, (json.dumps(value, indent=2, sort_keys=True) + "\n").encode("ascii"))
 
 
 def _line(point: EntryPoint) -> str:
     return f"{point.name} = {point.value}"
-
-
-def _problem(value: Any) -> str | None:
-    """Return why a JSON value is not a lock; None if it is one."""
-    if not isinstance(value, dict) or value.get("version") != _VERSION:
-        return f"its version is not {_VERSION}"
-    for part in ("distributions", "tools"):
-        if not isinstance(value.get(part), dict):
-            return f"{part} are missing"
-    for name, tool in value["tools"].items():
-        fields = tool if isinstance(tool, dict) else {}
-        if {field: type(content) for field, content in fields.items()} != _FIELDS:
-            return f"{name} needs {', '.join(_FIELDS)}"
-    return None
