@@ -195,6 +195,14 @@ def test_an_object_that_is_registered_and_an_entry_point_is_one_tool(site, run_p
     assert printed == "['get'] one ['get'] []"
 
 
+def test_registering_one_of_two_tools_with_replace_decides_for_the_bare_name(site, discovered):
+    for name in ("tools-a", "tools-b"):
+        site.install(name, ["get = {}:Get"])
+    registry = discovered()
+    registry.register(registry["tools-a:get"].__class__, replace=True)
+    assert registry["get"].call().output == "tools_a"
+
+
 def test_subclasses_that_are_entry_points_are_not_registered_again(site, discovered):
     site.install("tools-weather", ["get = {}:Get"])
     registry = discovered()

@@ -64,3 +64,12 @@ def test_only_packages_that_may_have_a_wanted_tool_are_imported(site):
     registry.discover(paths=[site.folder])
     assert list(registry.subset(only=["get"])) == ["get"]
     assert (site.times_imported("tools_a"), site.times_imported("tools_b")) == (1, 0)
+
+
+def test_qualified_names_stay_unless_they_are_renamed(site, discovered):
+    site.install("tools-a", ["get = {}:Get"])
+    site.install("tools-b", ["get = {}:Get"])
+    registry = discovered()
+    assert list(registry.subset()) == ["tools-a:get", "tools-b:get"]
+    some = registry.subset(rename={"tools-a:get": "get", "tools-b:get": "other"})
+    assert [(name, some[name].call().output) for name in some] == [("get", "tools_a"), ("other", "tools_b")]

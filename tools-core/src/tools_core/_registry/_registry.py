@@ -66,10 +66,11 @@ class Registry(Mapping[str, "Tool"]):
 
         made = {each.name: Registered(each, tool) for each in as_tools(tool)}
         with self._lock:
-            fresh = {name: new for name, new in made.items() if not self._has(name, tool)}
-            for name, new in fresh.items() if not replace else ():
-                self._check_free(name, new)
-            self._registered.update(fresh)
+            if not replace:
+                made = {name: new for name, new in made.items() if not self._has(name, tool)}
+                for name, new in made.items():
+                    self._check_free(name, new)
+            self._registered.update(made)
         return tool
 
     def unregister(self, name: str) -> None:
@@ -162,7 +163,7 @@ class Registry(Mapping[str, "Tool"]):
                 new = names.get(name, prefix + name)
                 if new in made._registered:
                     raise ValueError(f"two tools would have the name `{new}`; rename one of them")
-                tool = tool if new == tool.name else tool.renamed(new)
+                tool = tool if new == name else tool.renamed(new)
                 made._registered[new] = Registered(tool, tool)
         return made
 
