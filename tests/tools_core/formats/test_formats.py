@@ -13,7 +13,7 @@ from typing import Annotated
 import pytest
 
 import tools_core.formats
-from tools_core import Registry, Result, Tool, ToolCall, tool
+from tools_core import File, Image, Registry, Result, Tool, ToolCall, tool
 from tools_core.formats import FORMATS, FormatError, gemini, legal_names
 
 PROVIDERS = [name for name in FORMATS if name != "mcp"]
@@ -175,3 +175,23 @@ def test_mcp_has_hints_and_the_output_schema_of_an_object():
     assert written["outputSchema"] == output
     [other] = FORMATS["mcp"].definitions([definition | {"output_schema": {"type": "string"}}])
     assert "outputSchema" not in other
+
+
+@pytest.mark.parametrize(
+    ("name", "image"),
+    [
+        ("openai", {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}),
+        ("responses", {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}),
+        (
+            "anthropic",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+        ),
+        ("gemini", {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}),
+    ],
+)
+def test_content_has_texts_and_files_in_their_order_and_describes_what_the_provider_cannot_carry(name, image):
+    files = [Image(b"\x89PNG\r\n\x1a\n"), File(b"\xff\x00")]
+    first, shown, last = FORMATS[name].content(["What is it?", *files])
+    assert first["text"] == "What is it?"
+    assert image.items() <= shown.items()
+    assert "cannot be shown it" in last["text"]

@@ -103,3 +103,23 @@ def test_every_kind_of_result_is_of_the_sdk_s_type(name, result, sdk, accepted):
             assert accepted(CHAT_MESSAGES[message["role"]], [message])
     else:
         assert accepted(RESULT_TYPES[name], written)
+
+
+CONTENT_TYPES = {
+    "openai": ("openai.types.chat", "ChatCompletionUserMessageParam"),
+    "responses": ("openai.types.responses", "EasyInputMessageParam"),
+    "anthropic": ("anthropic.types", "MessageParam"),
+}
+
+
+@pytest.mark.parametrize("name", CONTENT_TYPES)
+def test_every_kind_of_file_in_a_message_is_of_the_sdk_s_type(name, accepted):
+    files = [Image(PNG), Audio(b"ID3"), Audio(b"fLaC"), File(b"%PDF-1.7"), File(b"x", "text/plain"), File(b"\xff")]
+    message = {"role": "user", "content": FORMATS[name].content(["Look:", *files])}
+    assert accepted(CONTENT_TYPES[name], [message])
+
+
+def test_every_kind_of_file_in_a_message_is_of_gemini_s_type(sdk):
+    files = [Image(PNG), Audio(b"ID3"), File(b"%PDF-1.7"), File(b"x", "text/plain"), File(b"\xff")]
+    content = sdk("google.genai.types", "Content").model_validate({"role": "user", "parts": gemini.content(files)})
+    assert [bool(part.inline_data) for part in content.parts] == [True, True, True, True, False]

@@ -88,10 +88,20 @@ class Anthropic(Format):
         for call, _, result in answers:
             parts = [part for part in parts_of(result) if part != ""]  # the API refuses a block of no text
             is_text = len(parts) == 1 and isinstance(parts[0], str)
-            content = {"content": parts[0] if is_text else [_part(part) for part in parts]} if parts else {}
+            content = {"content": parts[0] if is_text else [self._part(part) for part in parts]} if parts else {}
             failed = {} if result.ok else {"is_error": True}
             blocks.append({"type": "tool_result", "tool_use_id": call.id or ""} | content | failed)
         return [{"role": "user", "content": blocks}] if blocks else []
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        source = {"type": "base64", "media_type": part.mime_type, "data": base64_of(part)}
+        if part.mime_type in PICTURES:
+            return {"type": "image", "source": source}
+        if part.mime_type == PDF:
+            return {"type": "document", "source": source, "title": file_name(part)}
+        return {"type": "text", "text": described(part)}
 
 
 def _legal_members(schema: Mapping[str, Any]) -> dict[str, str]:
@@ -105,17 +115,6 @@ def _with_legal_members(schema: dict[str, Any]) -> dict[str, Any]:
         return schema
     members = {names[name]: member for name, member in schema["properties"].items()}
     return schema | {"properties": members, "required": [names.get(name, name) for name in schema.get("required", ())]}
-
-
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    source = {"type": "base64", "media_type": part.mime_type, "data": base64_of(part)}
-    if part.mime_type in PICTURES:
-        return {"type": "image", "source": source}
-    if part.mime_type == PDF:
-        return {"type": "document", "source": source, "title": file_name(part)}
-    return {"type": "text", "text": described(part)}
 
 
 anthropic = Anthropic("anthropic")

@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Any, ClassVar, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from tools_core._tools._tool import Tool
 from tools_core._values._problem import show
@@ -15,6 +15,9 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._names import legal_names
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import without_absent
+
+if TYPE_CHECKING:
+    from tools_core._values._content import Block
 
 Definition: TypeAlias = dict[str, Any]
 Tools: TypeAlias = Iterable[Mapping[str, Any] | Tool]
@@ -81,6 +84,10 @@ class Format(ABC):
         names = legal_names([*map(_name, tools), *(call.name for call, _ in answered)], self.name)
         return self._results([(call, names[call.name], result) for call, result in answered])
 
+    def content(self, parts: Iterable[str | Block]) -> list[dict[str, Any]]:
+        """Return texts and files as a user's message has them; a file that the provider cannot carry is described."""
+        return [self._part(sendable(part) if isinstance(part, str) else part) for part in parts]
+
     def _own_calls(self, found: Iterable[WireCall], tools: Tools) -> list[ToolCall]:
         """Give calls the names and arguments of the tools themselves; a name that the model made up stays."""
         known = {_name(tool): tool for tool in tools}
@@ -99,6 +106,10 @@ class Format(ABC):
     @abstractmethod
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         """Write results."""
+
+    @abstractmethod
+    def _part(self, part: str | Block) -> dict[str, Any]:
+        """Write one part of a message."""
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         """Read one chunk of a streamed answer into `stream`."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
-from tools_core.formats._media import PDF, base64_of, described, parts_of, structured
+from tools_core.formats._media import PDF, Part, base64_of, described, parts_of, structured
 from tools_core.formats._stream import AnswerError, Stream, data
+
+if TYPE_CHECKING:
+    from tools_core._values._content import Block
 
 _CARRIED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
 # The REST API has camel case, the SDK snake case.
@@ -73,6 +76,13 @@ class Gemini(Format):
         parts = [{"functionResponse": _response(answer)} for answer in answers]
         return [{"role": "user", "parts": parts}] if parts else []
 
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"text": part}
+        if part.mime_type in _CARRIED or part.mime_type.startswith(("audio/", "image/", "video/")):
+            return _inline(part)
+        return {"text": described(part)}
+
 
 def _get(value: Mapping[str, Any], key: str) -> Any:
     snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
@@ -88,6 +98,10 @@ def _finish_reason(candidate: Mapping[str, Any]) -> str:
     return reason
 
 
+def _inline(block: Block) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": block.mime_type, "data": base64_of(block)}}
+
+
 def _response(answer: Answer) -> dict[str, Any]:
     call, name, result = answer
     parts = parts_of(result)
@@ -95,7 +109,7 @@ def _response(answer: Answer) -> dict[str, Any]:
     texts = [part if isinstance(part, str) else described(part) for part in parts if part not in carried]
     value = structured(result)
     output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
-    inline = [{"inlineData": {"mimeType": part.mime_type, "data": base64_of(part)}} for part in carried]
+    inline = [_inline(part) for part in carried]
     return (
         ({"id": call.id} if call.id else {})
         | {"name": name, "response": output}

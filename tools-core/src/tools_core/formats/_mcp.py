@@ -48,23 +48,22 @@ class Mcp(Format):
         made: list[dict[str, Any]] = []
         for _, _, result in answers:
             value = structured(result)
-            data = {"content": [_part(part) for part in parts_of(result)], "isError": not result.ok}
+            data = {"content": [self._part(part) for part in parts_of(result)], "isError": not result.ok}
             data |= {"structuredContent": value} if isinstance(value, dict) else {}
             made.append(data | ({"_meta": {_HALTED: True}} if result.halted else {}))
         return made
 
-
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    if part.kind in ("image", "audio"):
-        return {"type": part.kind, "data": base64_of(part), "mimeType": part.mime_type}
-    text = text_of(part)
-    content = {"blob": base64_of(part)} if text is None else {"text": text}
-    return {
-        "type": "resource",
-        "resource": {"uri": f"attachment:///{quote(file_name(part))}", "mimeType": part.mime_type} | content,
-    }
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        if part.kind in ("image", "audio"):
+            return {"type": part.kind, "data": base64_of(part), "mimeType": part.mime_type}
+        text = text_of(part)
+        content = {"blob": base64_of(part)} if text is None else {"text": text}
+        return {
+            "type": "resource",
+            "resource": {"uri": f"attachment:///{quote(file_name(part))}", "mimeType": part.mime_type} | content,
+        }
 
 
 mcp = Mcp("mcp")

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
-from tools_core.formats._media import PDF, PICTURES, data_url, described, file_name, parts_of
+from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, described, file_name, parts_of
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import strict_schema
+
+_SOUND = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
 class OpenAI(Format):
@@ -60,14 +62,22 @@ class OpenAI(Format):
                 elif part.mime_type in PICTURES or part.mime_type == PDF:
                     label = f"{part.kind} {len(shown) // 2 + 1}"
                     texts.append(f"[{label}, in the message that follows]")
-                    file = {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
-                    image = {"type": "image_url", "image_url": {"url": data_url(part)}}
-                    shown.append({"type": "text", "text": f"{label}, from {name} ({call.id}):"})
-                    shown.append(file if part.mime_type == PDF else image)
+                    shown += [self._part(f"{label}, from {name} ({call.id}):"), self._part(part)]
                 else:
                     texts.append(described(part))
             messages.append({"role": "tool", "tool_call_id": call.id or "", "content": "\n".join(texts)})
         return [*messages, {"role": "user", "content": shown}] if shown else messages
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        if part.mime_type in PICTURES:
+            return {"type": "image_url", "image_url": {"url": data_url(part)}}
+        if part.mime_type == PDF:
+            return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
+        if part.mime_type in _SOUND:
+            return {"type": "input_audio", "input_audio": {"data": base64_of(part), "format": _SOUND[part.mime_type]}}
+        return {"type": "text", "text": described(part)}
 
 
 def function(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:

@@ -55,23 +55,22 @@ class Responses(Format):
         for call, _, result in answers:
             parts = parts_of(result, error="Error: ")
             is_text = len(parts) == 1 and isinstance(parts[0], str)
-            output = parts[0] if is_text else [_part(part) for part in parts]
+            output = parts[0] if is_text else [self._part(part) for part in parts]
             made.append({"type": "function_call_output", "call_id": call.id or "", "output": output})
         return made
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "input_text", "text": part}
+        if part.mime_type in PICTURES:
+            return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+        if part.mime_type == PDF:
+            return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
+        return {"type": "input_text", "text": described(part)}
 
 
 def _call(item: Mapping[str, Any]) -> WireCall:
     return item.get("call_id") or item.get("id"), item["name"], item.get("arguments")
-
-
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "input_text", "text": part}
-    if part.mime_type in PICTURES:
-        return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
-    if part.mime_type == PDF:
-        return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
-    return {"type": "input_text", "text": described(part)}
 
 
 responses = Responses("responses")
