@@ -20,7 +20,13 @@ from tools_agent._log._open import open_store
 from tools_agent._log._sqlite import SQLiteStore
 from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
+from tools_agent._providers._anthropic import AnthropicProvider
+from tools_agent._providers._gemini import GeminiProvider
+from tools_agent._providers._get_provider import get_provider
+from tools_agent._providers._openai_chat import OpenAIProvider
+from tools_agent._providers._openai_responses import OpenAIResponsesProvider
 from tools_agent._providers._provider import Provider, ProviderError, Request
+from tools_agent._providers._retry import Retry
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
 from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
@@ -31,21 +37,26 @@ from tools_agent._window import Window
 
 __all__ = [
     "Agent",
+    "AnthropicProvider",
     "Assistant",
     "AsyncStream",
     "Block",
     "Delta",
+    "GeminiProvider",
     "Guardrail",
     "Interrupt",
     "Interrupted",
     "Message",
     "Modification",
+    "OpenAIProvider",
+    "OpenAIResponsesProvider",
     "Provider",
     "ProviderError",
     "ReasoningDelta",
     "Record",
     "Request",
     "Response",
+    "Retry",
     "Retrying",
     "SQLiteStore",
     "ScriptedProvider",
@@ -74,6 +85,7 @@ __all__ = [
     "UsageUpdate",
     "User",
     "Window",
+    "get_provider",
     "message_from_dict",
     "open_store",
 ]

@@ -15,8 +15,8 @@ class Request:
     """One question to a model.
 
     `tools` are definitions, as `Registry.definitions()` returns them. `output_schema` is the JSON Schema that the
-    reply's text has to fit, None for free text. `settings` go to the provider as they are (`temperature`,
-    `max_tokens`). `timeout` is in seconds, for the whole reply.
+    reply's text has to fit, None for free text. `settings` are arguments of the provider's API (`temperature`,
+    `max_tokens`). `timeout` is in seconds: for the whole of one attempt, and for the silence between two pieces of it.
     """
 
     model: str
@@ -31,8 +31,9 @@ class Provider(Protocol):
     """Sends a request to a model, and yields the pieces of its reply.
 
     Both methods yield deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller
-    that stops iterating closes the connection. A request that fails is made again where that can help; what cannot be
-    helped raises `ProviderError`.
+    that stops iterating and closes the iterator closes the connection. A request that fails is made again where that
+    can help, after a `Retrying`; what cannot be helped raises `ProviderError`. A provider may set `structured_output`
+    of a reply to the JSON value in its text, which has not been validated yet.
     """
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
@@ -47,10 +48,19 @@ class Provider(Protocol):
 class ProviderError(Exception):
     """A model's API did not answer as it should; the message says what happened and what to do.
 
-    `status` is the HTTP status, None without one; `retryable` is true if the same request may succeed later.
+    `status` is the HTTP status, None without one; `retryable` is true if the same request may succeed later, and
+    `retry_after` the seconds to wait, if the provider named them.
     """
 
-    def __init__(self, message: str, *, status: int | None = None, retryable: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.retryable = retryable
+        self.retry_after = retry_after

@@ -1,0 +1,161 @@
+"""`GeminiProvider`: Gemini's generateContent."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from functools import cached_property
+from inspect import isawaitable
+from typing import Any, ClassVar
+
+from tools_agent._events import Delta, ReasoningDelta
+from tools_agent._messages import Assistant, Usage
+from tools_agent._providers._output import instruction
+from tools_agent._providers._provider import Request
+from tools_agent._providers._sdk_provider import Reply, SDKProvider, alternating, sdk
+from tools_agent._providers._turns import argument_object, argument_text
+from tools_core import ToolCall
+from tools_core.formats import gemini
+
+_FILTERED = (
+    *("BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII"),
+)
+
+
+class GeminiProvider(SDKProvider):
+    """Gemini's generateContent.
+
+    Each stream has a separate client, closed after it: the SDK leaves the connection of a half-read stream open. A
+    client that was passed in is not closed.
+    """
+
+    name = "gemini"
+    format = gemini
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()  # takes longer than the rest of a client
+
+    def _make_client(self, *, is_async: bool) -> Any:
+        http: dict[str, Any] = {"client_args": {"verify": self._tls}, "async_client_args": {"verify": self._tls}}
+        options: dict[str, Any] = dict(self._options)
+        if "base_url" in options:
+            http["base_url"] = options.pop("base_url")
+        client = sdk("google.genai", "gemini").Client(**options, http_options=http)
+        return client.aio if is_async else client
+
+    def _sync_client(self) -> Any:
+        return self._client or self._make_client(is_async=False)
+
+    def _loop_client(self) -> Any:
+        return self._async_client or self._make_client(is_async=True)
+
+    def _without_retries(self, client: Any) -> Any:
+        return client  # does not retry unless its options say so
+
+    def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
+        config = dict(arguments["config"])
+        if timeout is not None:
+            config["http_options"] = {"timeout": max(1, round(timeout * 1_000))}
+        sent = client.models.generate_content_stream(**arguments | {"config": config})
+        if client in (self._client, self._async_client):
+            return sent
+        return _then_aclose(client, sent) if isawaitable(sent) else _then_close(client, sent)
+
+    def _reply(self, request: Request) -> Reply:
+        return _Reply(self, request)
+
+    def _encode(self, request: Request) -> dict[str, Any]:
+        names = self._wire_names(request)
+        system, contents = alternating(self, request, "model", "parts", lambda reply: _parts(reply, names))
+        config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
+        if request.tools:
+            config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]
+        if request.output_schema is not None and request.tools:
+            # Many models refuse a schema beside tools.
+            system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
+        elif request.output_schema is not None:
+            config |= {"response_mime_type": "application/json", "response_json_schema": dict(request.output_schema)}
+        if system:
+            config["system_instruction"] = system
+        settings = dict(request.settings)
+        if "max_tokens" in settings:
+            settings["max_output_tokens"] = settings.pop("max_tokens")
+        return {"model": request.model, "contents": contents, "config": config | settings}
+
+
+def _then_close(client: Any, sent: Iterator[Any]) -> Iterator[Any]:
+    try:
+        yield from sent
+    finally:
+        client.close()
+
+
+async def _then_aclose(client: Any, sent: Awaitable[AsyncIterator[Any]]) -> AsyncIterator[Any]:
+    async def chunks() -> AsyncIterator[Any]:
+        try:
+            async for chunk in await sent:
+                yield chunk
+        finally:
+            await client.aclose()
+
+    return chunks()
+
+
+def _parts(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return a reply as parts of a content."""
+    made: list[dict[str, Any]] = [{"text": message.content}] if message.content else []
+    for call in message.tool_calls:
+        id_ = {"id": call.id} if call.id else {}
+        made.append({"functionCall": id_ | {"name": names.get(call.name, call.name), "args": argument_object(call)}})
+    return made
+
+
+class _Reply(Reply):
+    stops: ClassVar = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(_FILTERED, "content_filter")
+
+    def __init__(self, provider: GeminiProvider, request: Request) -> None:
+        super().__init__(provider, request)
+        self._parts: list[dict[str, Any]] = []
+        self._names = provider._wire_names(request)
+
+    def dumped(self, chunk: Any) -> dict[str, Any]:
+        dumped: dict[str, Any] = chunk.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+        dumped.pop("sdkHttpResponse", None)
+        return dumped
+
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        if usage := chunk.get("usageMetadata"):
+            self.usage = Usage(
+                input_tokens=usage.get("promptTokenCount", 0) + usage.get("toolUsePromptTokenCount", 0),
+                output_tokens=usage.get("candidatesTokenCount", 0) + usage.get("thoughtsTokenCount", 0),
+                cache_read_tokens=usage.get("cachedContentTokenCount", 0),
+            )
+        if chunk.get("promptFeedback", {}).get("blockReason"):
+            self.stop = "SAFETY"
+        for candidate in chunk.get("candidates", ())[:1]:
+            for part in candidate.get("content", {}).get("parts", ()):
+                yield from self._read_part(part)
+            self.stop = candidate.get("finishReason", self.stop)
+
+    def _read_part(self, part: dict[str, Any]) -> Iterator[Delta]:
+        text = part.get("text", "")
+        if call := part.get("functionCall"):
+            arguments = argument_text(ToolCall(None, call["name"], call.get("args")))
+            yield self.call_delta(len(self._parts), call.get("id"), call["name"], arguments)
+        elif part.get("thought"):
+            yield ReasoningDelta(text)
+        else:
+            yield from self.text(text)
+        last = self._parts[-1] if self._parts else {}
+        if part.keys() == last.keys() <= {"text", "thought"}:
+            last["text"] += text
+        else:
+            self._parts.append(part)
+
+    def items(self, message: Assistant) -> list[dict[str, Any]]:
+        calls = [part["functionCall"] for part in self._parts if "functionCall" in part]
+        for call, made in zip(calls, message.tool_calls, strict=True):
+            call["id"] = made.id  # the API may have given none
+        parts = [part for part in self._parts if part != {"text": ""}]
+        return [] if parts == _parts(message, self._names) else parts

@@ -1,0 +1,139 @@
+"""`OpenAIProvider`: OpenAI's Chat Completions, and the servers that are compatible with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from tools_agent._events import Delta, ReasoningDelta
+from tools_agent._messages import Assistant, System, Usage, User
+from tools_agent._providers._openai_client import OpenAIClient
+from tools_agent._providers._output import definition_of
+from tools_agent._providers._provider import Request
+from tools_agent._providers._sdk_provider import Reply
+from tools_agent._providers._turns import argument_text, turns
+from tools_core.formats import openai, openai_strict
+
+# Members of a message that `Assistant` has itself; others, such as signatures of reasoning, are kept as an item.
+_KNOWN = frozenset(("role", "content", "tool_calls", "refusal"))
+_CALL = frozenset(("function", "id", "index", "type"))
+_WHOLE = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
+
+
+class OpenAIProvider(OpenAIClient):
+    """OpenAI's Chat Completions, or with `base_url` any server that is compatible with it.
+
+    `strict` asks for arguments that fit the tools' schemas for sure; not all compatible servers understand it.
+    """
+
+    name = "openai"
+    formats = (openai, openai_strict)
+
+    def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
+        return client.chat.completions.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
+
+    def _reply(self, request: Request) -> Reply:
+        return _Reply(self, request)
+
+    def _encode(self, request: Request) -> dict[str, Any]:
+        names = self._wire_names(request)
+        messages: list[dict[str, Any]] = []
+        for turn in turns(request.messages):
+            if isinstance(turn, System):
+                messages.append({"role": "system", "content": turn.content})
+            elif isinstance(turn, User):
+                content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
+                messages.append({"role": "user", "content": content})
+            elif isinstance(turn, Assistant):
+                own = turn.provider == self.name and turn.items
+                messages.append(dict(turn.items[0]) if own else assistant(turn, names))
+            else:
+                messages += self.format.results(turn, request.tools)
+        made: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
+        made["stream_options"] = {"include_usage": True}
+        if request.tools:
+            made["tools"] = self.format.definitions(request.tools)
+        if request.output_schema is not None:
+            function = openai_strict.definitions([definition_of(request.output_schema)])[0]["function"]
+            schema = {"name": function["name"], "schema": function["parameters"], "strict": function["strict"]}
+            made["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return {**made, **request.settings}
+
+
+def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return a reply as a message of the API."""
+    calls = [
+        {
+            "id": call.id or "",
+            "type": "function",
+            "function": {"name": names.get(call.name, call.name), "arguments": argument_text(call)},
+        }
+        for call in message.tool_calls
+    ]
+    made: dict[str, Any] = {"role": "assistant", "content": message.content or None}
+    return made | ({"tool_calls": calls} if calls else {})
+
+
+class _Reply(Reply):
+    stops: ClassVar = {"tool_calls": "tool", "function_call": "tool"}
+
+    def __init__(self, provider: OpenAIProvider, request: Request) -> None:
+        super().__init__(provider, request)
+        self._message: dict[str, Any] = {}
+        self._refused = False
+
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        if usage := chunk.get("usage"):
+            self.usage = Usage(
+                input_tokens=usage.get("prompt_tokens") or 0,
+                output_tokens=usage.get("completion_tokens") or 0,
+                cache_read_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
+            )
+        for choice in chunk.setdefault("choices", [])[:1]:
+            delta = choice.get("delta") or {}
+            _merge(self._message, delta)
+            for word in ("reasoning_content", "reasoning"):
+                if isinstance(delta.get(word), str) and delta[word]:
+                    yield ReasoningDelta(delta[word])
+            yield from self.text(delta.get("content") or "")
+            self._refused |= bool(delta.get("refusal"))
+            yield from self.text(delta.get("refusal") or "")
+            for call in delta.get("tool_calls") or ():
+                function = call.get("function") or {}
+                yield self.call_delta(
+                    call.get("index"), call.get("id"), function.get("name"), function.get("arguments") or ""
+                )
+            if reason := choice.get("finish_reason"):
+                self.stop = "refusal" if self._refused else reason
+
+    def items(self, message: Assistant) -> list[dict[str, Any]]:
+        calls = self._message.get("tool_calls") or []
+        has_more = self._message.keys() - _KNOWN or any(call.keys() - _CALL for call in calls)
+        same_ids = [call.get("id") for call in calls] == [call.id for call in message.tool_calls]
+        for call in calls:
+            call.pop("index", None)
+        return [{"role": "assistant"} | self._message] if has_more and same_ids else []
+
+
+def _merge(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
+    """Add a delta to a message: text is appended, and the items of lists are found by their `index`."""
+    for key, value in delta.items():
+        if isinstance(value, Mapping):
+            _merge(whole.setdefault(key, {}), value)
+        elif isinstance(value, list):
+            for item in value:
+                _merge(_item(whole.setdefault(key, []), item), item)
+        elif isinstance(value, str) and key in whole and key not in _WHOLE:
+            whole[key] += value
+        elif value is not None:
+            whole[key] = value
+
+
+def _item(items: list[dict[str, Any]], delta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the item that a delta adds to, which may be a new one."""
+    for item in items:
+        same = item.get("index") == delta.get("index") is not None
+        if same and delta.get("id") in (None, "", item.get("id")):
+            return item
+    items.append({})
+    return items[-1]

@@ -1,0 +1,129 @@
+"""`OpenAIResponsesProvider`: OpenAI's Responses API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from tools_agent._events import Delta, ReasoningDelta
+from tools_agent._messages import Assistant, System, Usage, User
+from tools_agent._providers._openai_client import OpenAIClient
+from tools_agent._providers._output import definition_of
+from tools_agent._providers._provider import Request
+from tools_agent._providers._retry import reported_error
+from tools_agent._providers._sdk_provider import Reply
+from tools_agent._providers._turns import argument_text, turns
+from tools_core.formats import responses, responses_strict
+
+# Models whose reasoning the API can hand out encrypted; it refuses the request for others.
+_REASONS = re.compile(r"(o\d|gpt-([5-9]|\d\d)(?!.*-chat)|codex)")
+
+
+class OpenAIResponsesProvider(OpenAIClient):
+    """OpenAI's Responses API.
+
+    Nothing is stored at the provider: the session keeps reasoning in encrypted form and sends it back. The setting
+    `store=True` keeps it there instead, for as long as the provider does.
+    """
+
+    name = "openai-responses"
+    formats = (responses, responses_strict)
+
+    def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
+        return client.responses.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
+
+    def _reply(self, request: Request) -> Reply:
+        return _Reply(self, request)
+
+    def _encode(self, request: Request) -> dict[str, Any]:
+        names = self._wire_names(request)
+        is_stored = request.settings.get("store", False)
+        sent: list[dict[str, Any]] = []
+        for turn in turns(request.messages):
+            if isinstance(turn, System):
+                sent.append({"role": "system", "content": turn.content})
+            elif isinstance(turn, User):
+                content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
+                sent.append({"role": "user", "content": content})
+            elif isinstance(turn, Assistant):
+                own = turn.provider == self.name and turn.items
+                sent += _sent_back(turn.items, is_stored=is_stored) if own else _items(turn, names)
+            else:
+                sent += self.format.results(turn, request.tools)
+        made: dict[str, Any] = {"model": request.model, "input": sent, "stream": True, "store": False}
+        if not is_stored and _REASONS.match(request.model):
+            made["include"] = ["reasoning.encrypted_content"]
+        if request.tools:
+            made["tools"] = self.format.definitions(request.tools)
+        if request.output_schema is not None:
+            function = responses_strict.definitions([definition_of(request.output_schema)])[0]
+            schema = {"name": function["name"], "schema": function["parameters"], "strict": function["strict"]}
+            made["text"] = {"format": {"type": "json_schema", **schema}}
+        settings = dict(request.settings)
+        if "max_tokens" in settings:
+            settings["max_output_tokens"] = settings.pop("max_tokens")
+        return made | settings
+
+
+def _sent_back(items: tuple[dict[str, Any], ...], *, is_stored: bool) -> list[dict[str, Any]]:
+    """Return items of a reply without what the API cannot find again if it did not store them."""
+    if is_stored or all(item.get("encrypted_content") for item in items if item["type"] == "reasoning"):
+        return list(items)
+    kept = [item for item in items if item["type"] != "reasoning" or item.get("encrypted_content")]
+    return [{key: value for key, value in item.items() if key != "id"} for item in kept]
+
+
+def _items(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return a reply as items of the API."""
+    made: list[dict[str, Any]] = []
+    if message.content.strip():
+        made.append({"role": "assistant", "content": message.content})
+    for call in message.tool_calls:
+        function = {"call_id": call.id or "", "name": names.get(call.name, call.name), "arguments": argument_text(call)}
+        made.append({"type": "function_call", **function})
+    return made
+
+
+class _Reply(Reply):
+    stops: ClassVar = {"completed": "stop", "max_output_tokens": "length"}
+
+    def __init__(self, provider: OpenAIResponsesProvider, request: Request) -> None:
+        super().__init__(provider, request)
+        self._items: dict[int, dict[str, Any]] = {}
+        self._refused = False
+
+    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+        kind = chunk["type"].removeprefix("response.")
+        index = chunk.get("output_index")
+        if kind in ("output_text.delta", "refusal.delta"):
+            self._refused |= kind == "refusal.delta"
+            yield from self.text(chunk["delta"])
+        elif kind in ("reasoning_summary_text.delta", "reasoning_text.delta"):
+            yield ReasoningDelta(chunk["delta"])
+        elif kind == "output_item.added" and chunk["item"]["type"] == "function_call":
+            yield self.call_delta(index, chunk["item"].get("call_id"), chunk["item"]["name"], "")
+        elif kind == "function_call_arguments.delta":
+            yield self.call_delta(index, None, None, chunk["delta"])
+        elif kind == "output_item.done":
+            self._items[chunk["output_index"]] = chunk["item"]
+        elif kind in ("completed", "incomplete"):
+            self._end(chunk["response"], kind)
+        elif kind in ("error", "failed"):
+            raise reported_error(self.provider, chunk if kind == "error" else chunk["response"])
+
+    def _end(self, response: Mapping[str, Any], kind: str) -> None:
+        reason = (response.get("incomplete_details") or {}).get("reason") or kind
+        self.stop = "refusal" if self._refused else reason
+        if usage := response.get("usage"):
+            self.usage = Usage(
+                input_tokens=usage.get("input_tokens") or 0,
+                output_tokens=usage.get("output_tokens") or 0,
+                cache_read_tokens=(usage.get("input_tokens_details") or {}).get("cached_tokens") or 0,
+            )
+
+    def items(self, message: Assistant) -> list[dict[str, Any]]:
+        items = [self._items[index] for index in sorted(self._items)]
+        is_plain = all(item["type"] in ("message", "function_call") for item in items)
+        ids = [item.get("call_id") for item in items if item["type"] == "function_call"]
+        return [] if is_plain or ids != [call.id for call in message.tool_calls] else items

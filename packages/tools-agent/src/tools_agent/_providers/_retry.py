@@ -1,0 +1,106 @@
+"""`Retry`: when a request that failed is made again, and what the errors of SDKs mean."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from tools_agent._events import Retrying
+from tools_agent._providers._provider import ProviderError
+
+# Kinds of error that providers report in a stream, after the status 200.
+_PASSING = frozenset(
+    (
+        *("api_error", "internal_error", "overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
+        *("server_error", "timeout_error"),
+    )
+)
+# Bases of the errors of connections; the SDKs use httpx or httpx2 or aiohttp, whichever is installed.
+_CONNECTION = frozenset(
+    (
+        *("APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"),
+        "TimeoutError",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Makes a request again after overload, rate limits, timeouts and broken connections.
+
+    A request is made `attempts` times at most. The delay is what the provider asks for, else `first_delay`, doubled
+    each time. A provider that asks for more than `longest_delay` seconds is not asked again. `sleep` and `async_sleep`
+    wait.
+    """
+
+    attempts: int = 5
+    first_delay: float = 0.5
+    longest_delay: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+    async_sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def after(self, error: ProviderError, attempt: int) -> Retrying:
+        """Return when to try again after the failure of an attempt, counted from 1; raises the error if not at all."""
+        delay = error.retry_after
+        if delay is None:
+            delay = min(self.first_delay * 2 ** (attempt - 1), self.longest_delay)
+            delay *= random.uniform(0.75, 1.0)  # noqa: S311  (many clients should not come back in one moment)
+        if not error.retryable or attempt >= self.attempts or delay > self.longest_delay:
+            raise error
+        return Retrying(str(error), delay)
+
+
+def provider_error(error: Exception, provider: str) -> ProviderError:
+    """Return what an SDK's error means; raises an error that is not about the API, as it is."""
+    if isinstance(error, ProviderError):
+        return error
+    name = type(error).__name__
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    if isinstance(status, int) or isinstance(body, Mapping):
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        return reported_error(provider, body, status if isinstance(status, int) else None, headers)
+    if _CONNECTION.isdisjoint(base.__name__ for base in type(error).__mro__):
+        raise error
+    about = "no answer in time" if "Timeout" in name else "the connection failed"
+    return ProviderError(f"{provider}: {about} ({str(error) or name})", retryable=True)
+
+
+def reported_error(
+    provider: str, body: Any, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """Return the error that a provider reports in the body of a response or in an event of its stream."""
+    error: Any = body if isinstance(body, Mapping) else {}
+    error = error["error"] if isinstance(error.get("error"), Mapping) else error
+    kinds = {error.get("type"), error.get("code"), error.get("status")}
+    passes = status is not None and (status in (408, 409, 429) or status >= 500)
+    passes = (passes or not _PASSING.isdisjoint(kinds)) and "insufficient_quota" not in kinds
+    given = (headers or {}).get("x-should-retry")
+    message = error.get("message") or (str(body)[:500] if body else "no reason given")
+    hint = "; check the API key" if status in (401, 403) else ""
+    return ProviderError(
+        f"{provider}: {f'{status} ' if status and status != 200 else ''}{message}{hint}",
+        status=status,
+        retryable=given == "true" if given in ("true", "false") else passes,
+        retry_after=_retry_after(headers or {}, body),
+    )
+
+
+def _retry_after(headers: Mapping[str, str], body: Any) -> float | None:
+    """Return the seconds that a provider asks to wait, None if it does not."""
+    if (milliseconds := headers.get("retry-after-ms", "")).isdecimal():
+        return int(milliseconds) / 1_000
+    text = headers.get("retry-after", "")
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        in_body = re.search(r"""["']retryDelay["']: ["'](\d+(?:\.\d+)?)s""", str(body))  # Gemini
+        return float(in_body[1]) if in_body else None

@@ -1,0 +1,50 @@
+import sys
+
+import pytest
+
+from tools_agent import ProviderError, get_provider
+
+KEYS = (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+)
+
+
+@pytest.fixture(autouse=True)
+def _without_keys(monkeypatch):
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("openai", "OPENAI_API_KEY"),
+        ("openai-responses", "OPENAI_API_KEY"),
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("gemini", "GEMINI_API_KEY"),
+    ],
+)
+def test_a_model_is_found_by_its_name_once_its_key_is_there(name, key, monkeypatch):
+    with pytest.raises(ProviderError, match=f"^{name}: no API key; set the environment variable {key}$"):
+        get_provider(f"{name}:large:latest")
+    monkeypatch.setenv(key, "x")
+    provider, model = get_provider(f"{name}:large:latest")
+    assert (provider.name, model) == (name, "large:latest")
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "openai:", "mistral:large", ""])
+def test_an_unknown_name_is_refused_with_the_known_ones(model):
+    with pytest.raises(ProviderError, match="providers are openai, openai-responses, anthropic, gemini"):
+        get_provider(model)
+
+
+@pytest.mark.parametrize(("name", "module"), [("openai", "openai"), ("gemini", "google.genai"), ("gemini", "google")])
+def test_an_sdk_that_is_not_installed_is_named_with_its_extra(name, module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ProviderError, match=rf"pip install 'tools-agent\[{name}\]'"):
+        get_provider(f"{name}:m")

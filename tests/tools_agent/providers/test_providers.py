@@ -1,0 +1,366 @@
+"""What all providers promise, each through its real SDK and a server that speaks as it does."""
+
+import asyncio
+import contextlib
+import json
+
+import pytest
+
+from tools_agent import (
+    Assistant,
+    ProviderError,
+    ReasoningDelta,
+    Request,
+    Retrying,
+    System,
+    TextDelta,
+    ToolCallDelta,
+    ToolResult,
+    Usage,
+    User,
+)
+from tools_core import File, Image, Result, ToolCall, tool
+
+PNG = Image(b"\x89PNG\r\n\x1a\n" + bytes(8))
+
+
+@tool
+def add(a: int, b: int = 0) -> int:
+    """Add numbers."""
+    return a + b
+
+
+TOOLS = [dict(add.definition) | {"name": "math.add"}]  # as an MCP server may name it
+ADD = ("call_1", "math_add", '{"a": 1, "b": 2}')
+HELLO = {"texts": ["Hel", "lo"]}
+CALL = {"texts": ["I add."], "calls": [ADD, ("call_2", "math_add", '{"a": 3}')]}
+
+
+def ask(*messages, **options):
+    return Request(model="m", messages=[*messages] or [User(content="Hi")], tools=TOOLS, **options)
+
+
+def streamed(api, asked=None):
+    return list(api.provider.stream(asked or ask()))
+
+
+def astreamed(api, asked=None):
+    async def collect():
+        return [piece async for piece in api.provider.astream(asked or ask())]
+
+    return asyncio.run(collect())
+
+
+@pytest.fixture(params=[streamed, astreamed])
+def pieces(request):
+    """All pieces of a reply, through `stream` and through `astream`."""
+    return request.param
+
+
+def text_of(deltas):
+    return "".join(delta.content for delta in deltas if isinstance(delta, TextDelta))
+
+
+def calls_of(deltas):
+    made = {}
+    for delta in deltas:
+        if isinstance(delta, ToolCallDelta):
+            id_, name, text = made.get(delta.index, (None, None, ""))
+            made[delta.index] = (id_ or delta.id, name or delta.name, text + delta.arguments)
+    return [(id_, name, json.loads(text)) for _, (id_, name, text) in sorted(made.items())]
+
+
+def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
+    made = api(CALL)
+    *deltas, reply = pieces(made)
+    assert text_of(deltas) == reply.content == "I add."
+    calls = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
+    assert calls_of(deltas) == calls
+    assert calls == [("call_1", "math.add", {"a": 1, "b": 2}), ("call_2", "math.add", {"a": 3})]
+    assert (reply.stop_reason, reply.provider, reply.model) == ("tool", made.name, "m")
+    assert reply.items == ()
+
+
+def test_usage_counts_what_the_cache_gave_as_input(api):
+    assert streamed(api(HELLO))[-1].usage == Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(HELLO, "stop"), (HELLO | {"stop": "length"}, "length"), (HELLO | {"stop": "filter"}, "content_filter")],
+)
+def test_the_reason_to_stop_has_one_word_for_all_providers(api, answer, reason):
+    made = api(answer)
+    *_, reply = streamed(made)
+    assert reply.content == "Hello"
+    assert reply.stop_reason == ("refusal" if made.name == "anthropic" and reason == "content_filter" else reason)
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
+def test_a_refusal_is_the_text_of_the_reply_and_its_reason_to_stop(connect, name):
+    *deltas, reply = streamed(connect(name, {"refusal": "I will not."}))
+    assert text_of(deltas) == reply.content == "I will not."
+    assert (reply.stop_reason, reply.tool_calls) == ("refusal", ())
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
+def test_a_limit_in_the_middle_of_a_call_is_an_error_that_names_the_call(connect, name):
+    api = connect(name, {"calls": [("call_1", "math_add", '{"a": ')], "stop": "length"})
+    with pytest.raises(ProviderError, match=r"cut off \(.*\) in the call `math_add`.*raise the limit"):
+        streamed(api)
+    assert api.delays == []
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
+def test_arguments_that_are_not_json_reach_the_tool_as_they_are_and_go_back(connect, name):
+    api = connect(name, {"calls": [("call_1", "math_add", '{"a": oops}')]}, HELLO)
+    *_, reply = streamed(api)
+    [call] = reply.tool_calls
+    assert call.raw == '{"a": oops}'
+    result = add.call(call)
+    assert result.error_type == "validation_error"
+    streamed(api, ask(User(content="Hi"), reply, ToolResult(tool_call_id="call_1", name=call.name, result=result)))
+    assert "oops" in json.dumps(api.body)
+
+
+def test_reasoning_goes_back_as_it_came_to_the_same_provider_alone(api, connect):
+    made = api({"thought": "Hmm.", **CALL}, HELLO)
+    *deltas, reply = streamed(made)
+    assert [delta for delta in deltas if isinstance(delta, ReasoningDelta)] == [ReasoningDelta("Hmm.")]
+    assert reply.items
+    assert json.loads(reply.to_json())["items"] == list(reply.items)
+    results = [ToolResult(tool_call_id=id_, name="math.add", result=Result.ok(3)) for id_ in ("call_1", "call_2")]
+    history = [User(content="Hi"), reply, *results]
+    streamed(made, ask(*history))
+    [kept] = {
+        "openai": lambda body: [body["messages"][1].get("reasoning_content")],
+        "openai-responses": lambda body: [item["encrypted_content"] for item in body["input"] if "summary" in item],
+        "anthropic": lambda body: [part["signature"] for part in body["messages"][1]["content"] if "thinking" in part],
+        "gemini": lambda body: [body["contents"][1]["parts"][-1]["thoughtSignature"]],
+    }[made.name](made.body)
+    assert kept in ("Hmm.", "e", "signed", "c2lnbmVk+/8=", "c2lnbmVk-_8=")
+    for name in {"openai", "openai-responses", "anthropic", "gemini"} - {made.name}:
+        other = connect(name, HELLO)
+        streamed(other, ask(*history))
+        assert "call_1" in json.dumps(other.body)
+        assert not any(word in json.dumps(other.body) for word in ("Hmm.", "signed", "c2lnbmVk", "encrypted_content"))
+
+
+HISTORY = [
+    System(content="Be brief."),
+    User(content="What is this?", files=[PNG, File(b"%PDF-1.7")]),
+    Assistant(
+        content="Adding.", tool_calls=[ToolCall("call_1", "math.add", {"a": 1}), ToolCall("call_2", "draw", "{}")]
+    ),
+    ToolResult(tool_call_id="call_1", name="math.add", result=Result.error("too small")),
+    ToolResult(tool_call_id="call_2", name="draw", result=Result.ok(PNG)),
+    User(content="And now?"),
+]
+
+
+def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
+    made = api(HELLO)
+    streamed(made, ask(*HISTORY, settings={"max_tokens": 99}))
+    data = PNG.to_dict()["data"]
+    url = f"data:image/png;base64,{data}"
+    body = made.body
+    if made.name == "openai":
+        roles = [message["role"] for message in body["messages"]]
+        assert roles == ["system", "user", "assistant", "tool", "tool", "user", "user"]
+        assert body["messages"][1]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
+        assert body["messages"][2]["content"] == "Adding."
+        names = [call["function"]["name"] for call in body["messages"][2]["tool_calls"]]
+        assert body["messages"][3] == {"role": "tool", "tool_call_id": "call_1", "content": "Error: too small"}
+        assert body["messages"][5]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
+        assert body["max_tokens"] == 99
+    elif made.name == "openai-responses":
+        kinds = [item.get("type", item.get("role")) for item in body["input"]]
+        assert kinds == ["system", "user", "assistant", *["function_call"] * 2, *["function_call_output"] * 2, "user"]
+        assert body["input"][1]["content"][1]["image_url"] == url
+        names = [item["name"] for item in body["input"][3:5]]
+        assert body["input"][6]["output"][0]["image_url"] == url
+        assert (body["max_output_tokens"], body["store"]) == (99, False)
+    elif made.name == "anthropic":
+        assert body["system"] == "Be brief."
+        assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+        assert body["messages"][0]["content"][1] == image
+        names = [block["name"] for block in body["messages"][1]["content"][1:]]
+        [failed, drawn, then] = body["messages"][2]["content"]
+        assert failed == {"type": "tool_result", "tool_use_id": "call_1", "content": "too small", "is_error": True}
+        assert drawn["content"] == [image]
+        assert then == {"type": "text", "text": "And now?"}
+        assert body["max_tokens"] == 99
+    else:
+        assert body["systemInstruction"]["parts"] == [{"text": "Be brief."}]
+        assert [content["role"] for content in body["contents"]] == ["user", "model", "user"]
+        assert body["contents"][0]["parts"][1]["inlineData"]["data"] == data
+        names = [part["functionCall"]["name"] for part in body["contents"][1]["parts"][1:]]
+        [failed, drawn, then] = body["contents"][2]["parts"]
+        assert failed["functionResponse"]["response"] == {"error": "too small"}
+        assert data in json.dumps(drawn["functionResponse"]["parts"])
+        assert then == {"text": "And now?"}
+        assert body["generationConfig"] == {"maxOutputTokens": 99}
+    assert names == ["math.add" if made.name == "gemini" else "math_add", "draw"]
+
+
+def test_blank_messages_do_not_reach_an_api_that_refuses_them(api):
+    made = api(HELLO)
+    streamed(made, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
+    if made.name in ("anthropic", "gemini"):
+        key, part = ("messages", "content") if made.name == "anthropic" else ("contents", "parts")
+        shown = [[each["text"] for each in message[part]] for message in made.body[key]]
+        assert shown == [["(the conversation goes on)"], ["Hello"], ["(empty)", "Hi"]]
+    else:
+        assert "\\n" not in json.dumps(made.body.get("messages", made.body.get("input")))
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "note": {"type": "string"}}, "required": ["n"]}
+
+
+def test_structured_output_is_asked_for_and_read_without_the_nulls_of_strict_mode(api):
+    made = api({"texts": ['{"n": 1, ', '"note": null}']})
+    *_, reply = streamed(made, Request(model="m", messages=[User(content="Hi")], output_schema=SCHEMA))
+    assert (reply.content, reply.structured_output) == ('{"n": 1, "note": null}', {"n": 1})
+    schema = {
+        "openai": lambda body: body["response_format"]["json_schema"]["schema"],
+        "openai-responses": lambda body: body["text"]["format"]["schema"],
+        "anthropic": lambda body: body["output_config"]["format"]["schema"],
+        "gemini": lambda body: body["generationConfig"]["responseJsonSchema"],
+    }[made.name](made.body)
+    assert schema["properties"]["n"] == {"type": "integer"}
+
+
+def test_a_schema_that_the_api_cannot_take_is_explained_in_words(connect):
+    open_schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+    anthropic = connect("anthropic", {"texts": ['```json\n{"a": 1}\n```']})
+    *_, reply = streamed(anthropic, ask(System(content="Be brief."), User(content="Hi"), output_schema=open_schema))
+    assert anthropic.body["system"].startswith("Be brief.\n\nReply with one JSON object")
+    assert reply.structured_output == {"a": 1}
+    gemini = connect("gemini", {"texts": ["no JSON"]})
+    *_, reply = streamed(gemini, ask(output_schema=SCHEMA))
+    assert "Reply with one JSON object" in gemini.body["systemInstruction"]["parts"][0]["text"]
+    assert reply.structured_output is None
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
+def test_strict_tools_are_asked_for_and_their_nulls_removed(connect, name):
+    made = connect(name, {"calls": [("call_1", "math_add", '{"a": 1, "b": null}')]}, strict=True)
+    *_, reply = streamed(made)
+    [definition] = made.body["tools"]
+    assert definition.get("function", definition)["strict"] is True
+    assert name == "anthropic" or reply.tool_calls[0].arguments == {"a": 1}
+
+
+def busy(status, **headers):
+    return {"status": status, "headers": {name.replace("_", "-"): value for name, value in headers.items()}}
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_an_overloaded_api_is_asked_again_after_the_time_that_it_names(api, pieces, status):
+    made = api(busy(status, retry_after="7"), busy(status), HELLO)
+    first, second, *deltas, reply = pieces(made)
+    assert isinstance(first, Retrying)
+    assert first.delay == 7
+    assert "overloaded" in first.reason
+    assert 0 < second.delay <= 1
+    assert made.delays == [first.delay, second.delay]
+    assert text_of(deltas) == reply.content == "Hello"
+    assert len(made.server.bodies) == 3
+
+
+def test_attempts_end_with_an_error_that_says_why(api, pieces):
+    made = api(*[busy(503)] * 3)
+    with pytest.raises(ProviderError, match=rf"{made.name}: 503 overloaded") as caught:
+        pieces(made)
+    assert (caught.value.status, caught.value.retryable, len(made.server.bodies)) == (503, True, 3)
+
+
+@pytest.mark.parametrize("answer", [busy(400), busy(401), busy(429, retry_after="3600")])
+def test_a_request_that_cannot_succeed_is_not_made_again(api, answer):
+    made = api(answer)
+    with pytest.raises(ProviderError) as caught:
+        streamed(made)
+    assert caught.value.status == answer["status"]
+    assert ("check the API key" in str(caught.value)) == (answer["status"] == 401)
+    assert made.delays == []
+
+
+@pytest.mark.parametrize("sent", [2, 3])
+def test_a_connection_cut_in_mid_stream_doubles_neither_text_nor_calls(api, pieces, sent):
+    made = api(CALL | {"sent": sent}, CALL)
+    found = pieces(made)
+    [at] = [index for index, piece in enumerate(found) if isinstance(piece, Retrying)]
+    *deltas, reply = found[at + 1 :]
+    assert text_of(deltas) == reply.content == "I add."
+    assert [call.id for call in reply.tool_calls] == ["call_1", "call_2"]
+
+
+def test_a_stream_that_ends_early_without_an_error_is_asked_again(connect):
+    early = {"events": ({"id": "c", "choices": [{"index": 0, "delta": {"content": "Hel"}}]},)}
+    _, retrying, *deltas, reply = streamed(connect("openai", early, HELLO))
+    assert "cut before the reply ended" in retrying.reason
+    assert text_of(deltas) == reply.content == "Hello"
+
+
+OVERLOADED = {
+    "openai": {"error": {"message": "busy", "type": "server_error", "code": None}},
+    "openai-responses": {"type": "error", "code": "server_error", "message": "busy", "param": None},
+    "anthropic": {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}},
+}
+
+
+@pytest.mark.parametrize("name", OVERLOADED)
+def test_overload_reported_in_a_stream_is_asked_again(connect, pieces, name):
+    retrying, *_, reply = pieces(connect(name, {"events": (OVERLOADED[name],)}, HELLO))
+    assert isinstance(retrying, Retrying)
+    assert "busy" in retrying.reason
+    assert reply.content == "Hello"
+
+
+def test_a_call_that_gemini_failed_to_make_is_asked_for_again(connect):
+    failed = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}
+    retrying, *_, reply = streamed(connect("gemini", {"events": (failed,)}, CALL))
+    assert "failed to make its calls" in retrying.reason
+    assert len(reply.tool_calls) == 2
+
+
+def test_a_prompt_that_gemini_blocks_is_a_filtered_reply(connect):
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
+    [reply] = streamed(connect("gemini", {"events": (blocked,)}))
+    assert (reply.content, reply.stop_reason) == ("", "content_filter")
+
+
+def test_calls_without_an_id_receive_one(connect):
+    made = connect("gemini", {"calls": [(None, "math.add", '{"a": 1}')] * 2, "thought": "Hmm."}, HELLO)
+    *_, reply = streamed(made)
+    first, second = (call.id for call in reply.tool_calls)
+    assert first
+    assert first != second
+    assert [part["functionCall"]["id"] for part in reply.items if "functionCall" in part] == [first, second]
+
+
+def test_a_reply_that_takes_too_long_is_asked_for_again(api, pieces):
+    made = api(HELLO | {"sent": 1, "waits": True}, HELLO)
+    found = pieces(made, ask(timeout=0.5))
+    [retrying] = [piece for piece in found if isinstance(piece, Retrying)]
+    assert "no answer in time" in retrying.reason
+    assert found[-1].content == "Hello"
+
+
+def test_closing_the_iterator_closes_the_connection(api):
+    made = api(HELLO | {"sent": 3, "waits": True})
+    with contextlib.closing(made.provider.stream(ask())) as stream:
+        assert isinstance(next(stream), TextDelta)
+    assert made.server.hung_up.wait(30)
+
+
+def test_closing_the_asynchronous_iterator_closes_the_connection(api):
+    made = api(HELLO | {"sent": 3, "waits": True})
+
+    async def first():
+        async with contextlib.aclosing(made.provider.astream(ask())) as stream:
+            assert isinstance(await anext(stream), TextDelta)
+        return await asyncio.to_thread(made.server.hung_up.wait, 30)
+
+    assert asyncio.run(first())
