@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._definition._signature import Signature, read_signature
+from tools_core._definition._define import define
+from tools_core._definition._spec import Spec
 from tools_core._jsonschema import compile_schema
 
 
 class OneArgument:
     """The signature of a function that takes `x`."""
 
-    def __init__(self, signature: Signature) -> None:
+    def __init__(self, signature: Spec) -> None:
         self.signature = signature
         Draft202012Validator.check_schema(signature.input_schema)
 
@@ -38,6 +39,6 @@ def read():
 
         take.__annotations__ = {"x": hint}
         take.__defaults__ = default
-        return OneArgument(read_signature(take))
+        return OneArgument(define(take))
 
     return read

@@ -210,5 +210,5 @@ def test_a_named_tuple_without_hints_takes_anything(read):
 def test_the_default_of_a_field_is_a_copy_in_the_schema(read):
     listed = ["a"]
     argument = read(list[str], listed)
-    argument.schema["default"].append("b")
-    assert listed == ["a"]
+    listed.append("b")
+    assert argument.schema["default"] == ["a"]

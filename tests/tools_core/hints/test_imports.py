@@ -13,12 +13,12 @@ if sys.version_info >= (3, 14):
     HEAVY.remove("ast")  # which is where forward references are read from there on, by typing itself
 
 DEFINE = """
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 
 def take(a: int, b: list[str] | None = None) -> dict[str, int]:
     'Take.\\n\\n    Args:\\n        a: The a.\\n    '
 
-read_signature(take)
+define(take)
 """
 
 
@@ -31,7 +31,7 @@ def loaded_by(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "code",
     [
-        "import tools_core._definition._signature",
+        "import tools_core._definition._define",
         DEFINE,
     ],
     ids=["import", "a plain function"],

@@ -10,7 +10,7 @@ import pytest
 from pydantic import AfterValidator, Field, FilePath, NonNegativeInt, StringConstraints
 from typing_extensions import Doc
 
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 from tools_core._values._errors import DefinitionError, InvalidArguments
 
 
@@ -124,7 +124,7 @@ def test_a_field_as_default_carries_limits_text_and_default():
         c: int = Field(3),
     ): ...
 
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.input_schema["required"] == ["a"]
     assert signature.input_schema["properties"] == {
         "a": {"type": "integer", "minimum": 1, "description": "The a."},
@@ -138,7 +138,7 @@ def test_a_field_as_default_carries_limits_text_and_default():
 def test_the_default_of_a_field_is_fresh_for_every_call():
     def take(a: Any = Field(default=[])): ...  # noqa: B008  # as pydantic's users write it
 
-    convert = read_signature(take).convert
+    convert = define(take).convert
     convert({})["a"].append(1)
     assert convert({}) == {"a": []}
 
@@ -146,7 +146,7 @@ def test_the_default_of_a_field_is_fresh_for_every_call():
 def test_a_field_in_annotated_may_have_the_default():
     def take(a: Annotated[int, Field(default=3)], b: Annotated[int, Field(ge=1)] = 5): ...
 
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.input_schema["required"] == []
     assert signature.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
     assert signature.convert({}) == {"a": 3}

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
 
 from tools_core import tool
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 from tools_core._values._errors import DefinitionError, InvalidArguments
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def test_definitions_of_one_name_from_different_models_are_kept_apart():
     def take(a, b, c): ...
 
     take.__annotations__ = {"a": Address, "b": other_city(), "c": Order}
-    schema = read_signature(take).input_schema
+    schema = define(take).input_schema
     assert schema["properties"]["a"]["properties"]["city"] == {"$ref": "#/$defs/City"}
     assert schema["properties"]["b"]["properties"]["city"] == {"$ref": "#/$defs/City2"}
     assert schema["$defs"]["City2"]["properties"] == {"code": {"type": "integer"}}
@@ -166,7 +166,7 @@ def test_the_text_of_a_parameter_goes_before_the_docstring_of_its_model():
             a: Where it goes.
         """
 
-    properties = read_signature(take).input_schema["properties"]
+    properties = define(take).input_schema["properties"]
     assert properties["a"]["description"] == "Where it goes."
     assert properties["b"]["description"] == "A place."
 
@@ -190,7 +190,7 @@ def test_a_model_that_cannot_write_its_schema_is_refused_at_definition():
 
     take.__annotations__ = {"x": Holder}
     with pytest.raises(DefinitionError, match="take: the parameter `x`: Holder cannot give its JSON Schema"):
-        read_signature(take)
+        define(take)
 
 
 def test_anything_that_offers_the_same_methods_is_a_model(read):

@@ -3,8 +3,8 @@
 import pytest
 from jsonschema import Draft202012Validator
 
+from tools_core._definition._define import define
 from tools_core._definition._parameter import Parameter, parameters_of
-from tools_core._definition._signature import read_signature
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError
 
@@ -139,7 +139,7 @@ def test_declared_parameters_are_shown_in_place_of_the_signature():
     def execute(self, city, units="x", *, hidden=1, context: Context): ...
 
     declared = [Parameter("units", enum=["c", "f"], required=False), Parameter("city", str, "The city.")]
-    signature = read_signature(execute, bound=True, parameters=declared)
+    signature = define(execute, bound=True, parameters=declared)
     assert signature.input_schema == {
         "type": "object",
         "properties": {
@@ -158,13 +158,13 @@ def test_a_declared_default_is_passed_and_an_undeclared_one_is_left_to_the_funct
     def execute(city, units=None, limit=10): ...
 
     declared = [Parameter("city"), Parameter("units", default="c"), Parameter("limit", int, required=False)]
-    assert read_signature(execute, parameters=declared).convert({"city": "B"}) == {"city": "B", "units": "c"}
+    assert define(execute, parameters=declared).convert({"city": "B"}) == {"city": "B", "units": "c"}
 
 
 def test_a_declared_default_is_fresh_for_every_call():
     def execute(tags): ...
 
-    convert = read_signature(execute, parameters=[Parameter("tags", list, default=[])]).convert
+    convert = define(execute, parameters=[Parameter("tags", list, default=[])]).convert
     convert({})["tags"].append(1)
     assert convert({}) == {"tags": []}
 
@@ -172,7 +172,7 @@ def test_a_declared_default_is_fresh_for_every_call():
 def test_a_function_that_takes_any_arguments_takes_the_declared_ones():
     def execute(**arguments): ...
 
-    schema = read_signature(execute, parameters=[Parameter("a")]).input_schema
+    schema = define(execute, parameters=[Parameter("a")]).input_schema
     assert list(schema["properties"]) == ["a"]
     assert schema["additionalProperties"] is False
 
@@ -202,4 +202,4 @@ def test_a_declaration_that_does_not_fit_the_function_is_refused(declared, text)
     def execute(a, b=1, context: Context = None): ...
 
     with pytest.raises(DefinitionError, match=text):
-        read_signature(execute, parameters=declared)
+        define(execute, parameters=declared)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ForwardRef, NamedTuple, NotRequired
 
 import pytest
 
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError
 
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 def test_postponed_hints_are_evaluated_at_every_level():
     def place(order: Order, pair: Pair, context: Context) -> None: ...
 
-    signature = read_signature(place)
+    signature = define(place)
     assert signature.context == "context"
     item = {"name": "a", "day": "2026-11-20"}
     assert signature.convert({"order": {"items": [item], "parent": {"items": []}}}) == {
@@ -53,7 +53,7 @@ def test_a_name_of_the_enclosing_function_is_found_if_the_function_uses_it():
     def take(x: Local) -> None:
         return Local
 
-    assert read_signature(take).convert({"x": {"day": "2026-11-20"}}) == {"x": {"day": date(2026, 11, 20)}}
+    assert define(take).convert({"x": {"day": "2026-11-20"}}) == {"x": {"day": date(2026, 11, 20)}}
 
 
 def test_a_local_class_may_use_its_own_name():
@@ -63,7 +63,7 @@ def test_a_local_class_may_use_its_own_name():
     def take(x): ...
 
     take.__annotations__ = {"x": Local}
-    assert list(read_signature(take).input_schema["$defs"]) == ["Local"]
+    assert list(define(take).input_schema["$defs"]) == ["Local"]
 
 
 def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
@@ -77,7 +77,7 @@ def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
         "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
     )
     with pytest.raises(DefinitionError, match=text):
-        read_signature(take)
+        define(take)
 
 
 def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
@@ -85,10 +85,10 @@ def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
 
     take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (it is the case: nobody has defined it)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint \"list\['Later'\] \| None\" is not def"):
-        read_signature(take)
+        define(take)
     take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint '(Optional\[Later\]|Later \| None)'"):
-        read_signature(take)
+        define(take)
 
 
 def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
@@ -96,13 +96,13 @@ def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
 
     take.__annotations__ = {"x": ForwardRef("dict['a (b)', Later]")}
     with pytest.raises(DefinitionError, match=r"""the hint "dict\['a \(b\)', Later\]" """):
-        read_signature(take)
+        define(take)
 
 
 def test_a_return_type_that_cannot_be_found_does_no_harm():
     def take(x: int) -> Fraction: ...
 
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.input_schema["properties"] == {"x": {"type": "integer"}}
     assert signature.output_schema is None
 
@@ -114,4 +114,4 @@ def test_a_hint_that_is_no_expression_is_refused():
     with pytest.raises(
         DefinitionError, match="take: the parameter `x`: the hint 'a list of numbers' cannot be evaluated"
     ):
-        read_signature(take)
+        define(take)

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, Self, TypeAlias, TypedDict, TypeVar
 import pytest
 from typing_extensions import TypeAliasType
 
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def test_types_may_use_each_other(read):
 def test_two_uses_of_a_recursive_type_share_one_definition():
     def take(a: Node, b: list[Node]): ...
 
-    assert list(read_signature(take).input_schema["$defs"]) == ["Node"]
+    assert list(define(take).input_schema["$defs"]) == ["Node"]
 
 
 def test_two_recursive_types_of_one_name_are_kept_apart():
@@ -85,7 +85,7 @@ def test_two_recursive_types_of_one_name_are_kept_apart():
     def take(a, b): ...
 
     take.__annotations__ = {"a": Node, "b": make()}
-    schema = read_signature(take).input_schema
+    schema = define(take).input_schema
     assert schema["properties"] == {"a": {"$ref": "#/$defs/Node"}, "b": {"$ref": "#/$defs/Node2"}}
     assert schema["$defs"]["Node2"]["properties"]["text"] == {"type": "string"}
 
@@ -111,7 +111,7 @@ def test_an_alias_is_what_it_stands_for(read, hint):
     def take(x): ...
 
     take.__annotations__ = {"x": hint}
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.convert({"x": ["2026-11-20"]}) == {"x": [date(2026, 11, 20)]}
 
 
@@ -132,7 +132,7 @@ def test_the_type_statement_and_type_parameters_are_understood():
         "def take[N: int](a: Days, b: Pair[date], c: Box[N], d: 'N'): ...\n",
         names,
     )
-    signature = read_signature(names["take"])
+    signature = define(names["take"])
     properties = signature.input_schema["properties"]
     assert properties["c"]["properties"] == {"content": {"type": "integer"}}
     assert properties["d"] == {"type": "integer"}

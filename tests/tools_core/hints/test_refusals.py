@@ -10,7 +10,7 @@ from typing import Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
 
 import pytest
 
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError
 
@@ -89,7 +89,7 @@ def test_a_hint_that_json_cannot_fill_is_refused(hint, reason):
 
     take.__annotations__ = {"x": hint}
     with pytest.raises(DefinitionError) as caught:
-        read_signature(take)
+        define(take)
     assert str(caught.value) == f"take: the parameter `x`: {reason}"
 
 
@@ -97,7 +97,7 @@ def test_a_type_that_grows_without_end_is_refused():
     def take(x: Growing[int]): ...
 
     with pytest.raises(DefinitionError, match="has no end; let it use itself with the same types"):
-        read_signature(take)
+        define(take)
 
 
 def test_a_parameter_without_a_hint_is_refused():
@@ -106,9 +106,9 @@ def test_a_parameter_without_a_hint_is_refused():
     with pytest.raises(
         DefinitionError, match="take: the parameter `x`: it has no type hint; add one, as in `count: int`"
     ):
-        read_signature(take)
+        define(take)
     with pytest.raises(DefinitionError, match="`y`: it has no type hint"):
-        read_signature(lambda y=None: y)
+        define(lambda y=None: y)
 
 
 def test_arguments_by_position_are_refused():
@@ -116,37 +116,37 @@ def test_arguments_by_position_are_refused():
     def first(x: int, y: int, /): ...
 
     with pytest.raises(DefinitionError, match=r"many: arguments are passed by name, .*write `names: list\[str\]`"):
-        read_signature(many)
+        define(many)
     with pytest.raises(DefinitionError, match=r"first: .*`y` is positional-only; remove the `/`"):
-        read_signature(first)
+        define(first)
 
 
 def test_a_leading_underscore_is_refused():
     def take(_x: int = 1): ...
 
     with pytest.raises(DefinitionError, match="take: the parameter `_x`: a leading underscore says private"):
-        read_signature(take)
+        define(take)
 
 
 def test_a_second_context_is_refused():
     def take(a: Context, b: Context): ...
 
     with pytest.raises(DefinitionError, match="take: the parameter `b`: is a second Context beside `a`; keep one"):
-        read_signature(take)
+        define(take)
 
 
 def test_a_bad_hint_of_extra_keywords_is_refused():
     def take(**rest: Thing): ...
 
     with pytest.raises(DefinitionError, match=r"take: the parameter `\*\*rest`: Thing cannot be made from JSON"):
-        read_signature(take)
+        define(take)
 
 
 def test_a_builtin_without_a_signature_is_refused():
     with pytest.raises(
         DefinitionError, match="its parameters cannot be read; write a function with type hints around it"
     ):
-        read_signature(type)
+        define(type)
 
 
 def test_the_name_of_a_method_has_its_class():
@@ -154,7 +154,7 @@ def test_the_name_of_a_method_has_its_class():
         def execute(self, x: Thing): ...
 
     with pytest.raises(DefinitionError, match=r"^Weather\.execute: the parameter `x`"):
-        read_signature(Weather.execute, bound=True)
+        define(Weather.execute, bound=True)
 
 
 def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_forever():
@@ -163,4 +163,4 @@ def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_
             return self
 
     with pytest.raises(DefinitionError):
-        read_signature(Everything())
+        define(Everything())

@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
+from tools_core._definition._define import define
 from tools_core._definition._parameter import Parameter, parameters_of
-from tools_core._definition._signature import context_parameter, read_signature
 from tools_core._values._context import Context
 from tools_core._values._errors import InvalidArguments
 
@@ -45,13 +45,13 @@ class Node(TypedDict):
 
 
 def properties(function, **options):
-    return read_signature(function, **options).input_schema["properties"]
+    return define(function, **options).input_schema["properties"]
 
 
 def test_the_schema_of_a_function_is_a_complete_object_schema():
     def place(order_id: str, count: int = 1): ...
 
-    assert read_signature(place).input_schema == {
+    assert define(place).input_schema == {
         "type": "object",
         "properties": {"order_id": {"type": "string"}, "count": {"type": "integer", "default": 1}},
         "required": ["order_id"],
@@ -62,7 +62,7 @@ def test_the_schema_of_a_function_is_a_complete_object_schema():
 def test_a_function_without_parameters_has_the_empty_object_schema():
     def ping(): ...
 
-    signature = read_signature(ping)
+    signature = define(ping)
     assert signature.input_schema == {
         "type": "object",
         "properties": {},
@@ -76,7 +76,7 @@ def test_a_function_without_parameters_has_the_empty_object_schema():
 def test_keyword_only_parameters_are_parameters():
     def place(a: int, b: int = 2, *, c: str, d: str = "x"): ...
 
-    schema = read_signature(place).input_schema
+    schema = define(place).input_schema
     assert list(schema["properties"]) == ["a", "b", "c", "d"]
     assert schema["required"] == ["a", "c"]
 
@@ -127,15 +127,15 @@ def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, s
 def test_the_functions_own_default_holds_for_what_is_absent():
     def take(day: date = date(2026, 1, 1)): ...
 
-    assert read_signature(take).convert({}) == {}
+    assert define(take).convert({}) == {}
 
 
 def test_extra_keywords_are_accepted_if_the_function_takes_them():
     def any_(a: int, **rest): ...
     def dates(a: int, **rest: date): ...
 
-    assert read_signature(any_).input_schema["additionalProperties"] is True
-    signature = read_signature(dates)
+    assert define(any_).input_schema["additionalProperties"] is True
+    signature = define(dates)
     assert signature.input_schema["additionalProperties"] == {"type": "string", "format": "date"}
     assert signature.convert({"a": 1, "b": "2026-11-20"}) == {"a": 1, "b": date(2026, 11, 20)}
     with pytest.raises(InvalidArguments, match=r"^b must be a date"):
@@ -151,22 +151,22 @@ def test_a_context_is_injected_and_never_shown(hint):
     def take(a, _context=None): ...
 
     take.__annotations__ = {"a": int, "_context": hint}
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.context == "_context"
     assert list(parameters_of(signature.input_schema)) == ["a"]
-    assert context_parameter(take) == "_context"
 
 
-def test_a_function_without_a_context_has_none():
-    def take(a: int, b: "Missing"): ...  # noqa: F821
+def test_hints_of_a_tool_with_a_ready_schema_are_only_searched_for_a_context():
+    def take(c: Context, b: "Missing", **more): ...  # noqa: F821
 
-    assert context_parameter(take) is None
+    schema = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
+    assert define(take, input_schema=schema).context == "c"
 
 
 def test_parameters_are_objects_by_name():
     def take(a: Annotated[int, "The a."], b: date | None = None): ...
 
-    parameters = parameters_of(read_signature(take).input_schema)
+    parameters = parameters_of(define(take).input_schema)
     assert parameters["a"] == Parameter("a", int, "The a.")
     assert (parameters["b"].type, parameters["b"].required, parameters["b"].has_default) == (
         "string",
@@ -184,7 +184,7 @@ def test_texts_come_from_annotated_first_and_then_from_the_docstring():
             b (int): From the docstring.
         """
 
-    signature = read_signature(take)
+    signature = define(take)
     assert signature.description == "Take things."
     texts = [one.description for one in parameters_of(signature.input_schema).values()]
     assert texts == ["From the hint.", "From the docstring.", None]
@@ -199,7 +199,7 @@ def test_the_docstring_of_a_class_goes_before_that_of_its_method():
         """
 
     docstring = "The tool.\n\nArgs:\n    a: Of the class.\n    b: Of the class.\n"
-    signature = read_signature(execute, bound=True, docstring=docstring)
+    signature = define(execute, bound=True, docstring=docstring)
     assert signature.description == "The tool."
     assert [one.description for one in parameters_of(signature.input_schema).values()] == [
         "Of the class.",
@@ -222,7 +222,7 @@ def test_a_result_that_is_an_object_has_an_output_schema(returns, expected):
     def take(): ...
 
     take.__annotations__ = {"return": returns}
-    schema = read_signature(take).output_schema
+    schema = define(take).output_schema
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
     assert sorted(schema.get("properties", {})) == expected
@@ -231,7 +231,7 @@ def test_a_result_that_is_an_object_has_an_output_schema(returns, expected):
 def test_a_recursive_result_has_an_output_schema():
     def take() -> Node: ...
 
-    schema = read_signature(take).output_schema
+    schema = define(take).output_schema
     assert (schema["type"], schema["$ref"], list(schema["$defs"])) == ("object", "#/$defs/Node", ["Node"])
 
 
@@ -242,7 +242,7 @@ def test_any_other_result_has_no_output_schema(returns):
     def take(): ...
 
     take.__annotations__ = {"return": returns}
-    assert read_signature(take).output_schema is None
+    assert define(take).output_schema is None
 
 
 def base(day: date, count: int = 1, note: str = ""):
@@ -280,7 +280,7 @@ class Callable:
     ids=["decorated", "partial", "partial by position", "both", "callable object", "static method"],
 )
 def test_what_is_no_plain_function_is_read_as_well(function, names):
-    signature = read_signature(function)
+    signature = define(function)
     assert list(parameters_of(signature.input_schema)) == names
     assert signature.description == "Count days."
     assert parameters_of(signature.input_schema)["count"].default == 1
@@ -290,4 +290,4 @@ def test_an_async_function_is_read_like_any_other():
     async def take(a: int) -> Answer: ...
 
     assert list(properties(take)) == ["a"]
-    assert read_signature(take).output_schema["required"] == ["text"]
+    assert define(take).output_schema["required"] == ["text"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._definition._signature import read_signature
+from tools_core._definition._define import define
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._jsonable import clean
 
@@ -196,7 +196,7 @@ def test_what_does_not_convert_is_a_problem_with_its_path(read, hint, json, text
 def test_all_problems_of_all_parameters_are_reported_at_once():
     def plan(day: date, stops: list[time], price: Decimal): ...
 
-    convert = read_signature(plan).convert
+    convert = define(plan).convert
     with pytest.raises(InvalidArguments) as caught:
         convert({"day": "x", "stops": ["08:00", "y", "z"], "price": "1"})
     assert [problem.path for problem in caught.value.problems] == ["day", "stops[1]", "stops[2]"]
@@ -229,7 +229,7 @@ def test_what_a_result_shows_an_argument_takes(hint, values):
     def take(x): ...
 
     take.__annotations__ = {"x": hint}
-    convert = read_signature(take).convert
+    convert = define(take).convert
 
     @given(values)
     def back_and_forth(value):

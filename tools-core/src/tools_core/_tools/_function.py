@@ -7,8 +7,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._definition._naming import check_name
-from tools_core._definition._parameter import parameters_of
-from tools_core._definition._spec import spec_of
 from tools_core._tools._tool import HINTS, Tool, annotations_of, check_attributes
 from tools_core._values._errors import DefinitionError
 from tools_core._values._frozen import FrozenList
@@ -50,9 +48,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 
     _method: tuple[Any, str] | None = None  # the toolset and the method that it is the tool of
 
-    def __init__(
-        self, function: Callable[P, R], *, spec: tuple[Spec, str] | None = None, **options: Unpack[Options]
-    ) -> None:
+    def __init__(self, function: Callable[P, R], *, spec: Spec | None = None, **options: Unpack[Options]) -> None:
         where = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
         unknown = options.keys() - Options.__annotations__.keys()
         if unknown:
@@ -61,12 +57,12 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
             )
         self._options = options.copy() if spec is None else Options()  # what defines it besides the function
         schema, parameters = options.pop("input_schema", None), options.pop("parameters", ())
-        self._spec, found = spec or spec_of(function, owner=where, input_schema=schema, parameters=parameters)
+        self._spec = spec or _define(function, owner=where, input_schema=schema, parameters=parameters)
         self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
         self.name = check_name(options.pop("name", None) or getattr(function, "__name__", ""), where)
         described = options.pop("description", None) or options.get("desc")
         options.pop("desc", None)
-        self.description = (described or found).strip()
+        self.description = (described or self._spec.description).strip()
         for name, value in options.items():
             setattr(self, name, value)
         check_attributes(self, where)
@@ -115,7 +111,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 
         if self._method is not None:
             toolset, method = self._method
-            return _again(copy.deepcopy(toolset, memo), method, self._changes())
+            return _again(copy.deepcopy(toolset, memo), method, self._options, self._changes())
         made = copy.copy(self)
         made.execute = made.__wrapped__ = copy.deepcopy(self.__wrapped__, memo)  # type: ignore[method-assign]
         return made
@@ -126,7 +122,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         PicklingError for a function that cannot be imported, such as one that is defined inside a function.
         """
         if self._method is not None:
-            return _again, (*self._method, self._changes())
+            return _again, (*self._method, self._options, self._changes())
         function = self.__wrapped__
         found: Any = sys.modules.get(self.__module__)
         for part in getattr(self, "__qualname__", "").split("."):
@@ -134,16 +130,14 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         if found is self:
             return str(vars(self)["__qualname__"])
         if isinstance(found, FunctionTool) and found.__wrapped__ is function:
-            return _again, (found, None, self._changes())
+            return _again, (found, None, self._options, self._changes())
         if isinstance(function, FunctionType) and found is not function:
             self._refuse_pickling()
-        return _again, (function, None, self._changes())
+        return _again, (function, None, self._options, self._changes())
 
     def _changes(self) -> dict[str, Any]:
         """Return all that another process cannot derive from the function."""
-        changes = {name: value for name, value in vars(self).items() if name not in _DERIVED}
-        declared = next((name for name in ("parameters", "input_schema") if self._options.get(name)), None)
-        return {**changes, "schemas": (self._spec.input_schema, self._spec.output_schema), "declared": declared}
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
 
     def _refuse_pickling(self) -> None:
         if sys.modules.keys() & {"cloudpickle", "ray.cloudpickle"}:  # which sends functions by value
@@ -194,10 +188,11 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     if function is None:
         return lambda function: tool(function, **options)
     if isinstance(function, FunctionTool):
-        kept = None if options.keys() & {"input_schema", "parameters"} else (function._spec, function.description)
-        made: FunctionTool[..., Any] = FunctionTool(
-            function.__wrapped__, spec=kept, **{**_options_of(function), **options}
-        )
+        given = {**_options_of(function), **options}
+        kept = None if options.keys() & {"input_schema", "parameters"} else function._spec
+        if not options.keys() & {"description", "desc"}:
+            given["description"] = function.description
+        made: FunctionTool[..., Any] = FunctionTool(function.__wrapped__, spec=kept, **given)
         made._method = function._method
         made._options = {**function._options, **options}  # type: ignore[typeddict-item]
         return made
@@ -215,25 +210,20 @@ _DERIVED = frozenset({
 })  # fmt: skip
 
 
-def _again(base: Any, method: str | None, changes: dict[str, Any]) -> FunctionTool[..., Any]:
+def _again(base: Any, method: str | None, options: Options, changes: dict[str, Any]) -> FunctionTool[..., Any]:
     """Make a tool once more: of its function, of a tool with that function, or of a toolset and one of its methods."""
-    schemas: tuple[dict[str, Any], dict[str, Any] | None] = changes.pop("schemas")
-    declared = changes.pop("declared")
-    original: Any = base if method is None else base.tool(method)
-    made: FunctionTool[..., Any] = original
-    options: Any = {}
-    if declared == "input_schema":
-        options["input_schema"] = schemas[0]
-    elif declared == "parameters":
-        options["parameters"] = tuple(parameters_of(schemas[0]).values())
-    if method is None or options:
-        made = FunctionTool(getattr(original, "__wrapped__", original), name=changes["name"], **options)
+    made: FunctionTool[..., Any] = base if method is None else base.tool(method)
+    if method is None or options.keys() & {"input_schema", "parameters"}:
+        made = FunctionTool(getattr(made, "__wrapped__", made), **{**options, "name": changes["name"]})
         made._method = None if method is None else (base, method)
-    if (made._spec.input_schema, made._spec.output_schema) != schemas:
-        made._spec = made._spec.with_schemas(*schemas)
-        made.input_schema, made.output_schema = made._spec.input_schema, made._spec.output_schema
     vars(made).update(changes)
     return made
+
+
+def _define(function: Any, **given: Any) -> Spec:
+    from tools_core._definition._define import define  # programs that only call tools never load it
+
+    return define(function, **given)
 
 
 def _options_of(made: FunctionTool[..., Any]) -> dict[str, Any]:

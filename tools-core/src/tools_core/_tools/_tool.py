@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tools_core._definition._naming import check_name, derive_name
-from tools_core._definition._spec import described, spec_of
 from tools_core._execution._body import arun, run
 from tools_core._execution._outcome import fail, succeed
 from tools_core._execution._prepare import NO_CONTEXT, prepare
@@ -225,6 +224,8 @@ class _Parameters:
 
 
 def _define(cls: type[Tool]) -> None:
+    from tools_core._definition._define import define, described  # programs that only call tools never load it
+
     own = vars(cls)
     where = f"{cls.__module__}.{cls.__qualname__}"
     if cls.execute is Tool.execute:
@@ -234,7 +235,7 @@ def _define(cls: type[Tool]) -> None:
     cls.name = check_name(own["name"] if own.get("name") is not None else derive_name(cls.__name__), where)
     docstring = own.get("__doc__")
     if "execute" in own or "parameters" in own or "input_schema" in own or not hasattr(cls, "_spec"):
-        spec, found = spec_of(
+        spec = cls._spec = define(
             cls.execute,
             owner=where,
             bound=not isinstance(_declaration(cls, "execute"), staticmethod | classmethod),
@@ -242,7 +243,7 @@ def _define(cls: type[Tool]) -> None:
             parameters=_listed(_declared(cls, "parameters")),
             docstring=docstring,
         )
-        cls._spec = spec
+        found = spec.description
         cls.input_schema, cls.output_schema = spec.input_schema, spec.output_schema
         cls.parameters = _Parameters(spec)
     else:

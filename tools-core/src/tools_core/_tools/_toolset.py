@@ -6,7 +6,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tools_core._definition._naming import check_name, derive_name
-from tools_core._definition._spec import described, is_async, spec_of
+from tools_core._definition._spec import is_async
 from tools_core._execution._body import awaitable, finish
 from tools_core._tools._function import FunctionTool, Options, ToolMethod
 from tools_core._values._errors import DefinitionError
@@ -45,9 +45,11 @@ class Toolset:
     description: str = ""
     prefix: bool = True
     _shared_description: ClassVar[str] = ""  # a description that was given, not taken from the docstring
-    _methods: ClassVar[dict[str, tuple[Spec, str, Options]]] = {}
+    _methods: ClassVar[dict[str, tuple[Spec, Options]]] = {}
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
+        from tools_core._definition._define import define, described  # programs that only call tools never load it
+
         super().__init_subclass__(**options)
         where = f"{cls.__module__}.{cls.__qualname__}"
         own = vars(cls)
@@ -63,10 +65,10 @@ class Toolset:
             cls.description = described(own["__doc__"])
         _check_lifecycle(cls, where)
         cls._methods = {
-            method: (*spec_of(function, owner=f"{where}.{method}", bound=bound, **_schema_options(options)), options)
+            method: (define(function, owner=f"{where}.{method}", bound=bound, **_schema_options(options)), options)
             for method, function, bound, options in public_methods(cls)
         }
-        names = [options.get("name", method) for method, (_, _, options) in cls._methods.items()]
+        names = [options.get("name", method) for method, (_, options) in cls._methods.items()]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise DefinitionError(f"{where} has two tools called {twice!r}; give one of them another name")
@@ -82,13 +84,14 @@ class Toolset:
             raise DefinitionError(
                 f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}"
             )
-        spec, found, given = self._methods[method]
+        spec, given = self._methods[method]
         options = given.copy()
         if self._shared_description:
-            options["description"] = f"{options.get('description') or found}\n\n{self._shared_description}".strip()
+            own = options.get("description") or spec.description
+            options["description"] = f"{own}\n\n{self._shared_description}".strip()
         options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
         made: FunctionTool[..., Any] = FunctionTool(
-            self._prepared(_undecorated(getattr(self, method))), spec=(spec, found), **options
+            self._prepared(_undecorated(getattr(self, method))), spec=spec, **options
         )
         made._method = (self, method)
         return made

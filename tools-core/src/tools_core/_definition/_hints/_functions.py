@@ -20,14 +20,13 @@ _HAS_ARGS, _HAS_KEYWORDS = 0x04, 0x08  # inspect.CO_VARARGS and CO_VARKEYWORDS
 class Function:
     """A callable as its author wrote it."""
 
-    __slots__ = ("by_position", "defaults", "docstring", "hints", "keywords", "name", "star", "written")
-
-    def __init__(self, name: str, written: Any, hints: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(self, written: Any, hints: Mapping[str, Any]) -> None:
+        self.name = _name_of(written)
         self.written = written  # the function whose module and closure the hints refer to
         self.hints = hints
         self.docstring: str | None = written.__doc__
         self.defaults: dict[str, Any] = {}  # every parameter in order; MISSING for one without a default
+        self.bound: str | None = None  # the name of `self`, for a method
         self.by_position: tuple[str, ...] = ()  # parameters that cannot be passed by name
         self.star: str | None = None  # the name of *args
         self.keywords: str | None = None  # the name of **kwargs
@@ -54,13 +53,12 @@ def _read_plain(function: FunctionType, bound: bool) -> Function:
     code = function.__code__
     names, first, positional = code.co_varnames, int(bound), code.co_argcount
     end = positional + code.co_kwonlyargcount
-    found = Function(_name_of(function), function, annotations_of(function))
+    found = Function(function, annotations_of(function))
+    found.bound = names[0] if bound else None
     found.defaults = dict.fromkeys(names[first:end], MISSING)
-    if function.__defaults__:
-        start = positional - len(function.__defaults__)
-        found.defaults.update(zip(names[start:positional], function.__defaults__, strict=True))
-    if function.__kwdefaults__:
-        found.defaults.update(function.__kwdefaults__)
+    defaults = function.__defaults__ or ()
+    found.defaults.update(zip(names[positional - len(defaults) : positional], defaults, strict=True))
+    found.defaults.update(function.__kwdefaults__ or {})
     found.by_position = names[first : code.co_posonlyargcount]
     if code.co_flags & _HAS_ARGS:
         found.star, end = names[end], end + 1
@@ -79,46 +77,47 @@ def _read_any(function: Any, bound: bool) -> Function:
         raise DefinitionError(f"{_name_of(function)}: {reason}") from error
     # What a partial has bound is settled: the model neither sees it nor overrides it.
     settled = function.keywords if isinstance(function, partial) else {}
-    parameters = [one for one in list(signature.parameters.values())[int(bound) :] if one.name not in settled]
+    first, *others = [*signature.parameters.values()] if bound else [None, *signature.parameters.values()]
+    parameters = [one for one in others if one and one.name not in settled]
     hints = {one.name: one.annotation for one in parameters if one.annotation is not one.empty}
     if signature.return_annotation is not signature.empty:
         hints["return"] = signature.return_annotation
-    found = Function(_name_of(function), _written(function), hints)
+    found = Function(_written(function), hints)
+    found.bound = first.name if first else None
     if not found.docstring and not isinstance(function, partial):
         found.docstring = function.__doc__
-    named = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
-    found.defaults = {one.name: MISSING if one.default is one.empty else one.default for one in named}
-    found.by_position = tuple(one.name for one in named if one.kind is one.POSITIONAL_ONLY)
-    found.star = next((one.name for one in parameters if one.kind is one.VAR_POSITIONAL), None)
-    found.keywords = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), None)
+    names: dict[Any, list[str]] = {}
+    for one in parameters:
+        names.setdefault(one.kind, []).append(one.name)
+        if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            found.defaults[one.name] = MISSING if one.default is one.empty else one.default
+    found.by_position = tuple(names.get(inspect.Parameter.POSITIONAL_ONLY, ()))
+    found.star = names.get(inspect.Parameter.VAR_POSITIONAL, [None])[0]
+    found.keywords = names.get(inspect.Parameter.VAR_KEYWORD, [None])[0]
     return found
 
 
 def _written(function: Any) -> Any:
     """Find the function that someone wrote, below partials, decorators and callable objects."""
-    for _ in range(100):  # an object that answers to every attribute would have no end
-        inner = _inner(function)
+    while True:
+        inner = getattr(function, "func", None) if isinstance(function, partial) else _inner(function)
         if inner is None:
-            break
+            return function
         function = inner
-    return function
 
 
 def _inner(function: Any) -> Any:
-    kind: type[Any] = type(function)
-    for name in ("func",) if issubclass(kind, partial) else ("__wrapped__", "__func__"):
-        if hasattr(function, name):
+    for name in ("__wrapped__", "__func__"):
+        if name in getattr(function, "__dict__", ()) or hasattr(type(function), name):
             return getattr(function, name)
-    call = kind.__dict__.get("__call__")
+    call = vars(type(function)).get("__call__")
     return call if isinstance(call, FunctionType) else None
 
 
 def _name_of(function: Any) -> str:
     written = _written(function)
-    name = getattr(written, "__qualname__", None)
-    if not isinstance(name, str):
-        name = type(written).__qualname__
-    return name.rpartition("<locals>.")[2]
+    name = getattr(written, "__qualname__", None) or type(written).__qualname__
+    return str(name).rpartition("<locals>.")[2]
 
 
 def _names_around(function: Any) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Definition:
 
 
 class Unsupported(Exception):
-    """A hint that JSON cannot fill; `read_signature` turns it into a DefinitionError that says where."""
+    """A hint that JSON cannot fill; `Draft` turns it into a DefinitionError that says where."""
 
     def __init__(self, reason: str, fix: str = USABLE) -> None:
         super().__init__(f"{reason}; {fix}")
