@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tools_core._execution._outcome import fail
-from tools_core._jsonschema import PROBLEM_LIMIT
 from tools_core._values._context import Context
 from tools_core._values._errors import InvalidArguments
-from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
 from tools_core._values._result import Result, failure
 from tools_core._values._tool_call import ToolCall
@@ -91,8 +89,7 @@ def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
 
 def _with_conversions(spec: Spec, checked: Checked) -> InvalidArguments:
     """Return every problem, those of converting what fits the schema as well."""
-    # Past the limit not every invalid argument has its problem, and only valid ones can be converted.
-    if spec.convert is not None and len(checked.problems) < PROBLEM_LIMIT:
+    if spec.convert is not None and checked.is_complete:
         try:
             spec.convert(checked.value, checked.problems)
         except InvalidArguments as error:
@@ -109,6 +106,8 @@ def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     if given is None:
         return dict(keywords)
     if isinstance(given, str | bytes):
+        from tools_core._values._json import parse  # programs that pass mappings never load json
+
         given = parse(given)
     if not isinstance(given, Mapping):
         text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'

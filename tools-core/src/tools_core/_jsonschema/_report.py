@@ -39,6 +39,11 @@ class Checked:
         self._attempts = attempts
 
     @property
+    def is_complete(self) -> bool:
+        """Return whether `problems` has every problem; past a limit, only the first ones are kept."""
+        return len(self.problems) < PROBLEM_LIMIT
+
+    @property
     def attempts(self) -> Attempts:
         """What the alternatives of this check share, made for the first one."""
         if self._attempts is None:
