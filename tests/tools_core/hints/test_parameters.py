@@ -85,7 +85,7 @@ VALID = "valid types: string, integer, number, boolean, array, object"
         ({"type": str, "minimum": 1}, "minimum is for a number, and this is of type string"),
         (
             {"type": int, "max_length": 1},
-            "max_length is for a string, array or object; this is of type integer",
+            "max_length is for a string, array or object, and this is of type integer",
         ),
         ({"type": int, "pattern": "a"}, "pattern is for a string, and this is of type integer"),
         ({"type": int, "default": "x"}, 'the default must be an integer, got "x"'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
 
@@ -54,7 +55,7 @@ class Draft:
             self.schema["$defs"] = self.reader.defs
 
     def declare(self, parameters: Sequence[Parameter]) -> None:
-        """Take the schema from Parameter objects, and see that the function can be called with it."""
+        """Take the schema from Parameter objects, and check that the function can be called with it."""
         self.schema = object_schema(self.shape.name, parameters)
         declared = {one.name: one for one in parameters}
         for name, default in self.shape.defaults.items():
@@ -68,16 +69,13 @@ class Draft:
                 reason = f"is not declared ({listing(declared)}); declare it, or give it a default"
                 raise self._failure(name, reason)
         for name, one in declared.items():
-            self._check_declared(one, self.shape.defaults.get(name))
+            if name not in self.shape.defaults and not self.shape.keywords:
+                reason = f"is declared, and the function does not take it ({listing(self.shape.defaults)})"
+                raise self._failure(name, reason)
+            if self.shape.defaults.get(name) is MISSING and not one.required and not one.has_default:
+                raise self._failure(name, "is declared optional, so the function needs a default for it")
             if one.has_default:
-                self.defaults[name] = _default_of(one)
-
-    def _check_declared(self, one: Parameter, default: Any) -> None:
-        if one.name not in self.shape.defaults and not self.shape.keywords:
-            reason = f"is declared, and the function does not take it ({listing(self.shape.defaults)})"
-            raise self._failure(one.name, reason)
-        if default is MISSING and not one.required and not one.has_default:
-            raise self._failure(one.name, "is declared optional, so the function needs a default for it")
+                self.defaults[name] = partial(getattr, one, "default")  # a copy each time
 
     def conversion(self) -> Convert | None:
         """Compose what has to happen between valid JSON and the call; None when nothing has to."""
@@ -138,10 +136,6 @@ class Draft:
 
     def _failure(self, parameter: str, reason: str) -> DefinitionError:
         return DefinitionError(f"{self.shape.name}: the parameter `{parameter}`: {reason}")
-
-
-def _default_of(parameter: Parameter) -> Callable[[], Any]:
-    return lambda: parameter.default  # a copy each time
 
 
 def _guessed(default: Any) -> type[Any]:

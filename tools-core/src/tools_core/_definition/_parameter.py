@@ -12,8 +12,17 @@ from tools_core._values._errors import DefinitionError
 from tools_core._values._frozen import thaw
 from tools_core._values._problem import listing
 
-_TYPES = ("string", "integer", "number", "boolean", "array", "object")
-_PYTHON_TYPES = ("str", "int", "float", "bool", "list", "dict")
+_PYTHON_TYPES = {
+    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object",
+}  # fmt: skip
+# name of the limit -> (its keyword for each JSON type, the types in words)
+_LIMITS: dict[str, tuple[dict[str, str], str]] = {
+    "minimum": (dict.fromkeys(("integer", "number"), "minimum"), "number"),
+    "maximum": (dict.fromkeys(("integer", "number"), "maximum"), "number"),
+    "min_length": ({kind: "min" + end for kind, end in LENGTH_KEYWORDS.items()}, "string, array or object"),
+    "max_length": ({kind: "max" + end for kind, end in LENGTH_KEYWORDS.items()}, "string, array or object"),
+    "pattern": ({"string": "pattern"}, "string"),
+}
 _ABSENT: Any = object()
 
 Items: TypeAlias = "str | type | Parameter | Mapping[str, Any]"
@@ -57,8 +66,9 @@ class Parameter:
             schema["description"] = described
         self._schema = schema
         self._add_content(items, properties)
-        self._add_limits({"minimum": minimum, "maximum": maximum})
-        self._add_lengths({"min": min_length, "max": max_length}, pattern)
+        self._add_limits(
+            minimum=minimum, maximum=maximum, min_length=min_length, max_length=max_length, pattern=pattern
+        )
         if len(schema) > 1 + (described is not None) or enum is not None or default is not _ABSENT:
             self._add_values(enum, default)
 
@@ -121,10 +131,9 @@ class Parameter:
     def _type(self, given: Any) -> str:
         written = given.__name__ if isinstance(given, type) else given
         name = written.lower() if isinstance(written, str) else ""
-        if name in _PYTHON_TYPES:
-            return _TYPES[_PYTHON_TYPES.index(name)]
-        if name not in _TYPES:
-            raise self._fail(f"invalid type {written!r}; valid types: {', '.join(_TYPES)}")
+        name = _PYTHON_TYPES.get(name, name)
+        if name not in _PYTHON_TYPES.values():
+            raise self._fail(f"invalid type {written!r}; valid types: {', '.join(_PYTHON_TYPES.values())}")
         return name
 
     def _add_content(self, items: Items | None, properties: Sequence[Parameter] | None) -> None:
@@ -150,25 +159,14 @@ class Parameter:
             return dict(thaw(dict(items)))
         return {"type": self._type(items)}
 
-    def _add_limits(self, values: dict[str, float | None]) -> None:
+    def _add_limits(self, **limits: float | str | None) -> None:
         kind = self._schema["type"]
-        for keyword, value in values.items():
+        for name, value in limits.items():
+            keywords, kinds = _LIMITS[name]
+            if value is not None and kind not in keywords:
+                raise self._fail(f"{name} is for a {kinds}, and this is of type {kind}")
             if value is not None:
-                if kind not in ("integer", "number"):
-                    raise self._fail(f"{keyword} is for a number, and this is of type {kind}")
-                self._schema[keyword] = value
-
-    def _add_lengths(self, lengths: dict[str, int | None], pattern: str | None) -> None:
-        kind = self._schema["type"]
-        for end, length in lengths.items():
-            if length is not None:
-                if kind not in LENGTH_KEYWORDS:
-                    raise self._fail(f"{end}_length is for a string, array or object; this is of type {kind}")
-                self._schema[end + LENGTH_KEYWORDS[kind]] = length
-        if pattern is not None:
-            if kind != "string":
-                raise self._fail(f"pattern is for a string, and this is of type {kind}")
-            self._schema["pattern"] = pattern
+                self._schema[keywords[kind]] = value
 
     def _add_values(self, enum: Sequence[Any] | None, default: Any) -> None:
         from tools_core._jsonschema import compile_schema  # a bare name and type have nothing to check

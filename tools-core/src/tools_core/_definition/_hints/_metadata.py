@@ -1,14 +1,15 @@
 """The metadata of `Annotated`: texts, constraints (annotated-types, pydantic, msgspec), predicates.
 
-Every object is known by what it offers, because none of these libraries is imported here. What is unknown is
-left alone, as `Annotated` asks of its readers.
+Every object is known by what it offers, because none of these libraries is imported here. Unknown metadata is ignored,
+as `Annotated` asks of its readers. A limit becomes a keyword of the schema where that has one, and else a test of the
+converted value.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tools_core._definition._hints._basic_types import as_float
@@ -18,22 +19,23 @@ from tools_core._values._problem import Path, Problem
 
 Test = tuple[Callable[[Any], Any], str]
 
-_LIMITS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
-    ("ge", "minimum", operator.ge, "at least"),
-    ("gt", "exclusiveMinimum", operator.gt, "more than"),
-    ("le", "maximum", operator.le, "at most"),
-    ("lt", "exclusiveMaximum", operator.lt, "less than"),
+_BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
+    ("ge", "minimum", operator.ge, "must be at least"),
+    ("gt", "exclusiveMinimum", operator.gt, "must be more than"),
+    ("le", "maximum", operator.le, "must be at most"),
+    ("lt", "exclusiveMaximum", operator.lt, "must be less than"),
+    ("multiple_of", "multipleOf", lambda value, factor: not value % factor, "must be a multiple of"),
 )
 _LENGTHS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
-    ("min_length", "min", operator.ge, "at least"),
-    ("max_length", "max", operator.le, "at most"),
+    ("min_length", "min", lambda value, length: len(value) >= length, "must have a length of at least"),
+    ("max_length", "max", lambda value, length: len(value) <= length, "must have a length of at most"),
 )
-_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the text, which nobody else does
+_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # only pydantic changes the text
 LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def is_field(value: Any) -> bool:
-    """Tell whether a value is what pydantic's `Field(...)` gives."""
+    """Return whether a value is what pydantic's `Field(...)` gives."""
     return hasattr(value, "is_required") and hasattr(value, "default_factory") and hasattr(value, "metadata")
 
 
@@ -48,64 +50,44 @@ def annotate(reading: Reading, metadata: Iterable[Any]) -> Reading:
     schema, tests = dict(schema), list[Test]()
     is_converted = convert not in (None, as_float)
     for one in metadata:
-        _add(one, schema, is_converted, tests)
+        for part in (*one.metadata, one) if is_field(one) else (one,):
+            tests += _add(part, schema, is_converted)
     return schema, _tested(convert, tests) if tests else convert
 
 
-def _add(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
-    if isinstance(one, str):
-        schema["description"] = one
-        return
-    if isinstance(one, (type, re.Pattern)):
-        return
-    if is_field(one):
-        for inner in one.metadata:
-            _add(inner, schema, is_converted, tests)
-        _add_extras(one, schema)
-    elif any(kind.__name__ == "Predicate" for kind in type(one).__mro__):
-        tests.append((one.func, _predicate_text(one.func)))
-        return
-    elif hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
-        raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
-    text = getattr(one, "documentation", None) or getattr(one, "description", None)
-    if isinstance(text, str):
+def _add(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
+    """Write what the schema can say into it, and yield tests for the rest."""
+    text = one if isinstance(one, str) else getattr(one, "documentation", None) or getattr(one, "description", None)
+    if isinstance(text, str) and not isinstance(one, type):
         schema["description"] = text
-    _add_limits(one, schema, is_converted, tests)
-    _add_lengths(one, schema, is_converted, tests)
+    if isinstance(one, (str, type, re.Pattern)):
+        return
+    if any(kind.__name__ == "Predicate" for kind in type(one).__mro__):
+        yield one.func, _predicate_text(one.func)
+    elif not is_field(one):
+        if hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
+            raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
+        yield from _bounds(one, schema, is_converted)
+        yield from _lengths(one, schema, is_converted)
+    else:
+        schema.update({"examples": list(one.examples)} if one.examples else {})
+        if hasattr(one.json_schema_extra, "keys"):  # it may also be a function, for pydantic's own schema
+            schema.update(one.json_schema_extra)
 
 
-def _add_extras(field: Any, schema: Schema) -> None:
-    if field.examples:
-        schema["examples"] = list(field.examples)
-    extra: Any = field.json_schema_extra
-    if hasattr(extra, "keys"):  # it may also be a function, for pydantic's own schema
-        schema.update(extra)
-
-
-def _add_limits(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
+def _bounds(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
     is_number = not is_converted and bool({"integer", "number"}.intersection(types_of(schema)))
-    for name, keyword, compare, words in _LIMITS:
+    for name, keyword, compare, words in _BOUNDS:
         bound = getattr(one, name, None)
         if bound is None or callable(bound):
             continue
         if is_number and type(bound) in (int, float) and keyword not in schema:
             schema[keyword] = bound
         else:
-            tests.append((_bounded(compare, bound), f"must be {words} {bound}"))
-    factor = getattr(one, "multiple_of", None)
-    if factor is None or callable(factor):
-        return
-    if is_number and type(factor) in (int, float) and factor > 0 and "multipleOf" not in schema:
-        schema["multipleOf"] = factor
-    else:
-        tests.append((lambda value: not value % factor, f"must be a multiple of {factor}"))
+            yield _compared(compare, bound), f"{words} {bound}"
 
 
-def _bounded(compare: Callable[[Any, Any], Any], bound: Any) -> Callable[[Any], Any]:
-    return lambda value: compare(value, bound)
-
-
-def _add_lengths(one: Any, schema: Schema, is_converted: bool, tests: list[Test]) -> None:
+def _lengths(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
     # Text that is converted (base64 to bytes) has another length then; arrays and objects keep theirs.
     types = [kind for kind in types_of(schema) if not is_converted or kind in ("array", "object")]
     for name, end, compare, words in _LENGTHS:
@@ -113,21 +95,21 @@ def _add_lengths(one: Any, schema: Schema, is_converted: bool, tests: list[Test]
         if type(length) is not int or (end == "min" and length == 0):
             continue
         fitting = [end + LENGTH_KEYWORDS[kind] for kind in types if kind in LENGTH_KEYWORDS]
-        if fitting and not any(keyword in schema for keyword in fitting):
+        if fitting and schema.keys().isdisjoint(fitting):
             schema.update(dict.fromkeys(fitting, length))
         else:
-            tests.append((_sized(compare, length), f"must have a length of {words} {length}"))
+            yield _compared(compare, length), f"{words} {length}"
     pattern = getattr(one, "pattern", None)
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str):
         if "string" in types and "pattern" not in schema:
             schema["pattern"] = pattern
         else:
-            tests.append((lambda value: re.search(pattern, str(value)), f"must match the pattern {pattern}"))
+            yield lambda value: re.search(pattern, str(value)), f"must match the pattern {pattern}"
 
 
-def _sized(compare: Callable[[Any, Any], Any], length: int) -> Callable[[Any], Any]:
-    return lambda value: compare(len(value), length)
+def _compared(compare: Callable[[Any, Any], Any], bound: Any) -> Callable[[Any], Any]:
+    return lambda value: compare(value, bound)
 
 
 def types_of(schema: Schema) -> list[str]:
@@ -147,10 +129,8 @@ def _tested(convert: Converter | None, tests: list[Test]) -> Converter:
     def tested(value: Any, path: Path, problems: Problems) -> Any:
         before = len(problems)
         out = convert(value, path, problems) if convert else value
-        if (
-            len(problems) > before or path in problems.refused or out is None
-        ):  # None passes: a limit on `X | None` is one on X
-            return out
+        if len(problems) > before or path in problems.refused or out is None:
+            return out  # None passes: a limit on `X | None` is one on X
         problems += [Problem(path, text, value) for test, text in tests if not _passes(test, out)]
         return out
 
