@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import TYPE_CHECKING, Any
 
 from tools_core._execution._outcome import Stopped
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from concurrent.futures import Future
-    from typing import Any
 
     from tools_core._execution._prepare import Callee
     from tools_core._values._context import Context

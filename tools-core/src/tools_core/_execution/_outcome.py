@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 from tools_core._values._errors import Halt, ToolError
 from tools_core._values._problem import clip, render_path
 from tools_core._values._result import Result, success
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from tools_core._values._context import Context
 

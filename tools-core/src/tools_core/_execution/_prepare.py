@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tools_core._execution._outcome import fail
 from tools_core._values._context import Context
@@ -11,10 +12,7 @@ from tools_core._values._problem import Problem, show
 from tools_core._values._result import Result, failure
 from tools_core._values._tool_call import ToolCall
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any, Protocol, TypeAlias
-
     from tools_core._definition._spec import Spec
     from tools_core._jsonschema import Checked
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
 from tools_core._execution._outcome import fail
 from tools_core._execution._prepare import read_arguments
 from tools_core._values._context import Context
 from tools_core._values._result import Result
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, Literal, TypeAlias
 
     from tools_core._tools._tool import Tool
     from tools_core._values._effects import Effects

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from tools_core._tools._function import FunctionTool
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset
 from tools_core._values._errors import DefinitionError
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
     T = TypeVar("T")
 
 

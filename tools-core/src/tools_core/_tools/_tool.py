@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tools_core._definition._naming import check_name, derive_name
 from tools_core._execution._body import arun, run
@@ -13,10 +14,7 @@ from tools_core._values._errors import DefinitionError
 from tools_core._values._frozen import FrozenDict, FrozenList
 from tools_core._values._result import Result
 
-TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Self
-
     from tools_core._definition._parameter import Parameter
     from tools_core._definition._spec import Spec
     from tools_core._values._context import Context

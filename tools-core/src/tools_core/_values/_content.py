@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 if TYPE_CHECKING:
     import os
-    from typing import Any, ClassVar, Self
 
 # The first bytes of what models are commonly shown (the WHATWG MIME Sniffing standard, sections 6.1 and 6.2).
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (

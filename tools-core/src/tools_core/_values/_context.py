@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from os import urandom
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from typing import Any
 
     Progress = Callable[[float, float | None, str], object]
 

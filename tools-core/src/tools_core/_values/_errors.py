@@ -12,10 +12,10 @@ BaseException
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
+from typing import TYPE_CHECKING, Any
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from tools_core._values._problem import Problem
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._problem import Problem, show
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
 
 TEXT_LIMIT = 10_000_000  # characters; the largest file that a model may reasonably write in one call
 _WHITESPACE = " \t\n\r"

@@ -8,13 +8,12 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import partial
 from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 from tools_core._values._content import Block, File
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from datetime import timedelta
-    from typing import Any
 
     from tools_core._values._problem import Path
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, TypeAlias
 
 # A path is a linked pair, cheap to extend on the way down and rendered only for a problem.
 Path: TypeAlias = "tuple[Path, str | int] | None"

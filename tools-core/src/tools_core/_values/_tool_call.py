@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 
 class ToolCall:
