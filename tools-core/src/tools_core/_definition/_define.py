@@ -58,7 +58,7 @@ def define(
         context=draft.context,
         convert=draft.conversion(),
         is_async=is_async(function),
-        # What our own hints read is known to be enforceable; what others wrote is refused here, if at all.
+        # Schemas of our own hints can be enforced; those that a library or user wrote are examined.
         validator=_compiled(draft.schema, owner) if draft.reader.is_foreign else None,
     )
 

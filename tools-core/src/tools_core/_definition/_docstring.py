@@ -114,7 +114,7 @@ def _read_google(lines: list[str], at: int, parameters: dict[str, str]) -> int:
 
 
 def _google_entry(line: str) -> tuple[str, str] | None:
-    """Split `name (type, optional): text`; the type may hold colons and brackets of its own."""
+    """Split `name (type, optional): text`; the type may contain colons and brackets."""
     match = re.match(_NAME, line)
     if match is None:
         return None

@@ -152,7 +152,7 @@ async def _limited(
 
 
 def awaitable(value: Any) -> Any:
-    """What an asynchronous body returned, as something to await: an asynchronous generator gives its items."""
+    """Return an awaitable of the outcome: an asynchronous generator gives the list of its items."""
     return _collected(value) if type(value) is AsyncGeneratorType else value
 
 

@@ -35,7 +35,7 @@ def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
     kind = type(value)  # isinstance would ask the value, which may be a proxy for something that is gone
     if kind in _SCALARS:
         result = success(value)
-    elif issubclass(kind, Halt):  # returned, by who runs under a decorator that swallows exceptions
+    elif issubclass(kind, Halt):  # returned where a decorator would swallow the exception
         result = Result.halt(value.output)
     elif issubclass(kind, Result):
         result = value
@@ -96,7 +96,7 @@ def _own_cancellation(error: BaseException) -> BaseException:
     homes = map(sys.modules.get, ("asyncio.exceptions", "concurrent.futures._base"))
     if not isinstance(error, tuple(home.CancelledError for home in homes if home is not None)):
         return error
-    import asyncio  # loaded already, or nearly: who cancels futures has threads
+    import asyncio  # loaded already, or nearly: cancelling futures needs threads
 
     try:
         task = asyncio.current_task()

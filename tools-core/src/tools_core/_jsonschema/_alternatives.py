@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools_core._jsonschema._report import Checked, Compile, Node
     from tools_core._values._problem import Path
 
-# How deep alternatives inside alternatives are repaired and explained: each level multiplies the work.
+# Alternatives nested deeper are neither repaired nor explained: each level multiplies the work.
 _LEVEL_LIMIT = 4
 
 
@@ -91,7 +91,7 @@ class _Alternatives:
         return good[0] if good and not (self.single and len(good) > 1) else None
 
     def tries(self, branches: list[_Branch], value: Any, path: Path, report: Checked) -> list[Checked]:
-        """Run each branch on a report of its own; none where alternatives nest too deep."""
+        """Run each branch with a separate report; none where alternatives nest too deep."""
         attempts = report.attempts
         if attempts.level >= _LEVEL_LIMIT and len(branches) > 1:
             return []

@@ -2,7 +2,7 @@ r"""ECMA-262 regular expressions, as JSON Schema writes them, in the terms of `r
 
 The two languages look alike and differ where it hurts: `$` in Python matches before a last newline,
 `\d` and `\w` take in other scripts, `.` stops at fewer characters, `(?i)` and `a++` exist.
-What has no exact counterpart is refused.
+A pattern without an exact counterpart is refused.
 """
 
 from __future__ import annotations
@@ -143,5 +143,5 @@ def _advice(escape: str) -> str:
     if escape in (r"\p", r"\P"):
         return f"{escape} (Unicode properties) is not supported; list the characters in a [...] class"
     if escape in (r"\A", r"\Z", r"\z"):
-        return f"{escape} is no ECMA-262; write ^ or $"
-    return f"{escape} is no escape of ECMA-262"
+        return f"{escape} is not part of ECMA-262; write ^ or $"
+    return f"ECMA-262 has no escape {escape}"

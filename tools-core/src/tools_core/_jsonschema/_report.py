@@ -45,7 +45,7 @@ class Checked:
 
     @property
     def attempts(self) -> Attempts:
-        """What the alternatives of this check share, made for the first one."""
+        """The state that the alternatives of this check share, made for the first one."""
         if self._attempts is None:
             self._attempts = Attempts()
         return self._attempts
@@ -72,7 +72,7 @@ class Checked:
 
 
 class Attempts:
-    """What the alternatives of one check share: known verdicts, and how deep alternatives nest."""
+    """State that the alternatives of one check share: known verdicts, and how deep alternatives nest."""
 
     def __init__(self) -> None:
         self.level = 0

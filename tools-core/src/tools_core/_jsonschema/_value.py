@@ -63,7 +63,7 @@ def _is_scalar(value: Any) -> bool:
 def plain(value: Any, path: Path, report: Checked, inside: tuple[int, ...] = ()) -> Any:
     """Copy `value` as plain JSON: exact built-in types, tuples as lists; report what is not JSON."""
     kind = type(value)
-    # By its type and not by isinstance, which a value can deceive with a `__class__` of its own.
+    # By its type and not by isinstance, which a `__class__` property can deceive.
     if not issubclass(kind, (dict, list, tuple)):
         return _plain_scalar(value, kind, path, report)
     if id(value) in inside:

@@ -31,7 +31,7 @@ class _Alias:
 
 
 HINTS = ("read_only", "destructive", "idempotent", "open_world")
-# What a class says in its own favour holds for its own code only.
+# Claims that hold for the code of the class that makes them only.
 _CLAIMS = ("read_only", "idempotent")
 
 
@@ -58,7 +58,7 @@ class Tool:
     (False: repair no argument), `tags`, `stateful` (it keeps state in this process: no other may run it) and
     `manages_timeout` (it ends by the deadline of its Context itself, and is given 5 s more for that). A class that
     cannot work raises DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and
-    `idempotent` are not by a class with an `execute` of its own. `class Base(Tool, abstract=True)` is a base without
+    `idempotent` are not by a class that overrides `execute`. `class Base(Tool, abstract=True)` is a base without
     an `execute`.
     """
 
@@ -255,7 +255,7 @@ def _declaration(cls: type, name: str) -> Any:
 
 
 def _declared(cls: type[Tool], name: str) -> Any:
-    """What the class itself, or an abstract base, says; what a concrete parent was defined with is not mixed in."""
+    """Return the declaration of the class or an abstract base; those of a concrete parent are not mixed in."""
     for base in cls.__mro__:
         if base is not cls and not getattr(base, "_is_abstract", True):
             return None

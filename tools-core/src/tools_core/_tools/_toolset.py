@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -79,7 +80,7 @@ class Toolset:
         return tuple(self.tool(method) for method in self._methods)
 
     def tool(self, method: str) -> FunctionTool[..., Any]:
-        """The tool of one method; DefinitionError when the method is none."""
+        """Return the tool of one method; DefinitionError when there is none."""
         if method not in self._methods:
             raise DefinitionError(
                 f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}"
@@ -127,14 +128,14 @@ class Toolset:
         await self.aclose()
 
     def __getstate__(self) -> Any:
-        """What is pickled, and copied: not that `setup` ran, which a copy does for itself."""
+        """Leave out that `setup` ran, because a copy runs it again."""
         state: Any = super().__getstate__()
         own, *slots = state if isinstance(state, tuple) else (state,)
         kept = {name: value for name, value in (own or {}).copy().items() if name not in _LIFECYCLE}
         return (kept, *slots) if slots else kept
 
     def _prepared(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method, preceded by `setup` where the class has one."""
+        """Return the method, preceded by `setup` where the class has one."""
         if type(self).setup is Toolset.setup:
             return method
         if is_async(method) or is_async(type(self).setup):
@@ -145,13 +146,13 @@ class Toolset:
                     return await awaitable(method(**arguments))
                 return await _in_thread(lambda: method(**arguments))
 
-            return _named(arun, method)
+            return wraps(method)(arun)
 
         def run(**arguments: Any) -> Any:
             self._set_up()
             return method(**arguments)
 
-        return _named(run, method)
+        return wraps(method)(run)
 
     def _set_up(self) -> None:
         if is_async(type(self).setup):
@@ -168,7 +169,7 @@ class Toolset:
         if not is_async(type(self).setup):
             await _in_thread(self._set_up)
             return
-        import asyncio  # loaded already: somebody awaits us
+        import asyncio  # loaded already: a coroutine awaits us
         from concurrent.futures import Future  # loaded with it
 
         with self._lock():
@@ -217,7 +218,7 @@ def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bo
     found: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
     for base in reversed([base for base in bases if not _is_ours(base)]):
         for name, value in vars(base).items():
-            overridden = found.pop(name, None)  # maybe by something that is no tool
+            overridden = found.pop(name, None)  # maybe by something else than a tool
             if name.startswith("_") or name in reserved:
                 continue
             kept = _restrictions(overridden[3]) if overridden else Options()
@@ -249,7 +250,7 @@ def _undecorated(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _restrictions(options: Options) -> Options:
-    """What holds for a method that overrides one with these options, unless it says otherwise."""
+    """Return the options that a method inherits from the one that it overrides."""
     claims = ("description", "input_schema", "parameters", "read_only", "idempotent", "tags")
     return {name: value for name, value in options.items() if name not in claims}  # type: ignore[return-value]
 
@@ -272,14 +273,8 @@ def _schema_options(options: Options) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key in ("input_schema", "parameters")}
 
 
-def _named(function: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(function, name, getattr(method, name))
-    return function
-
-
 async def _in_thread(body: Callable[[], Any]) -> Any:
-    import asyncio  # loaded already: somebody awaits us
+    import asyncio  # loaded already: a coroutine awaits us
 
     from tools_core.threads import in_thread, unwrap  # with it
 

@@ -63,7 +63,7 @@ class Block:
         )
 
     def summary(self) -> dict[str, Any]:
-        """What can be said of it where the content itself cannot go."""
+        """Describe the block without its content."""
         facts: dict[str, Any] = {"type": self.kind, "mime_type": self.mime_type, "size": len(self.data)}
         return facts | ({"name": self.name} if self.name else {})
 
@@ -118,7 +118,7 @@ def block_from_dict(value: Any) -> Any:
         try:
             data = binascii.a2b_base64(value["data"], strict_mode=True)
             block = _KINDS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
-            if block.to_dict() == value:  # else it is somebody's own dict that looks much the same
+            if block.to_dict() == value:  # otherwise it is a similar dict of the tool
                 return block
         except (AttributeError, TypeError, ValueError):  # as above
             return value

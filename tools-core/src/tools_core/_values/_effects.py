@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tools_core._values._frozen import FrozenDict, freeze, thaw
+from tools_core._values._frozen import Frozen, FrozenDict, freeze, thaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-class Effects:
+class Effects(Frozen):
     """Returned by `Tool.effects`, and used by policies that allow, deny or ask about a call.
 
     `annotations` are the hints for this very call. `paths` are absolute, with links followed; `commands` are all that
     would run, each as a list of words, with None for a word that is known only at run time. None in place of either
     means that it cannot be known; empty, that the tool reports none. `settings` are plain JSON: what an approval
     depends on besides definition and arguments, such as the folder or the isolation. `missing` names extras to install
-    so that more can be known, such as "tools-shell[parser]". Nothing of it can be reassigned.
+    so that more can be known, such as "tools-shell[parser]".
     """
 
-    __slots__ = ("_annotations", "_commands", "_missing", "_paths", "_settings")
+    __slots__ = ("annotations", "commands", "missing", "paths", "settings")
 
     def __init__(
         self,
@@ -32,45 +32,20 @@ class Effects:
         settings: Mapping[str, Any] = FrozenDict(),
         missing: Iterable[str] = (),
     ) -> None:
-        self._annotations = annotations if type(annotations) is FrozenDict else FrozenDict(annotations)
-        self._paths = None if paths is None else tuple(map(_path, paths))
-        self._commands = None if commands is None else tuple(map(_command, commands))
-        self._settings: Mapping[str, Any] = freeze(dict(settings)) if settings else FrozenDict()
-        self._missing = tuple(missing)
-
-    @property
-    def annotations(self) -> Mapping[str, bool]:
-        """The hints for this very call."""
-        return self._annotations
-
-    @property
-    def paths(self) -> tuple[str, ...] | None:
-        """The files and folders that it names; None where they cannot be known."""
-        return self._paths
-
-    @property
-    def commands(self) -> tuple[tuple[str | None, ...], ...] | None:
-        """The commands that would run, each by its words; None where they cannot be known."""
-        return self._commands
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings of the tool that an approval depends on."""
-        return self._settings
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The extras to install so that more can be known."""
-        return self._missing
+        self.annotations: Mapping[str, bool] = FrozenDict(annotations)
+        self.paths = None if paths is None else tuple(map(_path, paths))
+        self.commands = None if commands is None else tuple(map(_command, commands))
+        self.settings: Mapping[str, Any] = freeze(dict(settings))
+        self.missing = tuple(missing)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
         return {
-            "annotations": dict(self._annotations),
-            "paths": thaw(self._paths),
-            "commands": thaw(self._commands),
-            "settings": thaw(self._settings),
-            "missing": list(self._missing),
+            "annotations": dict(self.annotations),
+            "paths": thaw(self.paths),
+            "commands": thaw(self.commands),
+            "settings": thaw(self.settings),
+            "missing": list(self.missing),
         }
 
     def __eq__(self, other: object) -> bool:

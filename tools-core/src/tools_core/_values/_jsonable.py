@@ -125,7 +125,7 @@ def _clean_other(value: Any, kind: type, outer: tuple[int, ...], brief: bool) ->
     if isinstance(value, Mapping):
         return _object(value, outer, brief)
     if isinstance(value, AbstractSet):
-        # Sets have no order of their own, and the same result must always read the same.
+        # Sets have no order, and the same result must always read the same.
         return sorted((_clean(item, outer, brief) for item in value), key=lambda item: (str(type(item)), dumps(item)))
     fields = _fields(value, kind)
     if fields is not None:
@@ -137,7 +137,7 @@ def _clean_other(value: Any, kind: type, outer: tuple[int, ...], brief: bool) ->
 
 
 def _fields(value: Any, kind: type) -> Any:
-    """What a record-like value offers as its content: None when it is none."""
+    """Return the content of a record-like value; None for any other."""
     if isinstance(value, type):
         return None
     for method in _RECORDS:

@@ -50,7 +50,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """What was expected there, and what came instead."""
+        """The expected value, and the one that came instead."""
         return self._rule if self._got is _NOTHING else f"{self._rule}, got {show(self._got)}"
 
     def __str__(self) -> str:

@@ -254,7 +254,7 @@ class Result:
         return hash(self._identity())
 
     def _identity(self) -> str:
-        import json  # loaded already, by who serialises
+        import json  # to_dict has loaded it
 
         return json.dumps(self.to_dict(), sort_keys=True)  # as text: 1, 1.0 and true are equal in Python
 

@@ -5,36 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tools_core._values._frozen import Frozen
 
-class ToolCall:
+
+class ToolCall(Frozen):
     """A request to call the tool `name`; `arguments` are as the provider sent them, parsed or JSON text.
 
-    It cannot change: parsed arguments are copied when it is made and whenever they are read. Text stays as it came, so
-    that the tool refuses bad JSON, as a result, and a round trip is exact.
+    `id` is the provider's, or None. It cannot change: parsed arguments are copied when it is made and whenever they are
+    read. Text is kept as it came, so that the tool refuses bad JSON, as a result, and a round trip is exact.
     """
 
-    __slots__ = ("_given", "_id", "_name")
+    __slots__ = ("_given", "id", "name")
 
     def __init__(self, id: str | None, name: str, arguments: Mapping[str, Any] | str | None = None) -> None:
         if not isinstance(name, str):
             raise TypeError(f"the name of a tool is a string, got {type(name).__name__}")
-        if type(arguments) is dict or isinstance(arguments, Mapping):  # the first is fast
+        if isinstance(arguments, Mapping):
             arguments = _copied(arguments)
         elif arguments is not None and not isinstance(arguments, str):
             raise TypeError(f"arguments are a mapping, JSON text or None, got {type(arguments).__name__}")
-        self._id = id
-        self._name = name
+        self.id = id
+        self.name = name
         self._given = arguments
-
-    @property
-    def id(self) -> str | None:
-        """The provider's id of this call; None where it has none."""
-        return self._id
-
-    @property
-    def name(self) -> str:
-        """The name of the tool."""
-        return self._name
 
     @property
     def raw(self) -> str | None:
@@ -58,14 +50,14 @@ class ToolCall:
 
     def to_dict(self) -> dict[str, Any]:
         """`id`, `name` and `arguments`, text left text; `from_dict` is the exact inverse."""
-        return {"id": self._id, "name": self._name, "arguments": self.given}
+        return {"id": self.id, "name": self.name, "arguments": self.given}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ToolCall:
         """Read a call; `call_id` for `id`, and `input` or `parameters` for `arguments`, are understood."""
         name = value.get("name")
         if not isinstance(name, str):
-            # A ValueError: the data came from outside, nobody called this function wrongly.
+            # A ValueError, because the data came from outside.
             raise ValueError(  # noqa: TRY004
                 f"a tool call needs a name, a string; got {', '.join(map(str, value)) or 'nothing'}"
             )
@@ -76,14 +68,14 @@ class ToolCall:
         return cls(id, name, arguments)
 
     def __eq__(self, other: object) -> bool:
-        mine = (self._id, self._name, self._given)
-        return isinstance(other, ToolCall) and mine == (other._id, other._name, other._given)
+        mine = (self.id, self.name, self._given)
+        return isinstance(other, ToolCall) and mine == (other.id, other.name, other._given)
 
     def __hash__(self) -> int:
-        return hash((self._id, self._name))
+        return hash((self.id, self.name))
 
     def __repr__(self) -> str:
-        return f"ToolCall(id={self._id!r}, name={self._name!r}, arguments={self._given!r})"
+        return f"ToolCall(id={self.id!r}, name={self.name!r}, arguments={self._given!r})"
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})

@@ -69,7 +69,7 @@ def _decimal(hint: type[Decimal]) -> Reading:
     def parse(value: Any) -> Decimal:
         text = str(value)  # through text: Decimal(0.1) has 55 digits, the JSON had one
         digits = text.partition("e")[0].replace(".", "").strip("-0")
-        # A float has kept up to 15 digits of its JSON; of more, nobody knows which they were.
+        # A float keeps up to 15 digits of its JSON; further ones are lost.
         if type(value) is float and len(digits) > _FLOAT_DIGITS:
             raise ValueError(value)
         if type(value) is str and not re.fullmatch(_DECIMAL, text):

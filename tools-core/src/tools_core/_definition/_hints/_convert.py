@@ -28,7 +28,7 @@ class Problems(list[Problem]):
 
 Converter: TypeAlias = Callable[[Any, Path, Problems], Any]
 
-# What an author's own check (`__post_init__`, a predicate, a parser) raises to say "not this value".
+# Raised by an author's own check (`__post_init__`, a predicate, a parser) to refuse a value.
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, AssertionError)
 
 

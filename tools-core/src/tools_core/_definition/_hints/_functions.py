@@ -75,7 +75,7 @@ def _read_any(function: Any, bound: bool) -> Function:
     except (TypeError, ValueError) as error:
         reason = "its parameters cannot be read; write a function with type hints around it"
         raise DefinitionError(f"{_name_of(function)}: {reason}") from error
-    # What a partial has bound is settled: the model neither sees it nor overrides it.
+    # Arguments that a partial has bound are neither shown to the model nor overridden by it.
     settled = function.keywords if isinstance(function, partial) else {}
     first, *others = [*signature.parameters.values()] if bound else [None, *signature.parameters.values()]
     parameters = [one for one in others if one and one.name not in settled]

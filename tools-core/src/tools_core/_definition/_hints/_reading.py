@@ -1,4 +1,4 @@
-"""What reading a hint gives, what readers of single kinds of hints share, and the one way in which reading fails."""
+"""The parts that readers of single kinds of hints share: their results, their state, their one error."""
 
 from __future__ import annotations
 

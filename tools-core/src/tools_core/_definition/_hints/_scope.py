@@ -11,7 +11,7 @@ from tools_core._definition._hints._reading import Unsupported, hint_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What evaluating the text of a hint can raise: `X | Y` of unfit types, a missing attribute, a typing error.
+# Raised by evaluating the text of a hint: `X | Y` of unfit types, a missing attribute, a typing error.
 _EVALUATION = (NameError, SyntaxError, TypeError, AttributeError, ValueError, LookupError)
 
 
