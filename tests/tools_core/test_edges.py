@@ -322,7 +322,6 @@ def test_from_dict_refuses_any_other_form(value):
 def test_an_integer_of_any_length_can_be_told():
     result = Result.ok({"n": 10**5000})
     assert str(result) == result.content and result == Result.from_dict(json.loads(result.to_json()))
-    assert repr(Result.ok(10**5000)) == "<Result ok=<int>>"
     assert Result.ok(10**4000).to_dict()["output"] == 10**4000
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._values._errors import Halt, ToolError
 from tools_core._values._problem import clip, render_path
-from tools_core._values._result import Result, success
+from tools_core._values._result import Result, make_result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
     """Make a Result of what the body returned: an error where that is not JSON, and has no form in it."""
     kind = type(value)  # isinstance would ask the value, which may be a proxy for something that is gone
     if kind in _SCALARS:
-        result = success(value)
+        result = make_result(True, value)
     elif issubclass(kind, Halt):  # returned where a decorator would swallow the exception
         result = Result.halt(value.output)
     elif issubclass(kind, Result):
@@ -52,7 +52,7 @@ def _checked(value: Any) -> Result:
     except RecursionError:  # the result says how deep it can be shown
         found = None
     if found is None:
-        return success(value)
+        return make_result(True, value)
     path, foreign = found
     name = foreign.__qualname__ if foreign.__module__ == "builtins" else f"{foreign.__module__}.{foreign.__qualname__}"
     where = f" at {render_path(path)}" if path is not None else ""

@@ -9,7 +9,7 @@ from tools_core._execution._outcome import fail
 from tools_core._values._context import Context
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._problem import Problem, show
-from tools_core._values._result import Result, failure
+from tools_core._values._result import Result, make_result
 from tools_core._values._tool_call import ToolCall
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
         if not spec.accepts(arguments):
             checked = spec.check(arguments, repair=tool.repair)
             if checked.problems:
-                return failure(None, "validation_error", _with_conversions(spec, checked))
+                problems = _with_conversions(spec, checked)
+                return make_result(False, error_type=problems.type, exception=problems)
             arguments, repairs = checked.value, checked.repairs
         if spec.convert is not None:
             arguments = spec.convert(arguments, ())
@@ -118,5 +119,6 @@ def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 def _too_late(context: Context) -> Result:
     if context.cancelled:
-        return failure("Cancelled by the caller before the call began.", "cancelled")
-    return failure(f"Timed out before the call began (limit set by {context.timeout_set_by}).", "timeout_error")
+        return Result.error("Cancelled by the caller before the call began.", type="cancelled")
+    message = f"Timed out before the call began (limit set by {context.timeout_set_by})."
+    return Result.error(message, type="timeout_error")
