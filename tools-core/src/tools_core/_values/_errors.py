@@ -12,10 +12,10 @@ BaseException
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING: bool = False  # listing the names of tools does without typing, which takes 9 ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from tools_core._values._problem import Problem
 

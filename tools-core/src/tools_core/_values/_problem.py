@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
+TYPE_CHECKING: bool = False  # listing the names of tools does without typing, which takes 9 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any, TypeAlias
 
 # A path is a linked pair, cheap to extend on the way down and rendered only for a problem.
 Path: TypeAlias = "tuple[Path, str | int] | None"
