@@ -56,7 +56,7 @@ def test_any_bytes_are_accepted(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("site")
     write(folder / "w-1.dist-info", b"[g]\na = b:c\n[h]\n" + noise)
     write(folder / "x-1.dist-info", noise)
-    assert {("w:a", "b:c")} <= {*found(folder, group="g")}
+    assert ("w:a", "b:c") in found(folder, group="g")
 
 
 NAME = st.from_regex("[a-z_][a-z0-9_-]{0,8}", fullmatch=True)
