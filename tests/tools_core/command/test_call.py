@@ -134,6 +134,19 @@ def test_a_tool_in_a_file_is_called_shown_and_checked_without_being_installed(as
     assert ask_tools("check", "parts/local.py:home").code == 0
 
 
+def test_a_method_of_a_toolset_in_a_file_is_called(ask_tools, here):
+    (here / "notes.py").write_text(
+        "from tools_core import Toolset, tool\n\n\n"
+        "class Notes(Toolset):\n    def add(self, text: str) -> str:\n        return f'added {text}'\n\n"
+        "    @tool(name='find')\n    def search(self) -> str:\n        return 'nothing'\n"
+    )
+    assert ask_tools("call", "notes.py:Notes.add", "text=milk").out == "added milk\n"
+    assert ask_tools("call", "notes.py:Notes.search").out == "nothing\n"
+    for reference in ("notes.py", "notes.py:Notes"):
+        ended = ask_tools("call", reference)
+        assert (ended.code, ended.err.splitlines()[1:]) == (2, ["  notes.py:Notes.add", "  notes.py:Notes.search"])
+
+
 @pytest.mark.parametrize(
     ("source", "name", "code", "message"),
     [
