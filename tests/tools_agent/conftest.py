@@ -48,17 +48,17 @@ class Server:
         self._numbers = count(1)
 
     def start(self):
-        options = f"-k {self.folder} -c listen_addresses= -c fsync=off"
+        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c shared_buffers=16MB"
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-o", options, "-l", f"{self.folder}/log", "-w", "start")
 
     def stop(self):
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
 
     def new_database(self):
-        """Return the URL of an empty database."""
+        """Return the URL of an empty schema, which takes less time to create than a database."""
         name = f"test{next(self._numbers)}"
-        self._run("createdb", "-h", self.folder, "-U", "tester", name)
-        return f"postgresql://tester@/{name}?host={self.folder}"
+        self._run("psql", "-h", self.folder, "-U", "tester", "-c", f"CREATE SCHEMA {name}", "postgres")
+        return f"postgresql://tester@/postgres?host={self.folder}&options=-csearch_path%3D{name}"
 
     def _run(self, program, *arguments):
         command = [self.programs / program, *arguments]

@@ -50,9 +50,11 @@ class Session:
         self._callbacks: list[Callable[[Any], object]] = []
         self._children: dict[str, Session] = {}  # the sessions of sub-agents that wait for approval, in memory
         self._transcript = Transcript()
-        if store is not None:
-            store.create(self.id, metadata)
-        if changes:
+        if store is not None:  # in one transaction: a crash leaves no session without its instructions
+            self._seq = store.create(self.id, metadata, [Record(kind, _as_json(data)) for kind, data in changes])
+            for kind, data in changes:
+                self._transcript.apply(kind, data)
+        elif changes:
             self._write(changes)
         if heal:
             self.prune()

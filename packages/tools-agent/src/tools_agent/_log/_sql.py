@@ -73,25 +73,17 @@ class SQLStore:
                     f"{self}: written by a newer version of tools-agent (schema {found[0][0]}): upgrade it"
                 )
 
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None) -> None:
-        """Create an empty session. Raises SessionConflictError if it exists."""
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> int:
+        """Create a session with its first records, and return their number. SessionConflictError if it exists."""
+        rows = _rows(session, records, 0)
         with self._transaction(writes=True) as execute:
             _insert_session(execute, session, json.dumps(dict(metadata or {})))
+            _insert_records(execute, rows)
+        return len(rows)
 
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
         """Append records, and return the sequence number of the last one; see `Store`."""
-        now = time.time()
-        rows = [
-            {
-                "session": session,
-                "seq": seq,
-                "kind": record.kind,
-                "run": record.run,
-                "at": record.at or now,
-                "data": json.dumps(record.data),
-            }
-            for seq, record in enumerate(records, after + 1)
-        ]
+        rows = _rows(session, records, after)
         with self._transaction(writes=True) as execute:
             last = self._check_lease(execute, session, owner)
             if last != after:
@@ -99,11 +91,7 @@ class SQLStore:
                     f"session {session!r} has {last} records, not {after}: another process has changed it; "
                     "open it again"
                 )
-            execute(
-                "INSERT INTO ask_records (session, seq, kind, run, at, data) "
-                "VALUES (:session, :seq, :kind, :run, :at, :data)",
-                *rows,
-            )
+            _insert_records(execute, rows)
         return after + len(rows)
 
     def read(self, session: str, after: int = 0) -> list[Record]:
@@ -217,3 +205,27 @@ def _insert_session(execute: Execute, session: str, metadata: str) -> None:
     if execute("SELECT 1 FROM ask_sessions WHERE id = :id", row):
         raise SessionConflictError(f"there is a session {session!r} already")
     execute("INSERT INTO ask_sessions (id, metadata, created_at) VALUES (:id, :metadata, :now)", row)
+
+
+def _rows(session: str, records: Sequence[Record], after: int) -> list[dict[str, Any]]:
+    now = time.time()
+    return [
+        {
+            "session": session,
+            "seq": seq,
+            "kind": record.kind,
+            "run": record.run,
+            "at": record.at or now,
+            "data": json.dumps(record.data),
+        }
+        for seq, record in enumerate(records, after + 1)
+    ]
+
+
+def _insert_records(execute: Execute, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:
+        execute(
+            "INSERT INTO ask_records (session, seq, kind, run, at, data) "
+            "VALUES (:session, :seq, :kind, :run, :at, :data)",
+            *rows,
+        )

@@ -62,8 +62,8 @@ class Store(Protocol):
     store can know.
     """
 
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None) -> None:
-        """Create an empty session. Raises SessionConflictError if it exists."""
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> int:
+        """Create a session with its first records, and return their number. SessionConflictError if it exists."""
         ...
 
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:

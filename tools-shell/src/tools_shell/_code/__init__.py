@@ -1,0 +1,1 @@
+"""Python behind `python` and `repl`: our side of the kernel, and its sessions."""

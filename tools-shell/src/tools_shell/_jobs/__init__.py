@@ -1,1 +1,0 @@
-"""Background jobs: one job with its output, and the table of all."""

@@ -1,1 +1,0 @@
-"""The interpreter behind `python`: the program that runs inside of it, its host, and sessions."""

@@ -1,1 +1,0 @@
-"""The tools, one file each."""
