@@ -1,0 +1,102 @@
+"""Agents whose process is killed, and that go on in another one."""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_agent import Session, SQLiteStore, ToolResult, open_store
+
+PROGRAM = Path(__file__).with_name("crash_agent.py")
+spec = importlib.util.spec_from_file_location("crash_agent", PROGRAM)
+program = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(program)
+
+APPENDS = 13  # prompt, reply, three starts, three results, reply, start, result, reply, end of the run
+REPEATABLE = {"look", "put"}
+
+
+def killed(place, path, mode, moment, number):
+    """Run the agent until it is killed; return what ran, and the calls that the session has as started and finished."""
+    command = [sys.executable, PROGRAM, place, path, mode, moment, str(number)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    with open_store(place) as store:
+        records = store.read("s")
+    started = {record.data["call_id"] for record in records if record.kind == "tool_started"}
+    finished = {record.data["call_id"] for record in records if record.kind == "tool_finished"}
+    return runs_of(path), started, finished
+
+
+def runs_of(path):
+    path.touch()
+    names = path.read_text().split()
+    return {id: names.count(name) for id, name in program.CALLS.items()}
+
+
+def check_resumed(place, path, before, started, finished):
+    with open_store(place) as store, program.make_agent(store, path) as agent:
+        assert program.go_on(agent).content == "All done."
+        messages = Session.open(store, "s").messages
+    roles = ["system", "user", "assistant", "tool", "tool", "tool", "assistant", "tool", "assistant"]
+    assert [message.role for message in messages] == roles
+    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolResult)}
+    assert list(results) == list(program.CALLS)
+    after = runs_of(path)
+    for id, name in program.CALLS.items():
+        if id in finished:
+            assert after[id] == before[id] == 1
+        elif id not in started:
+            assert (before[id], after[id]) == (0, 1)
+        elif name in REPEATABLE:
+            assert after[id] == before[id] + 1
+        else:
+            assert after[id] == before[id] <= 1
+            assert results[id].error_type == "outcome_unknown"
+            continue
+        assert results[id].content == f"{name} done"
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        pytest.param("after", 2, id="no call started"),
+        pytest.param("after", 4, id="two calls started"),
+        pytest.param("after", 6, id="one call finished"),
+        pytest.param("after", 12, id="the model was done"),
+    ],
+)
+def test_a_killed_agent_goes_on_in_another_process_without_losing_or_repeating_a_call(tmp_path, moment, number):
+    place, path = str(tmp_path / "sessions"), tmp_path / "runs"
+    check_resumed(place, path, *killed(place, path, "sync", moment, number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "mode", "moment"),
+    [
+        ("sqlite", "sync", "before"),
+        ("sqlite", "sync", "after"),
+        ("sqlite", "async", "after"),
+        ("postgresql", "sync", "before"),
+        ("postgresql", "async", "after"),
+    ],
+)
+def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, kind, mode, moment):
+    for number in range(1, APPENDS + 1):
+        path = tmp_path / f"runs{number}"
+        if kind == "sqlite":
+            place = str(tmp_path / f"sessions{number}")
+        else:
+            place = request.getfixturevalue("postgresql").new_database()
+        check_resumed(place, path, *killed(place, path, mode, moment, number))
+
+
+def test_an_agent_that_no_one_kills_appends_as_often_as_the_tests_kill_it(tmp_path):
+    with SQLiteStore(tmp_path / "sessions") as store:
+        counting = program.Killer(store, "", 0)
+        with program.make_agent(counting, tmp_path / "runs") as agent:
+            program.go_on(agent)
+        assert -counting._left == APPENDS
