@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from tools_core import Context
-from tools_filesystem import ListDirectory, ReadFile, WriteFile, _resolve, _step
+from tools_filesystem import ListDirectory, ReadFile, WriteFile
+from tools_filesystem._paths import _resolve, _step
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from tools_filesystem import (
     Root,
     Workspace,
     WriteFile,
-    _rename,
 )
+from tools_filesystem._writing import _rename
 
 
 def tools(*roots, **options):

@@ -12,7 +12,8 @@ import tempfile
 
 import pytest
 
-from tools_filesystem import CopyPath, FileInfo, MovePath, Workspace, WriteFile, _relocate
+from tools_filesystem import CopyPath, FileInfo, MovePath, Workspace, WriteFile
+from tools_filesystem._writing import _relocate
 
 OWNER, USER, GROUP, MASK, OTHER = 1, 2, 4, 0x10, 0x20
 ANY = 0xFFFFFFFF

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import stat
-from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,9 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tools_filesystem import EditFile, Ledger, Workspace
-from tools_filesystem._edit import _occurrences, _splice
-from tools_filesystem._edit._splice import Span
-from tools_filesystem._edit._text_file import TextFile
+from tools_filesystem._ledger import Stamp
 
 
 @pytest.fixture
@@ -30,41 +27,25 @@ def test_one_exact_place_is_replaced_and_shown(edit, file):
     file.write_text("one\ntwo\nthree\nfour\nfive\nsix\n")
     result = edit(path="file.txt", old_string="five", new_string="5")
     assert file.read_text() == "one\ntwo\nthree\nfour\n5\nsix\n"
-    assert result.metadata == {
-        "path": "file.txt", "replacements": 1, "lines": [5], "dry_run": False, "version": result.metadata["version"],
-    }  # fmt: skip
+    assert result.metadata == {"path": "file.txt", "replacements": 1, "lines": [5], "dry_run": False}
     head, _, shown = result.output.partition("\n")
-    assert head == f"Changed 1 place of 'file.txt' (line 5); its version is now {result.metadata['version']}:"
+    assert head == "Changed 1 place of 'file.txt' (line 5):"
     assert shown == "--- file.txt\n+++ file.txt\n@@ -2,5 +2,5 @@\n two\n three\n four\n-five\n+5\n six"
-
-
-def test_the_version_is_that_of_the_new_content(edit, file):
-    file.write_text("old")
-    version = edit(path="file.txt", old_string="old", new_string="mid").metadata["version"]
-    stale = edit(path="file.txt", old_string="mid", new_string="x", version="0123456789abcdef")
-    assert stale.error_type == "conflict"
-    assert edit(path="file.txt", old_string="mid", new_string="new", version=version).ok
-    assert file.read_text() == "new"
 
 
 def test_what_is_there_more_than_once_is_refused_with_its_lines(edit, file):
     file.write_text("a\nb\na\nb\na")
     result = edit(path="file.txt", old_string="a", new_string="x")
     assert result.error_type == "conflict"
-    assert "3 times, at line 1, 3, 5;" in result.error
+    assert "3 matches, on lines 1, 3, 5;" in result.error
     assert file.read_text() == "a\nb\na\nb\na"
 
 
 def test_matches_that_overlap_are_not_unique_either(edit, file):
     file.write_text("aaa")
-    assert "2 times" in edit(path="file.txt", old_string="aa", new_string="x").error
+    assert "2 matches" in edit(path="file.txt", old_string="aa", new_string="x").error
     assert edit(path="file.txt", old_string="aa", new_string="x", replace_all=True).metadata["replacements"] == 1
     assert file.read_text() == "xa"
-
-
-def test_more_matches_than_anybody_counts_are_named_without_counting(edit, file):
-    file.write_text("a" * 100_000)
-    assert "at least 1000 times, at line 1, 1," in edit(path="file.txt", old_string="a", new_string="x").error
 
 
 def test_all_places_are_replaced_when_told(edit, file):
@@ -72,28 +53,7 @@ def test_all_places_are_replaced_when_told(edit, file):
     result = edit(path="file.txt", old_string="X", new_string="--", replace_all=True)
     assert file.read_text() == "a--b--c" * 3000
     assert result.metadata["replacements"] == 6000
-    assert "[5980 more changes are not shown]" in result.output
     assert len(result.output) < 2000
-
-
-@pytest.mark.slow
-def test_more_places_than_memory_may_hold_are_refused(edit, file):
-    file.write_text("ab" * 100_000)
-    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).ok
-    file.write_text("ab" * 100_001)
-    assert edit(path="file.txt", old_string="a", new_string="c", replace_all=True).error_type == "limit_exceeded"
-    assert file.read_text() == "ab" * 100_001
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_one_of_several_places_is_chosen_by_its_number(edit, file, number):
-    file.write_text("a1 a2 a3")
-    result = edit(path="file.txt", old_string="a", new_string="b", occurrence=number)
-    if number < 4:
-        assert file.read_text() == "a1 a2 a3".replace(f"a{number}", f"b{number}")
-    else:
-        assert result.error_type == "conflict"
-        assert "has it 3 times" in result.error
 
 
 def test_several_edits_are_made_together_each_against_the_file_as_it_was(edit, file):
@@ -129,12 +89,9 @@ def test_of_several_edits_all_are_made_or_none(edit, file, edits, words):
     "arguments",
     [
         {},
-        {"old_string": "a"},
         {"new_string": "a"},
         {"old_string": "", "new_string": "a"},
         {"old_string": "a", "new_string": "a"},
-        {"old_string": "a", "new_string": "b", "replace_all": True, "occurrence": 1},
-        {"old_string": "a", "new_string": "b", "occurrence": 0},
         {"old_string": "a", "new_string": "b", "edits": [{"old_string": "a", "new_string": "b"}]},
         {"edits": []},
         {"edits": [{"old_string": "a", "new_string": "b"}], "replace_all": True},
@@ -243,64 +200,10 @@ def test_bytes_around_the_match_stay_whatever_they_are(before, after, way, endin
     with TemporaryDirectory() as folder:
         Path(folder, "file").write_bytes(content)
         result = EditFile(folder).call(path="file", old_string=OLD, new_string=NEW)
+        if mark and "that are not utf-" in str(result.error):
+            return
         assert result.ok, result
         assert Path(folder, "file").read_bytes() == before + new + after
-
-
-@given(
-    content=st.lists(st.sampled_from([b"ab", b"a", b"aab", b"\n", b"xyz"]), max_size=60).map(b"".join),
-    wanted=st.sampled_from([b"a", b"aa", b"ab", b"aab\n", b"abab", b"xyzx"]),
-    block=st.integers(8, 24),
-    width=st.sampled_from([1, 2, 4]),
-    overlapping=st.booleans(),
-)
-def test_blocks_hide_no_match_and_no_line(content, wanted, block, width, overlapping):
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_occurrences, "_BLOCK", block)
-        path = Path(folder, "file")
-        path.write_bytes(content)
-        descriptor = os.open(path, os.O_RDONLY)
-        found = list(_occurrences.find_all(descriptor, wanted, 1000, width=width, overlapping=overlapping))
-        numbers = _occurrences.line_numbers(descriptor, found)
-        os.close(descriptor)
-    expected, free = [], 0
-    for at in range(0, len(content), width):
-        if content.startswith(wanted, at) and at >= free:
-            expected.append(at)
-            free = at + (width if overlapping else len(wanted))
-    assert found == expected
-    assert numbers == [content.count(b"\n", 0, at) + 1 for at in found]
-
-
-@given(data=st.data(), small=st.integers(0, 20), by_kernel=st.booleans())
-def test_splicing_is_what_slices_make(data, small, by_kernel):
-    content = data.draw(st.binary(max_size=200))
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(content)), max_size=8).filter(lambda cuts: len(cuts) % 2 == 0)))
-    spans = [Span(*pair, data.draw(st.binary(max_size=9))) for pair in zip(cuts[::2], cuts[1::2], strict=True)]
-    expected, position = b"", 0
-    for start, end, new in spans:
-        expected += content[position:start] + new
-        position = end
-    expected += content[position:]
-    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_splice, "_SMALL", small)
-        patch.setattr(_splice, "_BLOCK", 16)
-        if not by_kernel:
-            patch.delattr(os, "copy_file_range", raising=False)
-        Path(folder, "old").write_bytes(content)
-        known = [(0, len(content))] if content else []
-        made = _splice.moved(known, len(content), spans)
-        assert sum(end - start for start, end in made) == len(expected)
-        assert all(end <= start for (_, end), (start, _) in pairwise(made))
-        some = data.draw(st.lists(st.integers(0, len(content)), max_size=6, unique=True).map(sorted))
-        ranges = list(zip(some[::2], some[1::2], strict=False))
-        kept = {at for start, end in ranges for at in range(start, end)}
-        replaced = {at for span in spans for at in range(span.start, span.end)}
-        count = len(kept - replaced) + sum(len(span.data) for span in spans)
-        assert sum(end - start for start, end in _splice.moved(ranges, len(content), spans)) == count
-        with Path(folder, "old").open("rb") as old, Path(folder, "new").open("wb") as new:
-            assert _splice.splice(old.fileno(), len(content), spans, new.fileno()) == len(expected)
-        assert Path(folder, "new").read_bytes() == expected
 
 
 @pytest.mark.parametrize(
@@ -322,11 +225,11 @@ def test_splicing_is_what_slices_make(data, small, by_kernel):
         ),
         pytest.param("a\nb\nc\nd\n", "b\nc\nX", "line 4 is 'd', but old_string has 'X'", id="a later line"),
         pytest.param("a\nb", "b\nc\nd", "the file ends before line 3, where old_string has 'c'", id="past the end"),
-        pytest.param("x\nthe new text\n", "the old text", "new_string is there already, in line 2", id="done already"),
+        pytest.param("x\nthe new text\n", "the old text", "most like its first line is line 2", id="by chance"),
         pytest.param("cafe\u0301 x\n", "café x", "composed and decomposed", id="normal form"),
         pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "several of spaces, case and quotes", id="several"),
         pytest.param(
-            "a\udcff b\n", "a\ufffd b", "line 1 has bytes there that are not utf-8", id="what is no character"
+            "éa\udcff b\n", "éa\ufffd b", "line 1 has bytes there that are not utf-8", id="what is no character"
         ),
         pytest.param("abc\n", "12345", "no line is like its first one", id="nothing alike"),
         pytest.param("", "12345", "no line is like its first one", id="empty file"),
@@ -353,12 +256,6 @@ def test_any_miss_is_explained(content, old):
         assert result.ok or result.error_type == "conflict"
 
 
-def test_a_miss_in_a_large_file_is_told_without_a_search(edit, file):
-    with file.open("wb") as out:
-        out.truncate(50 << 20)
-    assert "grep" in edit(path="file.txt", old_string="x", new_string="y").error
-
-
 def test_a_file_without_end_is_refused(edit, file):
     with file.open("wb") as out:
         out.truncate(1 << 40)
@@ -374,7 +271,6 @@ def test_a_large_file_is_edited_at_both_ends(edit, file):
     ])  # fmt: skip
     assert file.read_bytes() == b"1st" + middle + b"the last"
     assert result.metadata["lines"] == [1, 400_001]
-    assert result.metadata["version"] is None
     assert "-last\n+the last" in result.output
 
 
@@ -421,10 +317,23 @@ def test_sessions_know_what_they_edited_only(root, file):
     file.write_text("one two")
     mine, other = Ledger(), Ledger()
     EditFile(Workspace(root, ledger=mine)).call(path="file.txt", old_string="one two", new_string="all of it")
-    descriptor = os.open(file, os.O_RDONLY)
-    now = TextFile(descriptor, "file.txt").found
-    os.close(descriptor)
-    from tools_filesystem._ledger import Stamp
+    now = Stamp.of(file.stat())
+    assert mine.covers(now)
+    assert not other.covers(now)
 
-    assert mine.covers(Stamp.of(now))
-    assert not other.covers(Stamp.of(now))
+
+def test_an_edit_that_was_made_already_is_told_only_where_its_lines_around_say_so(edit, file):
+    file.write_text("def f():\n    return 2\n\ndef g():\n    return 3\n")
+    done = edit(path="file.txt", old_string="def f():\n    return 1", new_string="def f():\n    return 2")
+    assert "new_string is there already, in line 1" in done.error
+    chance = edit(path="file.txt", old_string="    return 1\n", new_string="    return 3\n")
+    assert "there already" not in chance.error
+
+
+def test_a_file_that_nobody_may_write_is_not_replaced(edit, file):
+    file.write_text("old")
+    file.chmod(0o444)
+    result = edit(path="file.txt", old_string="old", new_string="new")
+    assert result.error_type == "denied"
+    assert "read-only (mode 0444)" in result.error
+    assert file.read_text() == "old"

@@ -15,10 +15,8 @@ from tools_filesystem import (
     EditFile,
     Glob,
     Grep,
-    ListRoots,
     MovePath,
     ReadFile,
-    ReadFiles,
     Root,
     Workspace,
     WriteFile,
@@ -84,10 +82,7 @@ def test_a_path_is_told_by_its_real_name(root, path, expected):
 def test_all_paths_of_a_call_are_told(root):
     assert paths(MovePath(), root, source="src/a", destination="b") == ["src/a", "b"]
     assert paths(MovePath(), root, source="src/a") is None
-    assert paths(ReadFiles(), root, paths=["src/a", "b"]) == ["src/a", "b"]
-    assert paths(ReadFiles(), root, paths=["src/a", "../b"]) is None
     assert paths(Grep(), root, pattern="x") == ["."]
-    assert paths(ListRoots(), root) == []
 
 
 def test_the_files_of_a_patch_are_told(root):

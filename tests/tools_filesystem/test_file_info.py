@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from datetime import datetime
@@ -35,20 +34,6 @@ def test_a_file_is_described(info, root):
         "media_type": "text/plain",
     }
     assert isinstance(facts["group"], str)
-
-
-def test_the_version_is_told_on_request(info, root):
-    (root / "file.txt").write_text("content")
-    facts = info.call(path="file.txt", version=True).output
-    assert facts["version"] == hashlib.sha256(b"content").hexdigest()[:16]
-
-
-@pytest.mark.slow
-def test_the_version_of_a_giant_file_is_refused_quickly_and_the_rest_is_told(info, root):
-    with open(root / "giant", "wb") as file:
-        os.truncate(file.fileno(), 1 << 40)
-    assert info.call(path="giant").output["size"] == 1 << 40
-    assert info.call(path="giant", version=True).error_type == "limit_exceeded"
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,23 @@
 from __future__ import annotations
 
 import os
-import socket
+import shutil
 import threading
 
 import pytest
 
 from tools_core import Context
 from tools_filesystem import Glob, ReadFile, Root, Workspace
-from tools_filesystem._search import _budget, _folders
 
 
-@pytest.fixture
-def glob(root):
-    return Glob(str(root))
+@pytest.fixture(params=["rg", "scan"])
+def glob(request, root, monkeypatch):
+    """The tool with both programs that search."""
+    if request.param == "scan":
+        monkeypatch.setenv("PATH", "/nowhere")
+    elif shutil.which("rg") is None:
+        pytest.skip("ripgrep is not installed")
+    return Glob(root)
 
 
 @pytest.fixture
@@ -35,7 +39,7 @@ def lines(result):
 
 TREE = (
     "a.py", "b.txt", "[x].py", "src/a.py", "src/b.ts", "src/deep/a.py", "src/deep/er/c.js", "docs/a.md", ".hid/d.py",
-    "src/.env", "tést/é.py", "we[ir]d/x.py",
+    "src/.env", "tést/é.py", "we[ir]d/x.py", ".git/config",
 )  # fmt: skip
 
 
@@ -43,43 +47,28 @@ TREE = (
     ("pattern", "expected"),
     [
         ("*.py", ["[x].py", "a.py"]),
-        ("**/*.py", ["[x].py", "a.py", "src/a.py", "src/deep/a.py", "tést/é.py", "we[ir]d/x.py"]),
-        ("**/**/**/*.py", ["[x].py", "a.py", "src/a.py", "src/deep/a.py", "tést/é.py", "we[ir]d/x.py"]),
-        ("src/**", ["src/a.py", "src/b.ts", "src/deep/a.py", "src/deep/er/c.js"]),
+        ("**/*.py", [".hid/d.py", "[x].py", "a.py", "src/a.py", "src/deep/a.py", "tést/é.py", "we[ir]d/x.py"]),
+        ("**/**/**/deep/*.py", ["src/deep/a.py"]),
+        ("src/**", ["src/.env", "src/a.py", "src/b.ts", "src/deep/a.py", "src/deep/er/c.js"]),
         ("src/**/a.py", ["src/a.py", "src/deep/a.py"]),
         ("**/deep/**/*", ["src/deep/a.py", "src/deep/er/c.js"]),
-        ("src/*/", ["src/deep/"]),
-        ("**/", ["docs/", "src/", "src/deep/", "src/deep/er/", "tést/", "we[ir]d/"]),
         ("**/*.{js,ts}", ["src/b.ts", "src/deep/er/c.js"]),
         ("{src,docs}/a.{py,md}", ["docs/a.md", "src/a.py"]),
-        ("{src/deep,docs}/*", ["docs/a.md", "src/deep/a.py"]),
         ("src/{deep/{er/c,x},b}*", ["src/b.ts", "src/deep/er/c.js"]),
         ("[!b].*", ["a.py"]),
-        ("[a-b].[pt][xy]*", ["a.py", "b.txt"]),
         (r"\[x\].py", ["[x].py"]),
-        ("[[]x[]].py", ["[x].py"]),
         ("t?st/?.py", ["tést/é.py"]),
         ("./src//a.py", ["src/a.py"]),
-        ("src/.env", ["src/.env"]),
         ("**/.*", ["src/.env"]),
-        (".hid/*.py", [".hid/d.py"]),
         (".*/*", [".hid/d.py"]),
-        ("**/d.py", []),
         ("*.PY", []),
-        ("a.py/", []),
-        ("{a.py}", []),
-        ("{a.py,{b.txt", []),
+        ("{a.py", []),
         ("[a.py", []),
     ],
 )
 def test_a_pattern_finds_what_it_says(glob, make, pattern, expected):
     make(*TREE)
     assert lines(glob.call(pattern=pattern)) == expected
-
-
-def test_hidden_names_match_on_request(glob, make):
-    make(*TREE)
-    assert lines(glob.call(pattern="**/*d.py", hidden=True)) == [".hid/d.py"]
 
 
 def test_the_search_begins_at_path_and_its_results_can_be_passed_on(glob, make, root):
@@ -97,9 +86,7 @@ def test_an_absolute_pattern_works_below_a_root(make, root, tmp_path):
     glob = Glob(Workspace(str(root), Root(str(other), writable=False)))
     assert lines(glob.call(pattern=f"{root}/src/**/*.py")) == [f"{root}/src/a.py", f"{root}/src/deep/a.py"]
     assert lines(glob.call(pattern=f"{other}/*.py")) == [f"{other}/x.py"]
-    assert lines(glob.call(pattern=f"{root}/we[[]ir]d/*")) == [f"{root}/we[ir]d/x.py"]
     assert glob.call(pattern="/etc/*").error_type == "denied"
-    assert glob.call(pattern="/**/passwd").error_type == "denied"
     assert glob.call(pattern=f"{root}-evil/*").error_type == "denied"
     assert glob.call(pattern=f"{root}/*", path="src").error_type == "validation_error"
 
@@ -107,107 +94,57 @@ def test_an_absolute_pattern_works_below_a_root(make, root, tmp_path):
 @pytest.mark.parametrize("pattern", ["../*", "src/../../outside/*", "**/../secret.txt", "{a,../outside/*}", "*/.."])
 def test_a_pattern_never_leads_out(glob, make, pattern):
     make(*TREE)
-    result = glob.call(pattern=pattern)
-    assert result.error_type == "denied"
-    assert "path" in result.error
+    assert glob.call(pattern=pattern).error_type == "denied"
 
 
-def test_links_are_shown_and_not_followed(glob, make, root):
+def test_links_pipes_and_folders_are_not_listed(glob, make, root):
     make("real/a.py")
     (root / "out").symlink_to(root.parent / "outside")
     (root / "loop").symlink_to(".")
-    (root / "in.py").symlink_to("real/a.py")
-    (root / "dangling.py").symlink_to("nowhere")
-    assert lines(glob.call(pattern="**")) == ["dangling.py", "in.py", "loop", "out", "real/a.py"]
-    assert lines(glob.call(pattern="out/*")) == []
-    assert lines(glob.call(pattern="*/a.py")) == ["real/a.py"]
-    assert lines(glob.call(pattern="**/", sort="newest")) == ["real/"]
-
-
-def test_pipes_sockets_and_devices_are_no_files(glob, make, root):
-    make("a.py")
     os.mkfifo(root / "pipe.py")
-    with socket.socket(socket.AF_UNIX) as bound:
-        here = os.open(root, os.O_RDONLY)
-        bound.bind(f"/proc/self/fd/{here}/socket.py")
-        os.close(here)
-        assert lines(glob.call(pattern="*.py")) == ["a.py"]
+    assert lines(glob.call(pattern="**")) == ["real/a.py"]
+    assert glob.call(pattern="out/*").error_type == "denied"
 
 
-def test_ignore_files_are_heeded_and_can_be_switched_off(glob, make, root):
-    make("a.py", "gen/a.py", "src/gen/a.py", "src/a.log", "src/keep.log", ".git/config", "src/skip.py")
-    (root / ".gitignore").write_text("gen/\n*.log\n!keep.log\n")
-    (root / "src" / ".ignore").write_text("/skip.py\n")
-    result = glob.call(pattern="**/*", hidden=True)
-    assert lines(result) == [".gitignore", "a.py", "src/.ignore", "src/keep.log"]
-    assert result.metadata["ignored"] == 4
-    assert lines(glob.call(pattern="*", path="src")) == ["src/keep.log"]
-    assert lines(glob.call(pattern="*", path="src/gen")) == ["src/gen/a.py"]
-    assert "src/a.log" in lines(glob.call(pattern="**/*", ignore=False))
-    assert ".git/config" in lines(glob.call(pattern="**/*", ignore=False, hidden=True))
+def test_ignore_files_are_heeded_unless_the_folder_is_named(glob, make, root):
+    if shutil.which("rg") is None:
+        pytest.skip("only ripgrep reads ignore files")
+    make("a.py", "gen/a.py", "src/gen/a.py", "src/a.log", "src/keep.log")
+    (root / ".gitignore").write_text("gen/\n*.log\n!keep.log\n.gitignore\n")
+    assert lines(glob.call(pattern="**/*")) == ["a.py", "src/keep.log"]
+    assert lines(glob.call(pattern="**/*.log")) == ["src/keep.log"]
+    assert lines(glob.call(pattern="gen/*")) == ["gen/a.py"]
 
 
 def test_nothing_found_is_a_fact_with_a_next_step(glob, make):
     make("src/a.py")
-    result = glob.call(pattern="*.py")
+    result = glob.call(pattern="a.py")
     assert result.ok
-    assert result.output.startswith("No files match '*.py' in '.'; '**/*.py' looks in its folders, too")
-    assert dict(result.metadata) == {"total": 0, "count": 0, "truncated": False}
+    assert result.output == "No files match 'a.py'; '**/a.py' looks in all folders"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"pattern": "*", "path": "missing"}, "not_found", "no 'missing'"),
-        ({"pattern": "*", "path": "file.txt"}, "not_a_directory", "no folder"),
-        ({"pattern": "*", "path": "../outside"}, "denied", "leads out"),
-        ({"pattern": ""}, "validation_error", "'**'"),
-        ({"pattern": "a\0b"}, "validation_error", "NUL"),
-        ({"pattern": "*", "limit": 0}, "validation_error", "limit"),
-    ],
-)
-def test_what_cannot_work_says_what_would(glob, make, arguments, error, words):
-    make("file.txt")
-    result = glob.call(arguments)
-    assert result.error_type == error
+@pytest.mark.parametrize(("pattern", "words"), [("", "'**' finds all"), ("/", "'**' finds all"), ("a\0", "NUL")])
+def test_what_cannot_work_says_what_would(glob, pattern, words):
+    result = glob.call(pattern=pattern)
+    assert result.error_type == "validation_error"
     assert words in result.error
 
 
 @pytest.mark.parametrize("sort", ["path", "newest"])
 def test_following_the_hint_finds_every_file_once(glob, root, sort):
-    for number in range(57):
-        path = root / f"{number % 5}" / f"{number}.txt"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("")
-        os.utime(path, ns=(0, (number * 7919) % 57 * 10**9))
-    arguments, seen = {"pattern": "**", "limit": 10, "sort": sort}, []
-    while arguments:
-        result = glob.call(arguments)
-        assert result.metadata["total"] == 57
+    for number in range(25):
+        (root / f"{number:02}.txt").write_text("")
+        os.utime(root / f"{number:02}.txt", (number, number))
+    offset, seen = 0, []
+    while offset is not None:
+        result = glob.call(pattern="*", sort=sort, limit=10, offset=offset)
         seen += lines(result)
-        arguments = result.metadata.get("next")
-        assert result.metadata["truncated"] is (arguments is not None)
-        assert arguments is None or result.output.endswith(f"of 57; go on with offset={len(seen)}]")
-    order = (lambda path: -os.stat(root / path).st_mtime_ns) if sort == "newest" else None
-    assert seen == sorted((path.relative_to(root).as_posix() for path in root.rglob("*.txt")), key=order)
-
-
-def test_the_first_paths_are_those_whatever_was_found_before_them(glob, root):
-    (root / "a").mkdir()
-    for name in [f"z{number}" for number in range(5)] + [f"a/{number:05}" for number in range(10_010)]:
-        (root / name).touch()
-    result = glob.call(pattern="**", limit=5)
-    assert result.output.splitlines()[:5] == [f"a/{number:05}" for number in range(5)]
-    assert result.metadata["total"] == 10_015
-
-
-def test_exactly_limit_files_are_not_called_truncated(glob, make):
-    make(*(f"{number}.txt" for number in range(10)))
-    result = glob.call(pattern="*", limit=10)
-    assert result.metadata["truncated"] is False
-    assert len(result.output.splitlines()) == 10
-    past = glob.call(pattern="*", offset=10)
-    assert past.output == "10 files match '*' in '.'; offset 10 is past the last"
+        assert result.metadata["total"] == 25
+        offset = result.metadata.get("next_offset")
+        assert result.metadata["truncated"] is (offset is not None)
+    expected = [f"{number:02}.txt" for number in range(25)]
+    assert seen == (expected if sort == "path" else expected[::-1])
+    assert glob.call(pattern="*", offset=25).output == "25 files match; offset 25 is past the last"
 
 
 def test_names_of_any_bytes_stay_on_their_line_and_can_be_passed_back(glob, root):
@@ -219,7 +156,7 @@ def test_names_of_any_bytes_stay_on_their_line_and_can_be_passed_back(glob, root
     assert result.output.splitlines() == [r"'a\x0ab\xff.txt'", r"in/'\x1b[2J'/'c\xe9.txt'"]
     result.to_json().encode()
     for line in result.output.splitlines():
-        assert ReadFile(str(root)).call(path=line).output == "found"
+        assert "found" in ReadFile(root).call(path=line).output
 
 
 def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
@@ -237,110 +174,36 @@ def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
     thread = threading.Thread(target=churn)
     thread.start()
     try:
-        results = [glob.call(pattern="**/*.txt", sort=sort) for sort in ("path", "newest") for _ in range(30)]
+        results = [glob.call(pattern="**/*.txt", sort=sort) for sort in ("path", "newest") for _ in range(5)]
     finally:
         done.set()
         thread.join()
-    assert all(result.ok for result in results)
-    assert all(result.metadata["count"] > 300 for result in results)
-
-
-def test_a_folder_that_cannot_be_read_is_told(glob, make, root):
-    if os.geteuid() == 0:
-        pytest.skip("root reads everything")
-    make("open/a.py", "closed/b.py")
-    (root / "closed").chmod(0)
-    result = glob.call(pattern="**/*.py")
-    (root / "closed").chmod(0o700)
-    assert lines(result) == ["open/a.py"]
-    assert "[1 could not be read: closed/]" in result.output
+    assert all(result.ok and result.metadata["count"] > 300 for result in results)
 
 
 @pytest.mark.parametrize(
-    "pattern",
-    [
-        "{a,b}" * 12, "{" * 60, "{a,{b,{c,{d,{e,f}}}}}" * 5, "x" * 5000, "{" + "," * 300 + "}", "{,}" * 30,
-    ],
-)  # fmt: skip
+    "pattern", ["{a,b}" * 12, "x" * 5000, "{" + "," * 300 + "}", "{,}" * 30, "{" + "{a,b}" * 20 + ",x}"]
+)
 def test_brace_bombs_are_refused(glob, pattern):
-    result = glob.call(pattern=pattern)
-    assert result.error_type == "limit_exceeded"
+    assert glob.call(pattern=pattern).error_type == "limit_exceeded"
 
 
 @pytest.mark.parametrize(
     "pattern",
-    [
-        "**/" * 500 + "x", "**/a/" * 200 + "b", "*a" * 100 + "b", "**/" + "*a*" * 80 + "b", "?" * 3000,
-        "[a-z]*" * 200 + "[!a]", "{**/a,**/b,**/c,**/d}/{**/a,**/b,**/c,**/d}/{**/e,**/f,**/g}/x",
-    ],
+    ["**/" * 500 + "x", "**/a/" * 200 + "b", "*a" * 100 + "b", "**/" + "*a*" * 80 + "b", "?" * 3000, "[" * 4000,
+     "[a-z]*" * 200 + "[!a]", "{**/a,**/b,**/c,**/d}/{**/a,**/b,**/c,**/d}/{**/e,**/f,**/g}/x"],
 )  # fmt: skip
 def test_no_pattern_blows_up(glob, root, pattern):
-    folder = root
-    for _ in range(60):
-        folder /= "a"
+    folder = root.joinpath(*["a"] * 60)
     folder.mkdir(parents=True)
     for path in [folder, *folder.parents][:40]:
         (path / ("a" * 200)).write_text("")
     result = glob.call({"pattern": pattern}, Context(timeout=20))
     assert result.ok
-    assert "stopped" not in result.metadata
+    assert not result.metadata["truncated"]
 
 
 def test_a_search_out_of_time_says_so(glob, make):
     make("a.py")
     result = glob.call({"pattern": "**"}, Context(timeout=1e-9))
     assert not result.ok or result.metadata["truncated"] is True
-
-
-def test_a_search_that_stopped_is_called_truncated(glob, make, monkeypatch):
-    make(*(f"{number}/a.txt" for number in range(20)))
-    monkeypatch.setattr(_budget, "ENTRIES", 30)
-    monkeypatch.setattr(_folders, "_RARELY", 1)
-    result = glob.call(pattern="**/*.txt")
-    assert result.metadata["truncated"] is True
-    assert result.metadata["stopped"] == "too many files and folders"
-    assert 0 < result.metadata["total"] < 20
-
-
-def test_other_file_systems_are_not_entered_but_counted():
-    if not os.path.ismount("/proc"):
-        pytest.skip("this system has no /proc")
-    result = Glob("/").call(pattern="proc/*")
-    assert result.metadata["total"] == 0
-    assert result.metadata["mounts"] == 1
-    assert "pass one as path to search it" in result.output
-
-
-def test_folders_too_deep_are_counted(glob, root):
-    folder = root.joinpath(*["a"] * 150)
-    folder.mkdir(parents=True)
-    (folder / "x.py").write_text("")
-    result = glob.call(pattern="**/*.py")
-    assert result.metadata["too_deep"] == 1
-    assert "pass one as path" in result.output
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_files_in_one_folder(glob, root):
-    for number in range(100_000):
-        os.close(os.open(root / f"{number:06}.txt", os.O_CREAT))
-    result = glob.call(pattern="**/*.txt", limit=3, offset=99_998)
-    assert lines(result) == ["099998.txt", "099999.txt"]
-    assert result.metadata["total"] == 100_000
-
-
-def test_many_at_once_share_nothing(glob, make):
-    make(*TREE)
-    expected = {pattern: glob.call(pattern=pattern) for pattern in ("**/*.py", "src/**", "**/", "*.txt")}
-    got = []
-
-    def call(pattern):
-        got.extend((pattern, glob.call(pattern=pattern)) for _ in range(20))
-
-    threads = [threading.Thread(target=call, args=(pattern,)) for pattern in expected for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(got) == 320
-    assert all(result == expected[pattern] for pattern, result in got)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tools_filesystem import DirectoryTree, FileInfo, ListDirectory, ReadFile, ReadFiles, ReadMediaFile
+from tools_filesystem import FileInfo, ListDirectory, ReadFile
 
 
 def test_entries_are_sorted_and_say_what_they_are(files, root):
@@ -109,11 +109,9 @@ def test_no_tool_waits_for_a_special_file(root, special):
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(place))
     where = str(root)
-    assert ReadMediaFile(where).call(path="special.png").error_type == "not_a_file"
-    assert ReadFiles(where).call(paths=["special.png"]).error_type == "not_a_file"
-    assert FileInfo(where).call(path="special.png", version=True).output["type"] == special
+    assert ReadFile(where).call(path="special.png").error_type == "not_a_file"
+    assert FileInfo(where).call(path="special.png").output["type"] == special
     assert ListDirectory(where).call(path="special.png").error_type == "not_a_directory"
-    assert DirectoryTree(where).call().output["children"] == [{"name": "special.png", "type": special}]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
@@ -122,11 +120,9 @@ def test_what_the_kernel_makes_up_is_never_read(path):
     if not os.path.exists(path):
         pytest.skip("this kernel has no such file")
     assert ReadFile("/").call(path=path).error_type == "not_a_file"
-    assert ReadFiles("/").call(paths=[path]).error_type == "not_a_file"
-    assert ReadMediaFile("/").call(path=path).error_type == "not_a_file"
-    facts = FileInfo("/").call(path=path, version=True).output
+    facts = FileInfo("/").call(path=path).output
     assert facts["type"] == "file"
-    assert "version" not in facts and "media_type" not in facts
+    assert "media_type" not in facts
 
 
 def test_an_empty_folder_is_a_fact(files):

@@ -10,9 +10,10 @@ import sys
 import pytest
 
 from tools_core import Context
-from tools_filesystem import EditFile, Workspace, WriteFile, _lock
-from tools_filesystem._access import Access
-from tools_filesystem._target import Target
+from tools_filesystem import EditFile, Workspace, WriteFile
+from tools_filesystem._paths._access import Access
+from tools_filesystem._writing import _lock
+from tools_filesystem._writing._target import Target
 
 EDITOR = """
 import sys
@@ -27,7 +28,7 @@ REWRITER = """
 import sys
 from pathlib import Path
 from tools_filesystem import WriteFile
-from tools_filesystem._read._version import version_of
+from tools_filesystem._reading._version import version_of
 write, file = WriteFile(sys.argv[1]), Path(sys.argv[1], "file.txt")
 for number in range(50):
     for _ in range(10_000):
@@ -57,7 +58,7 @@ def test_of_4_processes_with_50_updates_each_none_is_lost(root, program):
 
 HOLDER = """
 import os, signal, sys
-from tools_filesystem._lock import hold
+from tools_filesystem._writing._lock import hold
 hold(os.open(sys.argv[1], os.O_RDONLY))
 os.kill(os.getpid(), signal.SIGSTOP)
 """

@@ -17,10 +17,9 @@ from tools_filesystem import (
     MakeDirectory,
     MovePath,
     ReadFile,
-    ReadFiles,
     WriteFile,
 )
-from tools_filesystem._names import meant, sendable, shown
+from tools_filesystem._paths._names import meant, sendable, shown
 
 ALIKE = [
     pytest.param("cafe\u0301.txt", "caf\u00e9.txt", id="composed for decomposed"),
@@ -40,7 +39,7 @@ def test_a_name_that_looks_the_same_is_read_with_a_note(files, root, real, given
     (root / "folder").mkdir()
     (root / folder / real).write_text("content")
     result = files.read.call(path=folder + given)
-    assert result.output.startswith("content\n[no ")
+    assert result.output.startswith("1\tcontent\n[no ")
     assert result.metadata["repaired_path"] == folder + real
 
 
@@ -57,7 +56,7 @@ def test_the_exact_name_is_never_repaired(files, root):
     for name in ("caf\u00e9", "cafe\u0301", "CAF\u00c9"):
         (root / name).write_text(name)
     for name in ("caf\u00e9", "cafe\u0301", "CAF\u00c9"):
-        assert files.read.call(path=name).output == name
+        assert files.read.call(path=name).output == f"1\t{name}"
 
 
 def test_where_two_names_look_alike_none_is_chosen_and_both_are_named(files, root):
@@ -71,7 +70,7 @@ def test_where_two_names_look_alike_none_is_chosen_and_both_are_named(files, roo
 def test_the_accents_decide_before_the_case_does(files, root):
     (root / "cafe\u0301").write_text("lower")
     (root / "CAF\u00c9").write_text("upper")
-    assert files.read.call(path="caf\u00e9").output.startswith("lower")
+    assert files.read.call(path="caf\u00e9").output.startswith("1\tlower")
 
 
 def test_writing_repairs_nothing(files, root):
@@ -104,8 +103,7 @@ def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root)
     assert listed == r"'caf\xe9\x5c \x0a\x1b.txt' (7 bytes)"
     inner = listed.rpartition(" (")[0]
     for path in (rf"\xff/{inner}", rf"'\xff'/{inner.strip(chr(39))}"):
-        assert files.read.call(path=path).output == "content"
-        assert ReadFiles(str(root)).call(paths=[path]).ok
+        assert files.read.call(path=path).output == "1\tcontent"
         assert FileInfo(str(root)).call(path=path).output["size"] == 7
 
 
@@ -152,7 +150,7 @@ def test_a_name_with_a_literal_backslash_means_itself(files, root):
     (root / r"\xff").write_text("literal")
     with open(os.fsencode(root) + b"/\xff", "wb") as file:
         file.write(b"bytes")
-    assert files.read.call(path=r"\xff").output == "literal"
+    assert files.read.call(path=r"\xff").output == "1\tliteral"
 
 
 @pytest.mark.parametrize(
@@ -182,6 +180,6 @@ def test_any_name_can_be_listed_sent_back_and_read(tmp_path_factory, name):
     listed = ListDirectory(str(root)).call().output
     assert len(listed.split("\n")) == 1
     listed.encode()
-    assert ReadFile(str(root)).call(path=listed.removesuffix(" (7 bytes)")).output.startswith("content")
+    assert ReadFile(str(root)).call(path=listed.removesuffix(" (7 bytes)")).output.startswith("1\tcontent")
     assert meant(sendable(os.fsdecode(name))) == os.fsdecode(name)
     assert shown(os.fsdecode(name)) == listed.removesuffix(" (7 bytes)")

@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from tools_filesystem import ApplyPatch, EditFile, ReadFile, Workspace, WriteFile, _rename
-from tools_filesystem._read._version import version_of
+from tools_filesystem import ApplyPatch, EditFile, ReadFile, Workspace, WriteFile
+from tools_filesystem._writing import _rename
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a last moment stays unwatched")
 
@@ -45,10 +45,6 @@ def replace(file):
     file.with_name("other").rename(file)
 
 
-def write_by_version(root):
-    return partial(WriteFile(root).call, path="f", content="new", version=version_of(b"old\n"))
-
-
 def write_after_reading(root):
     workspace = Workspace(root)
     ReadFile(workspace).call(path="f")
@@ -67,7 +63,6 @@ def patch(text):
 
 MOVE = "g\nrename from f\nrename to g\n--- a/f\n+++ b/g\n@@ -1 +1 @@\n-old\n+new\n"
 CALLS = {
-    "write by version": write_by_version,
     "write after reading": write_after_reading,
     "edit": edit,
     "patch": patch("f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n"),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tools_core import ToolError
 from tools_filesystem import ApplyPatch
-from tools_filesystem._patch._apply import apply_hunks
-from tools_filesystem._patch._parse import parse
+from tools_filesystem._writing._patch._apply import apply_hunks
+from tools_filesystem._writing._patch._parse import parse
 
 # Few different lines, so that places are ambiguous, and such as look like parts of a patch.
 WORDS = ["a", "b", "", " ", "  a", "-", "+", "--- a/f", "+++ b/f", "@@ -1 +1 @@", "***bold***", "*** End Patch", "\\ x"]

@@ -6,13 +6,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_filesystem._line_index import LineIndex
-
 if TYPE_CHECKING:
     import os
 
-    from tools_core import Context
-    from tools_filesystem._access import Access
 
 _TICK = 20_000_000  # nanoseconds: of two changes within one tick of the file system's clock, times show one
 
@@ -39,11 +35,10 @@ class Stamp(NamedTuple):
 class Ledger:
     """The byte ranges of each file that a session has been shown; safe to use from many threads.
 
-    A file that changes in any way that its stamp shows starts anew. `lines` spares counting again in large files.
+    A file that changes in any way that its stamp shows starts anew.
     """
 
     def __init__(self) -> None:
-        self.lines = LineIndex()
         self._lock = threading.Lock()
         self._seen: dict[tuple[int, int], tuple[Stamp, list[tuple[int, int]]]] = {}
 
@@ -79,12 +74,6 @@ class Ledger:
         """The file was deleted or replaced."""
         with self._lock:
             self._seen.pop((stamp.device, stamp.inode), None)
-
-
-def ledger_of(access: Access, context: Context) -> Ledger:
-    """The ledger of a call: that of its session (`file_ledger` in the context's state), else the workspace's."""
-    own = context.state.get("file_ledger")
-    return own if isinstance(own, Ledger) else access.workspace.ledger
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

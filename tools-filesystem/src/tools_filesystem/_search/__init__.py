@@ -1,1 +1,1 @@
-"""Searching: which files count, and what is in them."""
+"""Searching: one child process looks, `rg` or a plain scan in Python, and this process shows what it found."""

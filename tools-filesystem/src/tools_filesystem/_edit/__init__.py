@@ -1,1 +1,0 @@
-"""Exact replacements: found, checked and written without a second copy of the file."""

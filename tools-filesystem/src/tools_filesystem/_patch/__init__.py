@@ -1,1 +1,0 @@
-"""Patches: read, planned and carried out, all of one or none."""

@@ -1,1 +1,0 @@
-"""Reading in bounded memory: windows of lines, encodings, media."""

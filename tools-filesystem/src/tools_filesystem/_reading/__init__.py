@@ -1,0 +1,1 @@
+"""Reading: encodings, lines and what a model is shown."""

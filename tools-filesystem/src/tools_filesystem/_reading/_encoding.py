@@ -1,0 +1,70 @@
+"""How the bytes of a text file become characters, judged by the bytes themselves."""
+
+from __future__ import annotations
+
+import codecs
+from typing import NamedTuple
+
+SNIFF = 64 * 1024  # the beginning of a file that decides
+_BINARY_SNIFF = 8192  # a NUL among these bytes makes a file binary
+_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r\b\x1b")
+_MARKS = (  # the longer ones first: UTF-32 begins like UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32-le", "utf-32-le", 4),
+    (codecs.BOM_UTF32_BE, "utf-32-be", "utf-32-be", 4),
+    (codecs.BOM_UTF8, "utf-8-sig", "utf-8", 1),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16-le", 2),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16-be", 2),
+)
+
+
+class Encoding(NamedTuple):
+    """An encoding by name and codec, the length of its byte order mark, and the bytes of a code unit.
+
+    `settled` is False while only ASCII was seen, so that what comes later may still decide.
+    """
+
+    name: str
+    codec: str
+    mark: int = 0
+    width: int = 1
+    settled: bool = True
+
+    def decode(self, data: bytes) -> tuple[str, bool]:
+        """The text, and whether some bytes had to be shown as U+FFFD."""
+        try:
+            return data.decode(self.codec), False
+        except UnicodeDecodeError:
+            return data.decode(self.codec, "replace"), True
+
+
+UTF_8 = Encoding("utf-8", "utf-8")
+CP1252 = Encoding("cp1252", "cp1252")
+_ONLY_ASCII = UTF_8._replace(settled=False)
+
+
+def detect(start: bytes) -> Encoding | None:
+    """The encoding of a file whose first `SNIFF` bytes are these; None when it is no text."""
+    for mark, name, codec, width in _MARKS:
+        if start.startswith(mark):
+            return Encoding(name, codec, len(mark), width)
+    if b"\0" in start[:_BINARY_SNIFF]:
+        return None
+    return _ONLY_ASCII if start.isascii() else _by_content(start, is_whole=len(start) < SNIFF)
+
+
+def settle(encoding: Encoding, shown: bytes) -> Encoding:
+    """The same encoding, or where the beginning of the file left it open, the one that `shown` is in."""
+    if encoding.settled or shown.isascii():
+        return encoding
+    return _by_content(shown, is_whole=True) or UTF_8
+
+
+def _by_content(data: bytes, *, is_whole: bool) -> Encoding | None:
+    text, _ = codecs.utf_8_decode(data, "replace", is_whole)  # otherwise the last character may be cut off
+    broken = text.count("\ufffd")
+    if not broken:
+        return UTF_8
+    if len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 20:
+        return None
+    whole = len(text) - len(text.encode("ascii", "ignore")) - broken
+    return UTF_8 if whole >= broken else CP1252

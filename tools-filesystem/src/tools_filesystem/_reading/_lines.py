@@ -1,0 +1,143 @@
+"""Some lines of a file, in memory that depends on neither the file nor the length of its lines."""
+
+from __future__ import annotations
+
+import io
+import os
+from time import monotonic
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tools_core import Context
+    from tools_filesystem._reading._encoding import Encoding
+
+LINE = 2000  # bytes of one line that are shown
+BUDGET = 100_000  # bytes of all lines
+SECONDS = 30.0  # for a call without a limit of its own
+LARGEST_WIDE = 64 << 20  # bytes of a file in UTF-16 or UTF-32, which is converted as a whole
+_BLOCK = 256 << 10
+_FRAME = 8  # what the number of a line takes
+
+
+class Line(NamedTuple):
+    """A line, or the beginning of it; `more` counts the bytes that are left out."""
+
+    number: int
+    start: int
+    text: bytes
+    ending: bytes
+    more: int = 0
+
+    @property
+    def end(self) -> int:
+        """The position behind the line."""
+        return self.start + len(self.text) + len(self.ending) + self.more
+
+
+class Lines:
+    """Lines of an open file; those in UTF-16 or UTF-32 are converted to UTF-8 first."""
+
+    def __init__(self, descriptor: int, encoding: Encoding, context: Context) -> None:
+        self._context = context
+        left = context.remaining
+        # A call that has its own limit must have its result ready before it is abandoned.
+        self._ends = monotonic() + (SECONDS if left is None else 0.9 * left)
+        self._file: BinaryIO = open(os.dup(descriptor), "rb", buffering=_BLOCK)  # noqa: SIM115  (closed by `close`)
+        self.mark = encoding.mark
+        self.size = os.fstat(descriptor).st_size
+        if encoding.width > 1:
+            self._file = self._converted(encoding)
+            self.mark = 0
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def read(self, offset: int, limit: int) -> list[Line]:
+        """Return lines from number `offset` on, as many as `limit` and the budget permit."""
+        position = self._skip(offset - 1)
+        found: list[Line] = []
+        spent = 0
+        while position is not None and len(found) < limit:
+            line = self._line(offset + len(found), position)
+            spent += len(line.text) + len(line.ending) + _FRAME
+            if not (line.text or line.ending) or (found and spent > BUDGET):
+                break
+            found.append(line)
+            position = line.end
+        return found
+
+    def first_of_last(self, lines: int) -> int:
+        """Return the number of the first of the last lines."""
+        return max(1, self.count() - lines + 1)
+
+    def count(self) -> int:
+        """Return how many lines there are."""
+        newlines, last = 0, b"\n"
+        for _, block in self._blocks(self.mark):
+            newlines += block.count(b"\n")
+            last = block[-1:]
+        return newlines + (last != b"\n")
+
+    def _skip(self, lines: int) -> int | None:
+        """Return where the line behind some lines begins; None if there are fewer."""
+        if not lines:
+            return self.mark
+        for start, block in self._blocks(self.mark):
+            here = block.count(b"\n")
+            if here < lines:
+                lines -= here
+                continue
+            end = 0
+            for _ in range(lines):
+                end = block.index(b"\n", end) + 1
+            return start + end
+        return None
+
+    def _line(self, number: int, position: int) -> Line:
+        self._file.seek(position)
+        data = self._file.readline(LINE + 2)
+        text = data.removesuffix(b"\n")
+        if len(text) < len(data):
+            bare = text.removesuffix(b"\r")
+            return Line(number, position, bare, data[len(bare) :])
+        if len(data) <= LINE:
+            return Line(number, position, data, b"")
+        shown = data[: _boundary(data, LINE)]
+        more = len(data) - len(shown)
+        for _, block in self._blocks(position + len(data)):
+            end = block.find(b"\n")
+            more += len(block) if end < 0 else end + 1
+            if end >= 0:
+                break
+        return Line(number, position, shown, b"", more)
+
+    def _blocks(self, position: int) -> Iterator[tuple[int, bytes]]:
+        self._file.seek(position)
+        while block := self._file.read(_BLOCK):
+            yield position, block
+            position += len(block)
+            if self._context.cancelled:
+                raise ToolError("the call was cancelled", "cancelled")
+            if monotonic() >= self._ends:
+                message = f"timed out after {position} bytes of the file; grep finds lines by their content"
+                raise ToolError(message, "limit_exceeded")
+
+    def _converted(self, encoding: Encoding) -> BinaryIO:
+        data = self._file.read(LARGEST_WIDE + 1)
+        self._file.close()
+        if len(data) > LARGEST_WIDE:
+            message = f"files in {encoding.name} are read up to {LARGEST_WIDE >> 20} MB; convert it to UTF-8 first"
+            raise ToolError(message, "limit_exceeded")
+        text = encoding.decode(data[encoding.mark :])[0].encode()
+        self.size = len(text)
+        return io.BytesIO(text)
+
+
+def _boundary(data: bytes, at: int) -> int:
+    """Return the nearest beginning of a UTF-8 character at or before a place."""
+    return next((at - back for back in range(4) if data[at - back] & 0xC0 != 0x80), at)

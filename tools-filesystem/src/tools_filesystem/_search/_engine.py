@@ -1,0 +1,111 @@
+"""The two programs that search, behind one order: `rg` where it is installed, else our own scan."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import sysconfig
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tools_core import ToolError
+from tools_filesystem._paths._protected import real_path
+from tools_filesystem._search import _scan
+from tools_filesystem._search._process import Answer, Command, run
+
+if TYPE_CHECKING:
+    from tools_core import Context
+    from tools_filesystem._paths._access import Place
+    from tools_filesystem._workspace import Workspace
+
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store")
+_COMMON = (
+    "--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git",
+    "--no-ignore-global", "--one-file-system",
+)  # fmt: skip
+_MODES = {
+    "list": ("--files", "--null"),
+    "content": ("--json",),
+    "files": ("--files-with-matches", "--null"),
+    "count": ("--count", "--null", "--with-filename"),
+}
+
+
+class Order(NamedTuple):
+    """What is searched for. `names` are patterns for file names; `depth` 1 keeps to the folder itself."""
+
+    mode: Literal["list", "content", "files", "count"]
+    pattern: str = ""
+    ignore_case: bool = False
+    context: int = 0
+    names: tuple[str, ...] = ()
+    type: str = ""
+    depth: int = 0
+    newest: bool = False
+
+
+def find_rg(workspace: Workspace) -> str | None:
+    """Return where `rg` is; None if it is missing, or lies in a folder where a tool could have put it."""
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), sysconfig.get_path("scripts")]
+    for folder in folders:
+        path = os.path.join(folder, "rg")
+        if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
+            real = os.path.realpath(path)
+            writable = [os.path.realpath(root.path) for root in workspace.roots if root.writable]
+            if not any(f"{real}/".startswith(f"{root}/") for root in writable):
+                return path
+    return None
+
+
+def search(place: Place, descriptor: int, order: Order, workspace: Workspace, context: Context) -> Answer:
+    """Search the folder or file at a place, whose descriptor is open; ToolError for a pattern that cannot work."""
+    program = find_rg(workspace)
+    if program is None:
+        return _by_scan(descriptor, order, context)
+    answer = run(_rg(program, place, order), context)
+    if answer.code == 2 and answer.complaints and not answer.output:
+        raise _explained(answer.complaints, order)
+    return answer
+
+
+def _rg(program: str, place: Place, order: Order) -> Command:
+    arguments = [program, *_COMMON, *_MODES[order.mode]]
+    if order.mode != "list":
+        arguments += [f"--regexp={order.pattern}", "--ignore-case" if order.ignore_case else "--case-sensitive"]
+        arguments += [f"--context={order.context}"] if order.context else []
+    arguments += [f"--max-depth={order.depth}"] if order.depth else []
+    arguments += ["--sortr=modified"] if order.newest else []
+    if order.type:
+        arguments.append(f"--type={order.type}")
+    else:  # unlike --glob, a type does not make ignored files count again
+        arguments += [f"--type-add=wanted:{name}" for name in order.names]
+        arguments += ["--type=wanted"] if order.names else []
+    # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
+    root = place.root.descriptor
+    return Command([*arguments, "--", f"./{place.path}"], real_path(root), (root, program, *_LIBRARIES))
+
+
+def _by_scan(descriptor: int, order: Order, context: Context) -> Answer:
+    if order.type:
+        raise ToolError("type needs ripgrep (rg), which is not installed; use glob, such as '*.py'", "unavailable")
+    try:
+        re.compile(order.pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _explained(f"regex parse error: {error}", order) from error
+    asked = json.dumps(order._asdict())
+    program = [sys.executable, "-I", "-S", _scan.__file__, asked, str(descriptor)]
+    answer = run(Command(program, files=(descriptor,)), context)
+    if answer.code > 0:
+        raise ToolError(f"the search failed: {answer.complaints.strip()[-200:]}", "execution_error")
+    return answer
+
+
+def _explained(complaints: str, order: Order) -> ToolError:
+    text = complaints.partition("\n\nConsider")[0].strip()
+    if "unrecognized file type" in text:
+        return ToolError(f"unknown type {order.type!r}; use glob, such as '*.{order.type}'", "validation_error")
+    if "regex" in text.lower() or "literal" in text:
+        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", order.pattern[:200])
+        return ToolError(f"invalid pattern: {text}\nTo search for plain text, pass {plain!r}", "validation_error")
+    return ToolError(f"the search failed: {text}", "execution_error")

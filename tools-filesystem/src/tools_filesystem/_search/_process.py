@@ -1,0 +1,130 @@
+"""Run the child process of a search: confined where the system can, and ended at the limits."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
+from tools_filesystem._search._landlock import can_confine, start_confined
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_core import Context
+
+SECONDS = 30.0
+_MOST_OUTPUT = 32 << 20
+_MOST_COMPLAINTS = 4096
+_MOST_MEMORY = 1 << 30  # rg holds a whole line
+_TICK = 0.2  # seconds between two looks at whether the caller still waits
+_LAST_WAIT = 0.5  # seconds for a killed process, which may hang in a file system that does not answer
+
+
+class Command(NamedTuple):
+    """A program with its arguments; `folder` is where it runs, and `readable` are the only files it can read.
+
+    `files` are descriptors that it inherits. Without `readable` it is not confined.
+    """
+
+    arguments: Sequence[str]
+    folder: str = "/"
+    readable: Sequence[int | str] = ()
+    files: Sequence[int] = ()
+
+
+class Answer(NamedTuple):
+    """What a process wrote, and its exit code; `stopped` says why it was ended early, if it was."""
+
+    output: bytes
+    complaints: str
+    code: int
+    stopped: str
+
+
+def run(command: Command, context: Context) -> Answer:
+    """Run a command until it ends, the time is over, the output is too long, or the caller has cancelled."""
+    left = context.remaining
+    # A call that has its own limit must have its result ready before it is abandoned.
+    ends = monotonic() + (SECONDS if left is None else min(SECONDS, 0.9 * left))
+    try:
+        process = _start(command)
+    except OSError as error:
+        raise ToolError(f"the search cannot be started: {error.strerror}", "unavailable") from error
+    try:
+        output, complaints, stopped = _read(process, context, ends)
+    finally:
+        code = _end(process)
+    return Answer(output, complaints.decode(errors="replace"), code, stopped)
+
+
+def _start(command: Command) -> subprocess.Popen[bytes]:
+    opened = [os.open(path, os.O_PATH) for path in command.readable if isinstance(path, str) and os.path.exists(path)]
+    try:
+        with open(os.devnull, "rb") as nothing:  # here, because the confined thread cannot
+
+            def start() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
+                    command.arguments, cwd=command.folder, env={}, stdin=nothing, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
+                )  # fmt: skip
+
+            if command.readable and can_confine():
+                descriptors = [one for one in command.readable if isinstance(one, int)]
+                return _limited(start_confined(start, [*descriptors, *opened]))
+            return _limited(start())
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+
+
+def _limited(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    import resource  # POSIX alone
+
+    with suppress(OSError, AttributeError, ValueError):  # macOS has no prlimit
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+    return process
+
+
+def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tuple[bytes, bytes, str]:
+    assert process.stdout is not None  # noqa: S101  (said to the type checker)
+    assert process.stderr is not None  # noqa: S101
+    output, complaints = bytearray(), bytearray()
+    kept = {process.stdout.fileno(): (output, _MOST_OUTPUT), process.stderr.fileno(): (complaints, _MOST_COMPLAINTS)}
+    ready = select.poll()
+    for descriptor in kept:
+        ready.register(descriptor, select.POLLIN)
+    stopped = ""
+    while kept and not stopped:
+        for descriptor, _ in ready.poll(1000 * max(0.001, min(_TICK, ends - monotonic()))):
+            data = os.read(descriptor, 1 << 18)
+            into, most = kept[descriptor]
+            into += data[: most - len(into)]
+            if not data:
+                ready.unregister(descriptor)
+                del kept[descriptor]
+        if len(output) >= _MOST_OUTPUT:
+            stopped = "too many matches"
+        elif monotonic() >= ends:
+            stopped = "out of time"
+        elif context.cancelled:
+            raise ToolError("the search was cancelled", "cancelled")
+    return bytes(output), bytes(complaints), stopped
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    if process.poll() is None:
+        with suppress(subprocess.TimeoutExpired):  # it has closed its pipes, or is to be killed
+            process.wait(0.05)
+        process.kill()
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    try:
+        return process.wait(_LAST_WAIT)
+    except subprocess.TimeoutExpired:  # it ends as soon as its file system answers
+        return -9

@@ -1,0 +1,141 @@
+"""The `edit_file` tool."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
+
+from tools_core import Context, Limits, Result, ToolError
+from tools_filesystem._ledger import Ledger, Stamp
+from tools_filesystem._paths._explain import explained
+from tools_filesystem._paths._names import meant_place
+from tools_filesystem._paths._step import open_in
+from tools_filesystem._tools._file_tool import FileTool
+from tools_filesystem._tools._write_file import check_permitted
+from tools_filesystem._writing._atomic import put
+from tools_filesystem._writing._edit._diff import diff
+from tools_filesystem._writing._edit._plan import Edit, Span, check_edit, lines_of, resolve
+from tools_filesystem._writing._edit._text import LARGEST, text_of
+from tools_filesystem._writing._overwrite import check_unchanged
+from tools_filesystem._writing._target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MOST_LINES = 20  # numbers of lines in the result
+
+
+class OneEdit(TypedDict):
+    """One replacement of several."""
+
+    old_string: str
+    new_string: str
+    replace_all: NotRequired[bool]
+
+
+class EditFile(FileTool):
+    """Replace exact text in a file.
+
+    old_string must occur exactly once, with its indentation and newlines, unless replace_all=true. With edits, all
+    replacements are matched against the present file and made together, or none is. Returns a diff.
+    """
+
+    destructive = True
+
+    def execute(
+        self,
+        path: Annotated[str, "File path, relative to the workspace."],
+        old_string: Annotated[str, "Text to replace, without line numbers."] = "",
+        new_string: Annotated[str, "Text to put in its place."] = "",
+        replace_all: Annotated[bool, "Replace every occurrence."] = False,
+        edits: Annotated[
+            list[OneEdit], "Several replacements, instead of old_string and new_string.", Limits(max_length=200)
+        ] = [],  # noqa: B006  (it is never changed)
+        dry_run: Annotated[bool, "Only return the diff."] = False,
+        *,
+        context: Context,
+    ) -> Result:
+        wanted = _wanted(old_string, new_string, replace_all, edits)
+        with (
+            self.access(context) as access,
+            explained(access, path),
+            Target(meant_place(access, path, write=True), make=False) as target,
+        ):
+            if not dry_run:
+                target.lock(context)
+            data, found = _content(target, path)
+            text = text_of(data, path)
+            spans = resolve(text, wanted, path)
+            lines = lines_of(text, spans)
+            shown = diff(text, spans, path)
+            if not dry_run:
+                check_permitted(found, path)
+                before = functools.partial(check_unchanged, target.folder, target.name, path, found)
+                new = text.restored(_spliced(text.data, spans))
+                state = put(target.folder, target.name, new, found, before)
+                _remember(access.ledger(context), found, state, None if text.wide else spans)
+        facts = {"path": path, "replacements": len(spans), "lines": lines[:_MOST_LINES], "dry_run": dry_run}
+        return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{shown}", metadata=facts)
+
+
+def _wanted(old: str, new: str, replace_all: bool, edits: list[OneEdit]) -> list[Edit]:
+    """Return the edits, whichever way they were given."""
+    if edits and (old or new or replace_all):
+        raise ToolError("give either edits or old_string and new_string, not both", "validation_error")
+    wanted = [
+        Edit(edit["old_string"], edit["new_string"], edit.get("replace_all", False), f"edits[{number}]: ")
+        for number, edit in enumerate(edits)
+    ] or [Edit(old, new, replace_all, "")]
+    for edit in wanted:
+        check_edit(edit)
+    return wanted
+
+
+def _content(target: Target, path: str) -> tuple[bytes, os.stat_result]:
+    with open(open_in(target.folder, target.name), "rb") as file:
+        found = os.fstat(file.fileno())
+        data = b"" if found.st_size > LARGEST else file.read(LARGEST + 1)
+    if max(found.st_size, len(data)) > LARGEST:
+        raise ToolError(f"{path!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB", "limit_exceeded")
+    check_unchanged(target.folder, target.name, path, found)
+    return data, found
+
+
+def _spliced(data: bytes, spans: Sequence[Span]) -> bytes:
+    parts: list[bytes | memoryview] = []
+    view, position = memoryview(data), 0
+    for span in spans:
+        parts += [view[position : span.start], span.data]
+        position = span.end
+    return b"".join([*parts, view[position:]])
+
+
+def _remember(ledger: Ledger, then: os.stat_result, now: os.stat_result, spans: Sequence[Span] | None) -> None:
+    """Keep what the session knew of the file; it also knows what it put in."""
+    before, after = Stamp.of(then), Stamp.of(now)
+    if ledger.covers(before):
+        ledger.record(after, 0, after.size)
+    elif spans is not None:
+        ledger.record_all(after, _moved(ledger.shown_of(before), spans))
+    ledger.forget(before)
+
+
+def _moved(ranges: list[tuple[int, int]], spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """Return where the ranges in front of the first change, and the new texts, are now."""
+    first = spans[0].start
+    kept = [(start, min(end, first)) for start, end in ranges if start < first]
+    shift = 0
+    for span in spans:
+        kept.append((span.start + shift, span.start + shift + len(span.data)))
+        shift += len(span.data) - (span.end - span.start)
+    return kept
+
+
+def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:
+    places = "1 place" if len(lines) == 1 else f"{len(lines)} places"
+    more = ", ..." if len(lines) > _MOST_LINES else ""
+    where = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_MOST_LINES]))}{more}"
+    if dry_run:
+        return f"Would change {places} of {path!r} ({where}); nothing was written:"
+    return f"Changed {places} of {path!r} ({where}):"

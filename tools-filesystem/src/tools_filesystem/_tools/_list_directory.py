@@ -1,0 +1,82 @@
+"""The `list_directory` tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from tools_core import Context, Limits, Result, ToolError
+from tools_filesystem._paths._explain import explained
+from tools_filesystem._paths._names import found_folder, meant, quoted, sendable, shown
+from tools_filesystem._reading._entries import Listing, Order
+from tools_filesystem._tools._file_tool import FileTool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from tools_filesystem._reading._entries import Entry
+
+
+class ListDirectory(FileTool):
+    r"""List what is in a folder of the workspace, hidden files included, and with depth what is below it.
+
+    One entry per line, what is inside a folder indented below it: a folder ends with a slash, a file has its
+    size in bytes, a link shows where it points and is never followed. When not everything is shown, it is said
+    how much is left out and how to read on. Names that are not printable are quoted, with their bytes as \xNN.
+    """
+
+    read_only = True
+
+    def execute(
+        self,
+        path: Annotated[str, "The folder, relative to the workspace."] = ".",
+        depth: Annotated[int, "How many levels to list; 1 is the folder alone.", Limits(ge=1, le=20)] = 1,
+        limit: Annotated[int, "The most entries to list.", Limits(ge=1, le=10_000)] = 1000,
+        sort: Annotated[Order, "By name, the largest first, or the last modified first."] = "name",
+        sizes: Annotated[bool, "Show the sizes of files."] = True,
+        after: Annotated[str, "Leave out the names up to this one, to read on."] = "",
+        *,
+        context: Context,
+    ) -> Result:
+        if after and sort != "name":
+            raise ToolError("after reads on in the order of names: leave out sort", "validation_error")
+        listing = Listing(depth, limit, sort, meant(after))
+        with self.access(context) as access, explained(access, path):
+            place, note = found_folder(access, path)
+            top = listing.of(place, context)
+        lines = list(_lines(top, 0, sizes))
+        left_out = listing.total - listing.shown
+        facts: dict[str, Any] = {"total": listing.total, "left_out": left_out}
+        here = top.children or []
+        if top.total > len(here):
+            here_out = top.total - len(here)
+            way = ""
+            if sort == "name" and here:
+                facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": sendable(here[-1].name)}
+                way = f"; read on with after={quoted(here[-1].name)}"
+            lines.append(f"[the first {len(here)} of {top.total} entries; {here_out} are left out{way}]")
+        if note:
+            lines.append(f"[{note}]")
+        empty = f"{path!r} is empty." if not after else f"{path!r} has no entries after {after!r}."
+        return Result.ok("\n".join(lines) if here else "\n".join([empty, *lines]), metadata=facts)
+
+
+def _lines(folder: Entry, level: int, sizes: bool) -> Iterator[str]:
+    indent = "  " * level
+    for entry in folder.children or ():
+        yield indent + _line(entry, sizes)
+        yield from _lines(entry, level + 1, sizes)
+    left_out = folder.total - len(folder.children or ())
+    if level and left_out:
+        yield f"{indent}[{left_out} of {folder.total} entries are left out: list this folder by itself]"
+
+
+def _line(entry: Entry, sizes: bool) -> str:
+    name, problem = shown(entry.name), f" ({entry.problem})" if entry.problem else ""
+    if entry.type == "directory":
+        return f"{name}/{problem}"
+    if entry.type == "link":
+        return f"{name} -> {shown(entry.target)}"
+    if entry.type == "file":
+        return f"{name} ({entry.size} bytes)" if sizes else name
+    return f"{name}{problem or f' ({entry.type})'}"

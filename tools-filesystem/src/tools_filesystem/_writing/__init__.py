@@ -1,0 +1,1 @@
+"""Changing files: whole or not at all."""

@@ -1,0 +1,1 @@
+"""Exact replacements in one file."""

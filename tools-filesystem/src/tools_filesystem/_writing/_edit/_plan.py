@@ -1,0 +1,132 @@
+"""From old and new strings to the bytes that change: exact, and nothing is guessed."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
+from tools_filesystem._writing._edit._near_miss import near_miss
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_filesystem._writing._edit._text import Text
+
+_NAMED = 10  # lines that a message names
+
+
+class Edit(NamedTuple):
+    """One replacement; `label` is how messages call it when there are several."""
+
+    old: str
+    new: str
+    replace_all: bool
+    label: str
+
+
+class Span(NamedTuple):
+    """Bytes `start` to `end` (exclusive) become `data`."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+def check_edit(edit: Edit) -> None:
+    """Refuse what would change nothing, or could be anywhere."""
+    if not edit.old:
+        problem = "old_string must not be empty: to insert, repeat the text beside the place in both strings"
+        raise ToolError(edit.label + problem, "validation_error")
+    if edit.old == edit.new:
+        raise ToolError(f"{edit.label}old_string and new_string are the same", "validation_error")
+
+
+def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
+    """Return what changes, in ascending order; ToolError `conflict` when an edit does not fit.
+
+    No edit sees what another one does; edits that overlap are refused.
+    """
+    spans = sorted((span, edit.label) for edit in edits for span in _spans(text, edit, path))
+    for (first, label), (second, other) in pairwise(spans):
+        if second.start < first.end:
+            line = text.data.count(b"\n", 0, second.start) + 1
+            message = f"{label.rstrip(': ')} and {other.rstrip(': ')} overlap in line {line}; make them one edit"
+            raise ToolError(message, "conflict")
+    return [span for span, _ in spans]
+
+
+def lines_of(text: Text, spans: Sequence[Span]) -> list[int]:
+    """Return the numbers of the lines that spans begin in."""
+    return _line_numbers(text.data, [span.start for span in spans])
+
+
+def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
+    is_crlf, wanted, positions = _found(text, edit)
+    if not positions:
+        hint = near_miss(text, edit.old, edit.new)
+        raise ToolError(f"{edit.label}old_string is not in {path!r}; {hint}", "conflict")
+    if len(positions) > 1 and not edit.replace_all:
+        lines = ", ".join(map(str, _line_numbers(text.data, positions[:_NAMED])))
+        more = ", ..." if len(positions) > _NAMED else ""
+        message = f"{edit.label}old_string is not unique in {path!r}: {len(positions)} matches, on lines {lines}{more}"
+        raise ToolError(f"{message}; add lines around it, or pass replace_all=true", "conflict")
+    follows = "\n" in edit.new and "\n" not in edit.old  # only the lines around tell how its lines end
+    spans: list[Span] = []
+    for at in positions:
+        new = _written(text, edit.new, _ends_with_crlf(text.data, at) if follows else is_crlf, edit.label, path)
+        spans.append(Span(at, at + len(wanted), new))
+    if all(span.data == wanted for span in spans):
+        raise ToolError(f"{edit.label}new_string is what the file has already: its lines end with CRLF", "conflict")
+    return spans
+
+
+def _found(text: Text, edit: Edit) -> tuple[bool, bytes, list[int]]:
+    """Return whether the old string ends its lines with CRLF in the file, its bytes, and where they are."""
+    for is_crlf in (False, True) if "\n" in edit.old.replace("\r\n", "") else (False,):
+        try:
+            wanted = text.encoded(_with_endings(edit.old, is_crlf))
+        except UnicodeEncodeError:
+            continue
+        if positions := _positions(text.data, wanted, overlapping=not edit.replace_all):
+            return is_crlf, wanted, positions
+    return False, b"", []
+
+
+def _positions(data: bytes, wanted: bytes, *, overlapping: bool) -> list[int]:
+    found: list[int] = []
+    at = data.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = data.find(wanted, at + (1 if overlapping else len(wanted)))
+    return found
+
+
+def _written(text: Text, new: str, is_crlf: bool, label: str, path: str) -> bytes:
+    try:
+        return text.encoded(_with_endings(new, is_crlf))
+    except UnicodeEncodeError as error:
+        wrong = new[error.start : error.end]
+        message = f"{label}{wrong!r} cannot be written in {text.codec}, the encoding of {path!r}"
+        raise ToolError(message, "validation_error") from error
+
+
+def _with_endings(text: str, is_crlf: bool) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n") if is_crlf else text
+
+
+def _ends_with_crlf(data: bytes, at: int) -> bool:
+    """Return whether the line at a position, or else the one above, ends with CR and LF."""
+    end = data.find(b"\n", at)
+    end = data.rfind(b"\n", 0, at) if end < 0 else end
+    return end > 0 and data[end - 1 : end] == b"\r"
+
+
+def _line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
+    numbers: list[int] = []
+    line, counted = 1, 0
+    for at in positions:
+        line += data.count(b"\n", counted, at)
+        counted = at
+        numbers.append(line)
+    return numbers

@@ -1,0 +1,53 @@
+"""The content of a text file that is changed in memory, so that no other byte of it changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
+from tools_filesystem._reading._encoding import CP1252, SNIFF, detect
+
+if TYPE_CHECKING:
+    from tools_filesystem._reading._encoding import Encoding
+
+LARGEST = 64 << 20  # bytes
+
+
+class Text(NamedTuple):
+    """A file's content in a form where every line ends with the byte for LF.
+
+    `codec` is how new text is written into `data`; `wide` is the encoding that `data` has to be brought back to.
+    """
+
+    data: bytes
+    codec: str
+    wide: Encoding | None = None
+
+    def encoded(self, text: str) -> bytes:
+        """Return text as it is written in the file; UnicodeEncodeError where the encoding has no such letter."""
+        return text.encode(self.codec)
+
+    def decoded(self, data: bytes) -> str:
+        """Return bytes of the file as text, for messages."""
+        return data.decode(self.codec, "replace")
+
+    def restored(self, data: bytes) -> bytes:
+        """Return the bytes of the file for changed data."""
+        return data if self.wide is None else data.decode().encode(self.wide.codec)
+
+
+def text_of(data: bytes, path: str) -> Text:
+    """Take a file's content; ToolError for what cannot be changed without changing more."""
+    encoding = detect(data[:SNIFF])
+    if encoding is not None and encoding.width > 1:
+        try:
+            text = data.decode(encoding.codec)
+        except UnicodeDecodeError as error:
+            raise ToolError(f"{path!r} has bytes that are not {encoding.name}", "conflict") from error
+        return Text(text.encode("utf-8", "surrogatepass"), "utf-8", encoding)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        judged = encoding if encoding is None or encoding.settled else detect(data)
+        return Text(data, "ascii" if judged is None else "cp1252" if judged == CP1252 else "utf-8")
+    return Text(data, "utf-8")

@@ -1,0 +1,42 @@
+"""Replacing an existing file: only with knowledge of what is lost, and only while it is unchanged."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+from tools_filesystem._ledger import Stamp
+
+if TYPE_CHECKING:
+    from tools_filesystem._ledger import Ledger
+
+
+def check_known(path: str, found: os.stat_result, ledger: Ledger) -> None:
+    """Raise `conflict` unless all of the file was shown to this session, and it is as it was then."""
+    stamp = Stamp.of(found)
+    if ledger.covers(stamp):
+        return
+    then = ledger.last_seen(stamp)
+    if then is None:
+        problem = f"{path!r} exists ({found.st_size} bytes), and was not read in its present form"
+    elif then != stamp:
+        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
+        problem = f"{path!r} has changed since it was read: {then.size} bytes then, {stamp.size} now, modified {when}"
+    else:
+        seen = sum(last - first for first, last in ledger.shown_of(stamp))
+        problem = f"only {seen} of {stamp.size} bytes of {path!r} were read"
+    fix = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"
+    raise ToolError(f"{problem}. {fix}", "conflict")
+
+
+def check_unchanged(folder: int, name: str, path: str, before: os.stat_result) -> os.stat_result:
+    """Return the state of a file; `conflict` when it is no longer what `before` says."""
+    try:
+        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        raise ToolError(f"{path!r} was deleted meanwhile; nothing was changed", "conflict") from None
+    if Stamp.of(now) != Stamp.of(before):
+        raise ToolError(f"{path!r} was changed meanwhile by another program; read it again, then retry", "conflict")
+    return now

@@ -1,0 +1,1 @@
+"""Patches over several files."""

@@ -1,0 +1,95 @@
+"""What moving and copying have in common: a source, a free destination, and nothing half-made between them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from tools_core import ToolError
+from tools_filesystem._paths._protected import OWN
+from tools_filesystem._paths._step import SpecialFileError
+from tools_filesystem._writing._rename import rename_new
+from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Removal, Survey, sync_file_system
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tools_core import Context
+    from tools_filesystem._writing._entry import Entry
+
+
+def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> None:
+    """Raise `conflict` unless the destination is free, or is to be replaced and can be."""
+    state = source.state()
+    if goal.found is None:
+        if path.endswith("/") and not source.is_folder:
+            message = f"{path!r} ends with a slash, but {source.name!r} is no folder; give its new path in full"
+            raise ToolError(message, "conflict")
+        return
+    if os.path.samestat(state, goal.found):
+        raise ToolError(f"{path!r} is the same file already; choose another destination", "conflict")
+    if goal.is_folder:
+        name = f"{path.rstrip('/')}/{source.name}"
+        message = f"{path!r} is a folder; give the new path in full, such as {name!r}, or delete it first"
+        raise ToolError(message, "conflict")
+    if source.is_folder:
+        raise ToolError(f"{path!r} exists and is no folder, so no folder replaces it; delete it first", "conflict")
+    if not overwrite:
+        raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
+    if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):
+        raise SpecialFileError(path)
+
+
+def survey_copy(
+    source: Entry, goal: Entry, path: str, context: Context, protected: frozenset[str],
+    roots: Collection[tuple[int, int]] = (),
+) -> Survey:  # fmt: skip
+    """Look at all that is to be copied; ToolError when it is too much, special, protected or holds its own goal."""
+    inside = os.fstat(goal.folder)
+    survey = Survey(context, protected, roots, (inside.st_dev, inside.st_ino), MOST_COPIED)
+    survey.add(source.folder, source.name, path)
+    if survey.special is not None:
+        raise SpecialFileError(survey.special)
+    if survey.size > MOST_BYTES:
+        message = f"{path!r} has {survey.size} bytes; at most {MOST_BYTES} are copied at once"
+        raise ToolError(message, "limit_exceeded")
+    return survey
+
+
+def copy_into(source: Entry, goal: Entry, context: Context) -> Copy:
+    """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way."""
+    aside = _name_aside()
+    _clear(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
+    copy = Copy(context)
+    try:
+        copy.take(source.folder, source.name, goal.folder, aside)
+        sync_file_system(goal.folder)
+        put(goal.folder, aside, goal)
+    except BaseException:
+        _clear(goal.folder, aside)
+        raise
+    return copy
+
+
+def put(folder: int, name: str, goal: Entry) -> None:
+    """Rename to the destination; FileExistsError when something is there that was not before."""
+    if goal.found is None:
+        rename_new(folder, name, goal.folder, goal.name)
+    else:
+        os.rename(name, goal.name, src_dir_fd=folder, dst_dir_fd=goal.folder)
+    for changed in {folder, goal.folder}:
+        with suppress(OSError):  # it is there for all to see: an error would say that it is not
+            os.fsync(changed)
+
+
+def _clear(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):
+        Removal(own=True).take(folder, name)
+
+
+def _name_aside() -> str:
+    """One name for each user and machine, because others may be out of reach of the lock."""
+    return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.copy"
