@@ -28,6 +28,7 @@ from tools_agent._providers._openai_responses import OpenAIResponsesProvider
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._retry import Retry
 from tools_agent._providers._scripted import ScriptedProvider
+from tools_agent._providers._text_mode import TextMode
 from tools_agent._response import Interrupted, Response
 from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
 from tools_agent._session import Session
@@ -71,6 +72,7 @@ __all__ = [
     "System",
     "TextDelta",
     "TextDone",
+    "TextMode",
     "ToolCallDelta",
     "ToolCallDone",
     "ToolCallMessage",

@@ -95,7 +95,8 @@ class Assistant(Message, frozen=True):
 
     `items` are the reply's parts as the provider sent them (reasoning, signatures, kinds unknown here), kept so that
     the same provider, named by `provider`, receives its own turn back unchanged. Other providers receive `content` and
-    `tool_calls`. `stop_reason` is one of "stop", "tool", "length", "refusal", or the provider's own word.
+    `tool_calls`. `stop_reason` is one of "stop", "tool", "length", "refusal", "content_filter", or the
+    provider's own word.
     """
 
     role: Literal["assistant"] = "assistant"
