@@ -60,7 +60,7 @@ def test_execute_reads_text_by_the_declared_type():
 def test_execute_never_raises():
     execute = Hammer().execute
     assert execute(ToolCall("1", "miss")).error == "Function 'miss' does not exist on 'Hammer'"
-    assert execute(ToolCall("1", "hit", {"tarket": "x"})).error == "Parameter 'tarket' does not exist on 'Hammer.hit'"
+    assert 'unknown argument "tarket"' in execute(ToolCall("1", "hit", {"tarket": "x"})).error
     assert "target is required" in execute(ToolCall("1", "hit")).error
     assert "times must be an integer" in execute(ToolCall("1", "hit", {"target": "x", "times": "often"})).error
     assert not execute(ToolCall("1", "hit", "{")).ok
@@ -112,7 +112,7 @@ def test_name_and_description_are_required_and_may_be_keywords():
         type("NoText", (StrictToolset,), {"name": "x", "bump": bump})
     with pytest.raises(TypeError, match="must define 'name'"):
         type("NoName", (StrictToolset,), {"description": "x", "bump": bump})
-    with pytest.raises(ValueError, match="empty 'name'"):
+    with pytest.raises(TypeError, match="must define 'name'"):
         type("Empty", (StrictToolset,), {"name": "", "description": "x", "bump": bump})
 
     class Saw(StrictToolset, name="Saw", description="Cuts."):

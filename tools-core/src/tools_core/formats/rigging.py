@@ -1,8 +1,7 @@
 """Toolsets under rigging's rules: every method takes described scalars and returns a string.
 
-For models that are told of their tools in text: `get_description()` gives plain records of a toolset, its functions and
-their parameters, and `execute(call)` answers a call by the function's name. What breaks the rules is a TypeError that
-names the place, when the class is defined.
+They serve models that read about their tools in a prompt: `get_description()` returns plain records of a toolset, its
+functions and their parameters, and `execute(call)` answers a call by the function's name.
 """
 
 from __future__ import annotations
@@ -59,27 +58,25 @@ class StrictToolset(Toolset):
     """A toolset whose methods all look like `def hit(self, target: Annotated[str, "What to hit"]) -> str`.
 
     `name` and `description` are required, as class attributes, class keywords or properties. Parameters are
-    `int`, `float`, `str` or `bool`; they may have defaults.
+    `int`, `float`, `str` or `bool`; they may have defaults. A class that breaks a rule is a TypeError.
     """
 
     _described: typing.ClassVar[list[ToolFunction]] = []
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
+        own: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            own |= {} if issubclass(StrictToolset, base) else vars(base)
         for attribute, given in (("name", name), ("description", description)):
-            bases = cls.__mro__[: cls.__mro__.index(StrictToolset)]
-            said = [given, *(vars(base)[attribute] for base in bases if attribute in vars(base))]
-            value = next((value for value in said if value is not None), None)
-            if value is None:
+            if not (given or own.get(attribute)):
                 raise TypeError(f"{cls.__name__} must define '{attribute}': a class attribute, keyword or property")
-            if value == "":
-                raise ValueError(f"{cls.__name__} must not have an empty '{attribute}'")
         cls._described = [
             describe_function(name, function, bound=bound) for name, function, bound, _ in public_methods(cls)
         ]
         super().__init_subclass__(name=name, description=description, **options)
 
     def get_description(self) -> ToolDescription:
-        """The toolset as plain records, to be written into a prompt."""
+        """Return the toolset as plain records, to be written into a prompt."""
         return ToolDescription(self.name, self.description, list(self._described))
 
     def execute(self, call: ToolCall) -> Result:
@@ -87,26 +84,21 @@ class StrictToolset(Toolset):
 
         Values are read by the declared type: `"5"` for an `int`, `"false"` for a `bool`, `5` for a `str`.
         """
-        method = call.name
+        name = call.name
         for separator in "._":
-            if method not in self._methods:
-                method = method.removeprefix(f"{self.name}{separator}")
-        metadata = {"tool": self.name, "function": method}
-        known = {function.name: function.parameters for function in self._described}
-        if method not in known:
-            message = f"Function '{method}' does not exist on '{self.name}'"
+            if name not in self._methods:
+                name = name.removeprefix(f"{self.name}{separator}")
+        metadata = {"tool": self.name, "function": name}
+        function = next((each for each in self._described if each.name == name), None)
+        if function is None:
+            message = f"Function '{name}' does not exist on '{self.name}'"
             return Result.error(message, type="unknown_tool", metadata=metadata)
-        types = {parameter.name: parameter.type for parameter in known[method]}
+        texts = {parameter.name for parameter in function.parameters if parameter.type == "str"}
         try:
-            given = call.arguments
+            given = {key: _as_text(value) if key in texts else value for key, value in call.arguments.items()}
         except InvalidArguments as error:
             return Result.error(error.message, type=error.type, metadata=metadata)
-        for name in given:
-            if name not in types:
-                message = f"Parameter '{name}' does not exist on '{self.name}.{method}'"
-                return Result.error(message, type="validation_error", metadata=metadata)
-        given = {name: _as_declared(value, types[name]) for name, value in given.items()}
-        return self.tool(method).call(given).with_metadata(metadata)
+        return self.tool(name).call(given).with_metadata(metadata)
 
 
 def describe_function(name: str, function: Any, *, bound: bool) -> ToolFunction:
@@ -141,6 +133,5 @@ def _describe_parameter(name: str, hint: Any, place: str) -> ToolParameter:
     return ToolParameter(name, arguments[0].__name__, arguments[1])
 
 
-def _as_declared(value: Any, type_name: str) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if type_name == "str" and is_number else value
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
