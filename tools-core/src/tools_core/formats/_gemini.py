@@ -51,6 +51,8 @@ class Gemini(Format):
             found = (found["parts"] or []) if "parts" in found else [found]
         for part in self._items(found):
             call = data(_get(part, "functionCall")) or part
+            if _get(call, "willContinue") or _get(call, "partialArgs"):
+                raise AnswerError("arguments in parts are not supported; omit stream_function_call_arguments")
             if isinstance(call.get("name"), str):
                 yield call.get("id"), call["name"], call.get("args")
             elif _PARTS.isdisjoint(key.replace("_", "").lower() for key in part):
@@ -61,12 +63,8 @@ class Gemini(Format):
         if not isinstance(chunk, Mapping) or all(_get(chunk, key) is None for key in known):
             self._refuse(chunk, self.chunk)
         for candidate in (chunk.get("candidates") or ())[:1]:
-            for part in (candidate.get("content") or {}).get("parts") or ():
-                call = _get(part, "functionCall")
-                if call and (_get(call, "willContinue") or _get(call, "partialArgs") or not call.get("name")):
-                    raise AnswerError("arguments in parts are not supported; omit stream_function_call_arguments")
-                if call:
-                    stream.begin(object(), call.get("id"), call["name"], call.get("args"))  # each comes whole
+            for id_, name, arguments in self._find({"candidates": [candidate]}):
+                stream.begin(object(), id_, name, arguments)  # each call comes whole
             if reason := _finish_reason(candidate):
                 stream.end(reason)
         if _get(chunk, "promptFeedback"):
