@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -15,13 +15,13 @@ from tools_core._values._problem import listing
 _PYTHON_TYPES = {
     "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object",
 }  # fmt: skip
-# name of the limit -> (its keyword for each JSON type, the types in words)
-_LIMITS: dict[str, tuple[dict[str, str], str]] = {
-    "minimum": (dict.fromkeys(("integer", "number"), "minimum"), "number"),
-    "maximum": (dict.fromkeys(("integer", "number"), "maximum"), "number"),
-    "min_length": ({kind: "min" + end for kind, end in LENGTH_KEYWORDS.items()}, "string, array or object"),
-    "max_length": ({kind: "max" + end for kind, end in LENGTH_KEYWORDS.items()}, "string, array or object"),
-    "pattern": ({"string": "pattern"}, "string"),
+# The types that an argument of Parameter is for.
+_TYPES_OF = {
+    "items": ("array",),
+    "properties": ("object", "array"),
+    **dict.fromkeys(("minimum", "maximum"), ("integer", "number")),
+    **dict.fromkeys(("min_length", "max_length"), ("string", "array", "object")),
+    "pattern": ("string",),
 }
 _ABSENT: Any = object()
 
@@ -60,16 +60,21 @@ class Parameter:
             raise DefinitionError(f"a Parameter needs a name, got {name!r}")
         self.name = name
         self.required = required and default is _ABSENT
-        schema: dict[str, Any] = {"type": self._type(type)}
+        self._schema: dict[str, Any] = {"type": self._type(type)}
         described = description if desc is None else desc
         if described is not None:
-            schema["description"] = described
-        self._schema = schema
+            self._schema["description"] = described
+        constraints = {
+            "items": items, "properties": properties, "minimum": minimum, "maximum": maximum,
+            "min_length": min_length, "max_length": max_length, "pattern": pattern,
+        }  # fmt: skip
+        given = {argument: value for argument, value in constraints.items() if value is not None}
+        self._check_types(given)
         self._add_content(items, properties)
-        self._add_limits(
-            minimum=minimum, maximum=maximum, min_length=min_length, max_length=max_length, pattern=pattern
-        )
-        if len(schema) > 1 + (described is not None) or enum is not None or default is not _ABSENT:
+        for argument, value in given.items():
+            if argument not in ("items", "properties"):
+                self._schema[self._keyword(argument)] = value
+        if given or enum is not None or default is not _ABSENT:
             self._add_values(enum, default)
 
     @classmethod
@@ -136,16 +141,22 @@ class Parameter:
             raise self._fail(f"invalid type {written!r}; valid types: {', '.join(_PYTHON_TYPES.values())}")
         return name
 
-    def _add_content(self, items: Items | None, properties: Sequence[Parameter] | None) -> None:
+    def _check_types(self, given: Iterable[str]) -> None:
         kind = self._schema["type"]
+        for argument in given:
+            if kind not in _TYPES_OF[argument]:
+                kinds = " or ".join(_TYPES_OF[argument])
+                raise self._fail(f"{argument} is for the type {kinds}, and this is of type {kind}")
+
+    def _keyword(self, argument: str) -> str:
+        end, _, is_length = argument.partition("_")
+        return end + LENGTH_KEYWORDS[self._schema["type"]] if is_length else argument
+
+    def _add_content(self, items: Items | None, properties: Sequence[Parameter] | None) -> None:
         if items is not None and properties is not None:
             raise self._fail("has both items and properties; properties says that the items are objects")
-        if items is not None and kind != "array":
-            raise self._fail(f"items is for an array, and this is of type {kind}")
-        if properties is not None and kind not in ("object", "array"):
-            raise self._fail(f"properties is for an object or array of objects, and this is of type {kind}")
         content = object_schema(f"Parameter {self.name!r}", properties) if properties is not None else {}
-        if kind == "array":
+        if self._schema["type"] == "array":
             self._schema["items"] = content or self._items(items)
         else:
             self._schema.update(content)
@@ -158,15 +169,6 @@ class Parameter:
         if isinstance(items, Mapping):
             return dict(thaw(dict(items)))
         return {"type": self._type(items)}
-
-    def _add_limits(self, **limits: float | str | None) -> None:
-        kind = self._schema["type"]
-        for name, value in limits.items():
-            keywords, kinds = _LIMITS[name]
-            if value is not None and kind not in keywords:
-                raise self._fail(f"{name} is for a {kinds}, and this is of type {kind}")
-            if value is not None:
-                self._schema[keywords[kind]] = value
 
     def _add_values(self, enum: Sequence[Any] | None, default: Any) -> None:
         from tools_core._jsonschema import compile_schema  # a bare name and type have nothing to check
