@@ -1,12 +1,13 @@
 """Arguments as text: strict, exact, and every refusal says what it is."""
 
 import json
+from typing import Any, NotRequired, TypedDict
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import InvalidArguments, Parameter, tool
+from tools_core import InvalidArguments, tool
 from tools_core._values._json import TEXT_LIMIT, parse
 
 
@@ -69,13 +70,49 @@ def test_a_syntax_error_says_where_it_is():
 )
 def test_a_key_that_is_given_twice_is_refused(text):
     assert reason(text) == "duplicate_key"
-    result = tool(lambda a: a, parameters=[Parameter("a", "object", properties=[])], name="t").call(text)
-    assert result.metadata["reason"] == "duplicate_key"
 
 
 @pytest.mark.parametrize("text", ['{"a": ":::", "b": {"a": ":"}}', '{":": 1, "\\":": 2}'])
 def test_a_colon_in_a_string_is_not_a_key(text):
     assert parse(text) == json.loads(text)
+
+
+class Leaf(TypedDict):
+    """Ends a tree."""
+
+    b: int
+
+
+class Tree(TypedDict):
+    """Holds trees."""
+
+    a: "list[Tree | Leaf] | None"
+    b: NotRequired[str]
+
+
+@tool
+def take(a: Tree | Leaf | dict[str, Leaf] | list[Any] | None, b: dict[str, Any] | int = 1, **more: Any) -> None:
+    """Take much."""
+
+
+def with_repeated_key(value, skip):
+    """Write JSON in which the object after `skip` others has one key twice, and return how many are left to skip."""
+    if isinstance(value, list):
+        parts = []
+        for item in value:
+            text, skip = with_repeated_key(item, skip)
+            parts.append(text)
+        return f"[{','.join(parts)}]", skip
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value), skip
+    pairs = list(value.items())
+    pairs += pairs[:1] if skip == 0 else []
+    skip -= 1
+    parts = []
+    for key, item in pairs:
+        text, skip = with_repeated_key(item, skip)
+        parts.append(f"{json.dumps(key)}:{text}")
+    return f"{{{','.join(parts)}}}", skip
 
 
 keys = st.text(st.sampled_from('ab:"\\ \n{é'), max_size=3)
@@ -93,3 +130,19 @@ objects = st.dictionaries(
 def test_an_object_is_read_as_it_was_written(value, indent, separators, ascii_only):
     text = json.dumps(value, indent=indent, separators=separators, ensure_ascii=ascii_only)
     assert parse(text) == value
+
+
+leaf = st.fixed_dictionaries({"b": st.integers()})
+tree = st.recursive(
+    leaf,
+    lambda inner: st.fixed_dictionaries({"a": st.none() | st.lists(inner, max_size=3)}, optional={"b": keys}),
+    max_leaves=6,
+)
+
+
+@given(tree | st.dictionaries(keys, leaf, max_size=2) | st.lists(objects, max_size=2), objects, st.integers(0, 5))
+def test_a_call_refuses_a_repeated_key_at_any_depth(a, b, skip):
+    arguments = {"a": a, "b": b}
+    assert take.call(json.dumps(arguments)).ok
+    text, left = with_repeated_key(arguments, skip)
+    assert take.call(text).metadata.get("reason") == ("duplicate_key" if left < 0 else None)

@@ -41,7 +41,7 @@ class Spec:
         self.is_async = is_async
         self._packed: bytes | None = None
         self._validator = validator
-        self.accepts: Callable[[Any], bool] = self._first_accepts
+        self.accepts: Callable[[Any], int] = self._first_accepts
         self.check: Callable[..., Checked] = self._first_check
 
     @property
@@ -59,7 +59,7 @@ class Spec:
             self._validator = compile_schema(self.input_schema, trusted=True)
         return self._validator
 
-    def _first_accepts(self, value: Any) -> bool:
+    def _first_accepts(self, value: Any) -> int:
         self.accepts = self.validator.accepts
         return self.accepts(value)
 

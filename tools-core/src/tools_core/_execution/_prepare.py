@@ -42,9 +42,13 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
             keywords = {**keywords, "context": context}  # an argument of that name
         context = NO_CONTEXT
     try:
-        arguments = given if type(given) is dict and not keywords else read_object(given, keywords)
+        if type(given) is dict and not keywords:  # at once, as most calls are
+            arguments = given
+            is_valid = spec.accepts(arguments)
+        else:
+            arguments, is_valid = _read(spec, given, keywords)
         repairs = _NONE
-        if not spec.accepts(arguments):
+        if not is_valid:
             checked = spec.check(arguments, repair=tool.repair)
             if checked.problems:
                 problems = _with_conversions(spec, checked)
@@ -52,7 +56,7 @@ def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) ->
             arguments, repairs = checked.value, checked.repairs
         if spec.convert is not None:
             arguments = spec.convert(arguments, ())
-        if context is NO_CONTEXT and spec.context is None and tool.timeout is None:  # at once, as most calls are
+        if context is NO_CONTEXT and spec.context is None and tool.timeout is None:
             return arguments, None, repairs
         return _in_context(tool, arguments, context, given.id if isinstance(given, ToolCall) else None, repairs)
     except InvalidArguments as error:
@@ -96,6 +100,20 @@ def _with_conversions(spec: Spec, checked: Checked) -> InvalidArguments:
     return InvalidArguments(checked.problems)
 
 
+def _read(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return the arguments, and whether they are valid as they stand."""
+    text = given.raw if isinstance(given, ToolCall) else given
+    if keywords or not isinstance(text, str):
+        arguments = read_object(given, keywords)
+        return arguments, spec.accepts(arguments)
+    from tools_core._values._json import parse  # programs that pass mappings never load json
+
+    arguments = parse(text, exactly=False)
+    seen = spec.accepts(arguments)
+    # Each member has a colon. Where there are more, in strings or of repeated keys, the text is read exactly.
+    return (arguments if seen == 1 + text.count(":") else parse(text)), seen
+
+
 def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     """Return one dict of the arguments, in whatever form they came; InvalidArguments if they are not an object."""
     if isinstance(given, ToolCall):
@@ -105,7 +123,7 @@ def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
     if given is None:
         return dict(keywords)
     if isinstance(given, str | bytes):
-        from tools_core._values._json import parse  # programs that pass mappings never load json
+        from tools_core._values._json import parse  # see _read
 
         given = parse(given)
     if not isinstance(given, Mapping):

@@ -35,8 +35,11 @@ _OF_TYPE = {
 _BLOCKS = 12
 
 
-def generate(root: Schema, node: Compile) -> Callable[[Any], bool]:
-    """Build `accepts` of a schema; `node` compiles the subschemas that are too rare for source."""
+def generate(root: Schema, node: Compile) -> Callable[[Any], int]:
+    """Build `accepts` of a schema; `node` compiles the subschemas that are too rare for source.
+
+    It returns 0 for a value that is not valid, else 1 and the number of members of objects that the source looked at.
+    """
     writer = _Writer(root, node)
     writer.function("accepts", root, is_root=True)
     return writer.build("accepts")
@@ -54,12 +57,12 @@ class _Writer:
         self.functions: dict[int, str] = {}
         self.variables = 0
 
-    def build(self, name: str) -> Callable[[Any], bool]:
+    def build(self, name: str) -> Callable[[Any], int]:
         """Run the source, and return the function of that name."""
         while self.waiting:
             self.function(*self.waiting.pop(), is_root=False)
         exec("\n".join(self.lines), self.names)  # noqa: S102  # our own source; see the module's first lines
-        built: Callable[[Any], bool] = self.names[name]
+        built: Callable[[Any], int] = self.names[name]
         return built
 
     # -- pieces
@@ -77,13 +80,14 @@ class _Writer:
         self.lines.append("    " * pad + text)
 
     def reject(self, pad: int, condition: str) -> None:
-        self.line(pad, f"if {condition}: return False")
+        self.line(pad, f"if {condition}: return 0")
 
     # -- functions
 
     def function(self, name: str, schema: Schema, is_root: bool) -> None:
         """Write one function; `depth` is how many containers its value lies in."""
         self.line(0, f"def {name}(x, depth=0):")
+        self.line(1, "seen = 1")
         if not is_root:
             # What is written inline goes at most _BLOCKS deeper; near the limit `check` decides.
             self.reject(1, f"depth > {DEPTH_LIMIT - _BLOCKS}")
@@ -91,8 +95,8 @@ class _Writer:
         self.part(schema, "x", pad=2, level=0)
         self.line(2, "pass")
         # A missing member, or a caller whose stack is nearly full.
-        self.line(1, "except (KeyError, RecursionError): return False")
-        self.line(1, "return True")
+        self.line(1, "except (KeyError, RecursionError): return 0")
+        self.line(1, "return seen")
 
     def function_for(self, schema: Schema) -> str:
         name = self.functions.get(id(schema))
@@ -116,14 +120,17 @@ class _Writer:
         """Write the check of the value named `x`, which lies in `level` containers of this function."""
         depth = f"depth + {level}" if level else "depth"
         if schema is False:
-            self.line(pad, "return False")
+            self.line(pad, "return 0")
         elif schema is True or not (keywords := schema.keys() & CONSTRAINTS):
             self.reject(pad, f"not is_plain({x}, {depth})")
         elif (rejects := self.scalar(schema, x)) is not None:
             self.reject(pad, rejects)
         elif pad > _BLOCKS or level >= _BLOCKS or keywords == {"$ref"}:
             target = resolve(self.root, schema["$ref"]) if keywords == {"$ref"} else schema
-            self.reject(pad, f"not {self.function_for(target)}({x}, {depth})")
+            inner = self.variable()
+            self.line(pad, f"{inner} = {self.function_for(target)}({x}, {depth})")
+            self.reject(pad, f"not {inner}")
+            self.line(pad, f"seen += {inner} - 1")
         elif keywords == {"anyOf"}:
             self.any_of(schema["anyOf"], x, pad, level)
         elif len(types := set(types_of(schema))) == 2 and "null" in types:
@@ -154,10 +161,11 @@ class _Writer:
             self.reject(pad, f"not {self.rare(self.kept({'anyOf': others}))}({x}, depth + {level})")
             return
         name = self.variable()
-        self.line(pad, f"{name} = False")
+        self.line(pad, f"{name} = 0")
         for part in others:
             self.line(pad, f"if not {name}: {name} = {self.function_for(part)}({x}, depth + {level})")
         self.reject(pad, f"not {name}")
+        self.line(pad, f"seen += {name} - 1")
 
     def array(self, schema: dict[str, Any], x: str, pad: int, level: int) -> None:
         self.reject(
@@ -195,6 +203,7 @@ class _Writer:
         # What is left after the known members: first counted, which is cheaper than to look for it.
         left = self.variable()
         self.line(pad, f"{left} = len({x})")
+        self.line(pad, f"seen += {left}")
         optional = [key for key in properties if key not in required]
         self.line(pad, f"if {left} != {len(required)}:")
         for key in optional:

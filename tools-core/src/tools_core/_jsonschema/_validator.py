@@ -61,11 +61,11 @@ class Validator:
         return report
 
     def _is_valid(self, value: Any) -> bool:
-        return self.accepts(value) or not self.check(value, repair=False).problems
+        return bool(self.accepts(value)) or not self.check(value, repair=False).problems
 
     @cached_property
-    def accepts(self) -> Callable[[Any], bool]:
-        """`accepts(value)`: True only if `value` is valid exactly as it stands; False means "ask `check`"."""
+    def accepts(self) -> Callable[[Any], int]:
+        """`accepts(value)`: above 0 only if `value` is valid exactly as it stands; 0 means "ask `check`"."""
         return generate(self._schema, self._compiled)
 
     @cached_property

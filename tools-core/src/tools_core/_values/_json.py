@@ -42,43 +42,15 @@ def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
     return scan
 
 
-def _counting_scanner() -> Callable[[str], tuple[Any, int, int]]:
-    members = 0
-
-    def count(made: dict[str, Any]) -> dict[str, Any]:
-        nonlocal members
-        members += len(made)
-        return made
-
-    scan = _scanner(object_hook=count)
-
-    def read(text: str) -> tuple[Any, int, int]:
-        nonlocal members
-        members = 0
-        value, end = scan(text, 0)
-        return value, end, members
-
-    return read
+_scan = _scanner()
+_scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
 
 
-_idle: list[Callable[[str], tuple[Any, int, int]]] = []  # each is used by one thread at a time
-_scan_pairs = _scanner(object_pairs_hook=_object_without_duplicates)
-
-
-def _scan(text: str) -> tuple[Any, int]:
-    """Read a JSON value; refuse a key that an object has twice, because another parser may take the first value."""
-    try:
-        read = _idle.pop()
-    except IndexError:
-        read = _counting_scanner()
-    value, end, members = read(text)
-    _idle.append(read)
-    # Each member has a colon. If there are more, in strings or of repeated keys, the keys are compared.
-    return (value, end) if members == text.count(":") else _scan_pairs(text, 0)
-
-
-def parse(text: str | bytes) -> dict[str, Any]:
+def parse(text: str | bytes, *, exactly: bool = True) -> dict[str, Any]:
     """Read one JSON object; blank text means no arguments.
+
+    A key that is given twice is refused, because another parser may take the first value; without `exactly`, which
+    halves the time, the last one counts.
 
     Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
     `too_deep`, `too_large`, `number_too_large`.
@@ -91,7 +63,7 @@ def parse(text: str | bytes) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        value, end = _scan(text)
+        value, end = (_scan_exactly if exactly else _scan)(text, 0)
     except StopIteration as stop:
         _refuse_json("Expecting value", text, stop.value)
     except json.JSONDecodeError as error:
