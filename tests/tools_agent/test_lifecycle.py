@@ -163,6 +163,13 @@ def test_an_empty_session_needs_a_prompt():
         agent.generate()
 
 
+def test_a_session_that_ends_with_a_reply_is_complete():
+    provider = ScriptedProvider('{"sentiment": "good"}')
+    agent = Agent(model=provider, output=Sentiment)
+    assert agent.generate("Hi").structured_output == agent.generate().structured_output == Sentiment(sentiment="good")
+    assert len(provider.calls) == 1
+
+
 def test_stream_yields_deltas_and_done_events_then_has_the_response(note):
     agent = Agent(model=ScriptedProvider(["Let me.", call("1")], "It is done."), tools=[note])
     stream = agent.stream("Go")

@@ -144,8 +144,9 @@ class Agent:
     ) -> Response:
         """Run until the model has replied, or something stops it, and return the response.
 
-        Without a prompt the run goes on from where the session is: calls without a result are made first. `context`
-        holds values for this run, on top of the agent's. On the class this makes an agent with that context.
+        Without a prompt the run goes on from where the session is: calls without a result are made first, and a
+        session that ends with a reply is complete. `context` holds values for this run, on top of the agent's. On the
+        class this makes an agent with that context.
 
         Raises: ProviderError, StoreError, SessionConflictError, and what callbacks and guardrails raise. What was added
         to the session by then stays, and `generate()` goes on.

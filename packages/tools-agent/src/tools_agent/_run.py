@@ -116,6 +116,10 @@ class Run:
 
     def _loop(self) -> Steps:
         session, plan = self.session, self.plan
+        last = next(reversed(session))
+        if isinstance(last, Assistant) and not last.tool_calls and not plan.steering:  # this run was complete already
+            self._read_output(last)
+            self._complete(last)
         while not self._ended:
             self._check()
             if calls := session.pending_tool_calls:
@@ -180,10 +184,7 @@ class Run:
         reply = yield from self._check_output(with_unique_ids(reply, self.session._transcript.askers))
         if reply is None:
             return None
-        if self.plan.output is not None and not reply.tool_calls:
-            self._output, self._problem = self.plan.output.read(reply.content)
-            if self._problem is None:
-                reply = reply.replace(structured_output=self.plan.output.dump(self._output))
+        reply = self._read_output(reply)
         yield self._write(self.session._write, [("message", {"message": reply})])
         self._partial = ""
         if reply.content:
