@@ -195,6 +195,14 @@ class Run:
         yield from self._notify(reply)
         return reply
 
+    def _read_output(self, reply: Assistant) -> Assistant:
+        """Return a reply with its structured output."""
+        output = self.plan.output
+        if output is None or reply.tool_calls:
+            return reply
+        self._output, self._problem = output.read(reply.content)
+        return reply if self._problem is not None else reply.replace(structured_output=output.dump(self._output))
+
     def _request(self, messages: Sequence[Message], tools: Sequence[Any] = (), output: Output | None = None) -> Any:
         """Send a request to the model, pass on the deltas of its reply, and return it."""
         plan = self.plan
