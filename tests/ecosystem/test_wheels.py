@@ -175,7 +175,7 @@ def test_an_editable_install_serves_the_core_and_the_scaffold_from_the_checkout(
 def test_the_meta_package_brings_the_everyday_tools(install):
     environment = install("ask-tools")
     names = names_in(environment.ask_tools("list", "--json"))
-    assert {"bash", "python", "repl", "job_start"} <= set(names)
+    assert {"bash", "python", "job_start"} <= set(names)
     assert {"read_file", "write_file", "edit_file", "apply_patch", "grep", "glob"} <= set(names)
     assert len(names) == 24
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import ToolError
-from tools_shell import Bash, Sandbox
+from tools_shell import Bash, Sandbox, end_run
 from tools_shell._sandbox._isolation import isolation_for
 
 
@@ -25,6 +25,14 @@ def root(workspaces):
     folder.mkdir(parents=True)
     yield folder
     folder.parent.rename(workspaces / f"left-{len(os.listdir(workspaces))}")
+
+
+@pytest.fixture(autouse=True)
+def state(workspaces, monkeypatch):
+    """A folder of the tests for what sessions keep."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(workspaces / "state"))
+    yield
+    end_run("")
 
 
 @pytest.hookimpl(tryfirst=True)  # before the slow tests are deselected

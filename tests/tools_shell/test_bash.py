@@ -15,7 +15,8 @@ def test_an_exit_code_is_a_fact_and_no_error(bash):
     assert result.ok
     rare = {name: result.output[name] for name in ("stdout", "stderr", "exit_code", "timed_out")}
     assert rare == {"stdout": "out\n", "stderr": "error\n", "exit_code": 3, "timed_out": False}
-    assert set(result.output) == {*rare, "duration", "isolation"}
+    assert result.output == rare
+    assert {"duration", "isolation", "not_isolated"} <= set(result.metadata)
 
 
 def test_a_signal_is_told_by_its_name(bash):
@@ -133,7 +134,7 @@ def test_where_the_promises_cannot_be_kept_the_tool_imports_and_refuses_clearly(
 
 def test_a_result_says_how_isolated_it_was(bash, level):
     result = bash.call(command=":")
-    assert result.output["isolation"] == result.metadata["isolation"] == level
+    assert result.metadata["isolation"] == level
     assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
 
 
@@ -176,7 +177,7 @@ def test_a_cut_never_splits_a_character_and_every_byte_is_counted(bash):
     output = bash.call(command="printf 'x'; yes '€' | tr -d '\\n' | head -c 600000").output
     head, middle, tail = output["stdout"].split("\n")
     assert "not_utf8" not in output
-    assert middle == f"[... {output['truncated_bytes']['stdout']} bytes left out ...]"
+    assert middle == f"[... {output['truncated_bytes']['stdout']:,} bytes omitted ...]"
     assert output["truncated_bytes"]["stdout"] == 600_001 - len(head.encode()) - len(tail.encode())
     assert set(tail) == {"€"}
 
@@ -227,8 +228,5 @@ def test_a_copy_of_the_tool_works_on_its_own(bash):
     import copy
     import pickle
 
-    bash.call(command="x=1", session="mine")
     for tool in (copy.deepcopy(bash), pickle.loads(pickle.dumps(bash))):
-        assert tool.call(command="echo $x", session="mine").output["stdout"] == "\n"
-        tool.close()
-    bash.close()
+        assert tool.call(command="echo works").output["stdout"] == "works\n"

@@ -1,4 +1,4 @@
-"""Sessions of `bash`: what is kept, what cannot be forged, and how a session recovers from whatever a script does."""
+"""Sessions of `bash`: what one script leaves is there for the next, also after a restart of the host."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
-import tracemalloc
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools_core import Context
-from tools_shell import Bash
+from tools_shell import Bash, Sandbox
 
 REPLAYS = sorted(Path(__file__).with_name("sessions").glob("*.json"))
 PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
@@ -24,16 +23,7 @@ PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
 
 @pytest.fixture
 def bash(root, level):
-    tool = Bash(str(root), sandbox=level, env=PLAIN)
-    yield tool
-    tool.close()
-
-
-@pytest.fixture(scope="module")
-def direct(tmp_path_factory):
-    tool = Bash(str(tmp_path_factory.mktemp("root")), sandbox="none", env=PLAIN)
-    yield tool
-    tool.close()
+    return Bash(str(root), sandbox=level, env=PLAIN)
 
 
 @pytest.fixture
@@ -53,23 +43,21 @@ def stdout(run):
     return lambda script, **arguments: run(script, **arguments)["stdout"]
 
 
-def notes(output):
-    return " ".join(output.get("notes", ()))
-
-
 # ------------------------------------------------------------------------------------------------ what is kept
 
 
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
-def test_a_recorded_session_replays_exactly(run, path):
+def test_a_recorded_session_replays_exactly(root, level, path):
+    # Without empty folders in place of what is protected, which the recordings do not have.
+    bash = Bash(str(root), sandbox=Sandbox(level=level, protected=frozenset()), env=PLAIN)
     if path.stem == "git" and shutil.which("git") is None:
         pytest.skip("git is not installed")
     for step in json.loads(path.read_text("utf-8")):
-        output = run(step["run"])
+        output = bash.call(command=step["run"], session="s").output
         assert (output["stdout"], output["exit_code"]) == (step["stdout"], step["exit_code"]), step["run"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_what_was_recorded_is_what_one_plain_script_does(tmp_path, path):
     steps = json.loads(path.read_text("utf-8"))
@@ -97,17 +85,55 @@ def test_sessions_share_nothing_but_files(bash):
     assert bash.call(command="echo [$x] $PWD", session="a").output["stdout"] == "[1] /\n"
 
 
-@pytest.mark.parametrize("last", ["exit", "kill -HUP $$"])
-def test_a_session_leaves_no_history_and_shows_no_lines_but_those_of_the_script(root, level, last):
-    with closing(Bash(str(root), sandbox=level, env={**PLAIN, "HOME": str(root)})) as bash:
-        bash.call(command="history -s mine; set -o history", session="s")
-        assert bash.call(command="history | sed 's/ *[0-9]* *//'", session="s").output["stdout"] == "mine\n"
-        bash.call(command=last, session="s")
-        bash.call(command=last, session="s")
-    assert not list(root.iterdir())
+HOST = """
+import sys
+from tools_core import Context
+from tools_shell import Bash, Sandbox
+result = Bash(sys.argv[1], sandbox=sys.argv[2]).call({"command": sys.argv[3], "session": "s"}, Context(run_id="mine"))
+print(result.output["stdout"], end="")
+"""
 
 
-def test_each_script_reads_its_own_stdin_to_the_last_byte(run, stdout):
+def test_a_session_survives_a_restart_of_the_host_for_the_same_run_alone(root, level):
+    def host(script):
+        command = [sys.executable, "-c", HOST, str(root), level, script]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    host("mkdir inner; cd inner; x=(1 2); f() { echo ${x[1]} ${PWD##*/}; }")
+    assert host("f") == "2 inner\n"
+    other = Bash(str(root), sandbox=level)
+    assert other.call({"command": "echo [$x]", "session": "s"}, Context(run_id="other")).output["stdout"] == "[]\n"
+
+
+def test_a_session_of_one_sandbox_is_not_that_of_another(root):
+    def call(level, script):
+        return Bash(str(root), sandbox=level).call(command=script, session="s").output["stdout"]
+
+    call("contained", "ls() { echo replaced; }")
+    assert call("contained", "ls") == "replaced\n"
+    assert call("none", "ls") == ""
+
+
+def test_no_state_lies_in_the_workspace_even_where_that_is_the_folder_for_state(root, level, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(root / "state"))
+    bash = Bash(str(root), sandbox=level)
+    bash.call(command="x=1", session="s")
+    assert bash.call(command="echo $x", session="s").output["stdout"] == "1\n"
+    if level in {"landlock", "bubblewrap"}:
+        assert list(root.iterdir()) == []
+
+
+def test_variables_of_the_developer_are_not_written_to_disk(root, workspaces):
+    bash = Bash(str(root), sandbox="contained", env={"SERVICE_TOKEN": "tok-1234567890abcdef"})
+    assert bash.call(command="own=1; echo $SERVICE_TOKEN", session="s").output["stdout"] == "[redacted SERVICE_TOKEN]\n"
+    saved = [path.read_text() for path in workspaces.glob("state/**/*.json")]
+    assert any("own" in text for text in saved)
+    assert not any("1234567890" in text for text in saved)
+    bash.call(command="unset SERVICE_TOKEN", session="s")
+    assert bash.call(command="echo [$SERVICE_TOKEN]", session="s").output["stdout"] == "[]\n"
+
+
+def test_each_script_reads_its_own_stdin_to_the_last_byte(stdout):
     text = "".join(map(chr, range(256))) * 40
     assert stdout("wc -c", stdin=text) == f"{len(text.encode())}\n"
     assert stdout("read -r line; echo $line; cat", stdin="one\ntwo") == "one\ntwo"
@@ -117,23 +143,25 @@ def test_each_script_reads_its_own_stdin_to_the_last_byte(run, stdout):
 def test_a_script_may_be_longer_than_what_the_system_takes_as_an_argument(stdout):
     lines = "".join(f"x{n}='{n:060}'\n" for n in range(10_000))
     assert stdout(lines + "echo ${#x9999}") == "60\n"
+    assert stdout("echo ${#x9998}") == "60\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_every_character_reaches_the_shell_as_it_is(direct, text):
+def test_every_character_is_kept_as_it_is(tmp_path_factory, text):
+    bash = Bash(str(tmp_path_factory.getbasetemp()), sandbox="none", env=PLAIN)
     quoted = "'" + text.replace("'", "'\\''") + "'"
-    output = direct.call(command=f"printf %s {quoted}", session="s").output
-    assert output["stdout"] == text
+    assert bash.call(command=f'text={quoted}; printf %s "$text"', session="s").output["stdout"] == text
+    assert bash.call(command='printf %s "$text"', session="s").output["stdout"] == text
 
 
-def test_workdir_and_env_are_for_the_beginning_of_a_session(bash, root):
+def test_workdir_and_env_hold_from_their_call_on(bash, root):
     (root / "inner").mkdir()
-    first = bash.call(command="echo ${PWD##*/} $A", session="s", workdir="inner", env={"A": "1"})
+    script = "echo ${PWD##*/} $A"
+    assert bash.call(command="cd /; A=0", session="s").ok
+    first = bash.call(command=script, session="s", workdir="inner", env={"A": "1"})
     assert first.output["stdout"] == "inner 1\n"
-    assert bash.call(command="echo ${PWD##*/} $A", session="s").output["stdout"] == "inner 1\n"
-    later = bash.call(command=":", session="s", workdir="inner")
-    assert (later.error_type, "use cd" in later.error) == ("conflict", True)
+    assert bash.call(command=script, session="s").output["stdout"] == "inner 1\n"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +169,6 @@ def test_workdir_and_env_are_for_the_beginning_of_a_session(bash, root):
     [
         pytest.param({"command": "a\0b"}, "validation_error", id="NUL"),
         pytest.param({"command": " "}, "validation_error", id="blank"),
-        pytest.param({"command": ":", "tty": True}, "validation_error", id="a terminal"),
         pytest.param({"command": ":", "workdir": ".."}, "denied", id="outside of the workspace"),
     ],
 )
@@ -150,50 +177,48 @@ def test_an_impossible_request_is_an_error_of_a_stable_kind(bash, arguments, kin
     assert bash.call(command="echo fine", session="s").output["stdout"] == "fine\n"
 
 
-def test_a_shell_that_is_no_bash_is_told(root):
-    bash = Bash(str(root), shell="/bin/cat", sandbox="none")  # noqa: S604 - a tool's own setting, not subprocess
-    assert bash.call(command=":", session="s").error_type == "unavailable"
-
-
 def test_a_script_sees_no_descriptor_but_its_three_streams(stdout):
     assert stdout("ls /proc/self/fd") == "0\n1\n2\n3\n"  # the last one is that of the folder
 
 
-# ------------------------------------------------------------------------------------------------ how it recovers
+def test_messages_count_the_lines_of_the_script(run):
+    run("set -u; f() { :; }")
+    assert "line 2: missing_program: command not found" in run("\nmissing_program")["stderr"]
+
+
+# --------------------------------------------------------------------------------------------- whatever a script does
 
 KEPT = {
     "a syntax error": "if then",
     "an unclosed quote": 'echo "abc',
-    "an unclosed here-document": "cat <<EOF\nabc",
     "an unclosed brace": "f() {",
-    "a backslash at the end": "echo a \\",
     "exec of nothing": "exec no_such_program",
     "stdout sent away": "exec > /dev/null",
-    "stdout closed": "exec 1>&-",
     "all streams closed": "exec 0<&- 1>&- 2>&-",
     "an unbound variable": "set -u; echo $unbound",
-    "a message for an unset variable": "echo ${unset?message}",
     "division by nothing": "echo $((1 / 0))",
     "noexec": "set -n",
-    "verbose": "set -v",
     "traced": "set -x",
     "posix": "set -o posix; if then",
     "errexit, and a last command that fails": "set -e; [[ a == b ]] && echo",
     "aliases of all that drives it": "shopt -s expand_aliases; alias builtin=false eval=false printf=false exec=false",
     "functions of all that drives it": "for f in eval printf exec set read command unset trap exit; do "
     'builtin eval "$f() { echo replaced; }"; done',
+    "builtin replaced": "builtin() { :; }",
     "prompts": "PS1='$(echo prompt >&2)' PS2=x PS4='$(exit 9)' PS0=z PROMPT_COMMAND='echo prompt; false'",
     "field separators": "IFS=0123456789abcdefhins",
     "a trap on ERR": "trap 'echo failed' ERR; false",
     "a trap on DEBUG": "trap 'echo debugged >&2' DEBUG",
+    "a trap that skips all commands": "shopt -s extdebug; trap false DEBUG",
+    "a trap on EXIT": "trap 'echo bye' EXIT; exit 3",
     "a deleted folder": "mkdir gone; cd gone; rmdir ../gone",
     "no PATH": "PATH=",
     "odd options": "shopt -s extdebug nocasematch nullglob failglob; set -fkbm",
-    "a signal that it ignores": "kill $$",
-    "suspended": "suspend",
-    "broken out of": "break 9; continue 9; return 3",
-    "fewer open files": "ulimit -n 100",
+    "exec": "exec sh -c 'exit 5'",
+    "SIGTERM": "kill $$",
+    "SIGKILL": "kill -KILL $$",
     "many descriptors": 'for n in {20..60}; do eval "exec $n< /dev/null"; done',
+    "all descriptors closed": 'for n in {3..255}; do eval "exec $n>&-"; done',
 }
 
 
@@ -201,150 +226,45 @@ KEPT = {
 @pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
 def test_the_state_survives(run, script):
     run('x=kept; f_kept() { echo "$x"; }')
-    first = run(script)
-    assert "ended" not in notes(first)
+    run(script)
     second = run("f_kept")
-    assert (second["stdout"], second["exit_code"]) == ("kept\n", 0)
+    assert (second["stdout"].splitlines()[0], second["exit_code"]) == ("kept", 0)
 
 
-LOST = {
-    "exit": ("exit 3", 3),
-    "exit within a function": ("f() { exit 4; }; f", 4),
-    "exec": ("exec sh -c 'exit 5'", 5),
-    "a failure under errexit": ("set -e; (exit 6); echo not reached", 6),
-    "SIGKILL": ("kill -KILL $$", None),
-    "builtin replaced": ("builtin() { :; }", None),
-    "printf taken away": ("enable -n printf", None),
-    "the lines that drive it stolen": ("(timeout 0.5 cat /proc/$$/fd/1[0-9] > /dev/null 2>&1)", None),
-    "all descriptors closed": ('for n in {3..255}; do eval "exec $n>&-"; done', None),
-}
+@pytest.mark.parametrize(
+    ("script", "exit_code"),
+    [("exit 3", 3), ("f() { exit 4; }; f", 4), ("set -e; (exit 6); echo not reached", 6), (":", 0)],
+)
+def test_a_script_that_exits_keeps_its_state(run, script, exit_code):
+    assert run(f"x=later; {script}")["exit_code"] == exit_code
+    assert run("echo $x")["stdout"] == "later\n"
 
 
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize(("script", "exit_code"), LOST.values(), ids=LOST)
-def test_a_session_that_a_script_ends_is_told_twice_and_begins_anew(bash, run, script, exit_code):
-    run("x=old; echo run >> runs")
-    first = bash.call(command=f"echo said; echo run >> runs\n{script}", session="s")
-    facts = first.output if first.ok else first.metadata
-    assert facts["stdout"] == "said\n"
-    assert "the session has ended" in notes(facts)
-    assert not facts["timed_out"]
-    if exit_code is not None:
-        assert facts["exit_code"] == exit_code
-    second = run("echo [$x]; cat runs")
-    assert second["stdout"] == "[]\nrun\nrun\n"
-    assert "this is a new session without the earlier state" in notes(second)
-    assert "notes" not in run(":")
+def test_a_state_that_was_not_saved_is_reported(run, bash):
+    run("x=1")
+    result = bash.call(command="x=2; kill -KILL $$", session="s")
+    assert "the session is as it was before" in result.content
+    assert run("echo $x")["stdout"] == "1\n"
 
 
-def test_a_session_that_ends_by_an_earlier_set_e_says_so(run):
-    run("set -e")
-    assert "exit code 1; `set -e` was on from an earlier script" in notes(run("false"))
-
-
-def test_a_trap_that_skips_all_commands_is_named_among_what_may_have_ended_the_session(bash):
-    result = bash.call(command="shopt -s extdebug; trap false DEBUG", session="s")
-    assert "a trap on DEBUG" in result.error
-
-
-def test_a_script_that_something_else_has_read_is_never_reported_as_run(bash, run):
-    run("PROMPT_COMMAND='read -r taken'")
-    result = bash.call(command="echo said", session="s")
-    assert result.error_type == "execution_error"
-    assert "PROMPT_COMMAND, has read the script in place of the shell" in result.error
-    assert run("echo said")["stdout"] == "said\n"
-
-
-def test_what_exec_runs_in_place_of_the_shell_is_waited_for_and_shown(run):
-    output = run("exec sh -c 'sleep 0.3; echo slow; exit 7'")
-    assert (output["stdout"], output["exit_code"]) == ("slow\n", 7)
+def test_processes_in_the_background_end_with_the_script(bash, run, lifeline):
+    output = run(f"exec 9> {lifeline.path}; setsid sleep 900 & echo started")
+    assert output["stdout"] == "started\n"
+    assert lifeline.holders_are_gone()
 
 
 @pytest.mark.slow
-def test_what_exec_runs_ends_with_the_session_when_it_is_interrupted_and_that_is_told(bash, at_its_limit):
-    told = "the session has ended (the shell was ended by SIGINT)"
-    result = at_its_limit(bash, lambda result: told in result.error, command="echo begun; exec sleep 900", session="s")
-    assert result.error_type == "timeout_error"
-    assert told in result.error
-
-
-def test_a_shell_that_is_killed_between_two_calls_is_replaced_and_that_is_told(run, root):
-    os.mkfifo(root / "go")
-    run("x=old; (cat go; kill -KILL $$) &")
-    (root / "go").write_text("")
-    while "this is a new session" not in notes(output := run("echo [$x]")):
-        assert output["stdout"] in {"[old]\n", ""}
-    assert output["stdout"] == "[]\n"
-
-
-def test_an_exit_trap_runs_when_the_session_is_closed(bash, run, root):
-    run("trap 'echo bye > left' EXIT")
-    bash.close()
-    assert (root / "left").read_text() == "bye\n"
-
-
-def test_the_shell_does_not_complain_of_its_terminal_after_a_program_that_a_signal_ended(run):
-    output = run("sh -c 'kill -KILL $$'")
-    assert (output["exit_code"], output["stderr"]) == (137, "")
-
-
-# ------------------------------------------------------------------------------------------------ limits
-
-STUCK = {
-    "a program": "sleep 900",
-    "a pipeline": "sleep 900 | sleep 900",
-    "a substitution": "x=$(sleep 900)",
-    "a subshell": "(sleep 900; sleep 900)",
-    "a loop of the shell itself": "while :; do :; done",
-    "a loop of programs": "while :; do sleep 0.01; done",
-    "wait": "sleep 900 & wait",
-    "read": "read line < <(sleep 900)",
-    "a function": "f() { local x=inner; sleep 900; }; f",
-    "what ignores the interrupt": "bash -c 'trap \"\" INT TERM; while :; do sleep 1; done'",
-    "a group of its own": "set -m; sleep 900",
-    "what stops itself": "sh -c 'kill -STOP $$'",
-    "the shell stopped": "kill -STOP $$",
-    "a flood": "yes",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize("script", STUCK.values(), ids=STUCK)
-def test_at_its_limit_a_script_is_interrupted_and_the_state_is_kept(bash, run, script, at_its_limit):
+@pytest.mark.parametrize("script", ["sleep 900", "while :; do :; done", "yes", "trap '' TERM; sleep 900"])
+def test_at_its_limit_a_script_ends_and_the_session_goes_on(bash, run, script, at_its_limit):
     run("x=kept")
     command = f"echo begun\n{script}\necho not reached > reached"
     result = at_its_limit(bash, lambda result: result.metadata["stdout"], command=command, session="s")
-    assert (result.error_type, result.metadata["timed_out"]) == ("timeout_error", True)
-    assert "are kept" in result.error
-    assert result.metadata["stdout"].startswith("begun\n")
-    output = run("echo $x")
-    assert (output["stdout"], "notes" in output) == ("kept\n", False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_a_shell_that_does_not_give_way_is_ended_with_all_that_it_started_and_that_is_told(
-    bash, run, lifeline, at_its_limit
-):
-    script = f"exec 9> {lifeline.path}; trap '' INT; while :; do :; done"
-    result = at_its_limit(bash, lambda result: "are lost" in result.error, command=script, session="s")
     assert result.error_type == "timeout_error"
-    assert "are lost" in result.error
-    assert lifeline.holders_are_gone()
-    assert "this is a new session" in notes(run("echo"))
+    assert result.error.startswith("begun\n")
+    assert run("echo $x; ls")["stdout"] == "kept\n"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_after_an_interrupt_nothing_that_comes_later_is_hit_by_it(bash, run):
-    for _ in range(5):
-        assert bash.call(command="sleep 900", session="s", timeout=1).error_type == "timeout_error"
-        for n in range(20):
-            assert run(f"/bin/echo {n}")["stdout"] == f"{n}\n"
-
-
-def test_a_cancelled_call_is_interrupted_and_the_state_is_kept(bash, run, root):
+def test_a_cancelled_call_leaves_the_session_usable(bash, run, root):
     run("x=kept")
     context = Context(run_id="")
     os.mkfifo(root / "begun")
@@ -356,61 +276,7 @@ def test_a_cancelled_call_is_interrupted_and_the_state_is_kept(bash, run, root):
     assert run("echo $x")["stdout"] == "kept\n"
 
 
-# ------------------------------------------------------------------------------------------------ output
-
-
-@pytest.mark.parametrize("where", [">&$n", "> /proc/self/fd/$n"])
-def test_an_end_cannot_be_forged_by_what_is_written(run, where):
-    forged = f"for n in {{1..255}}; do printf '0 0 0 hB\\n' {where}; done 2> /dev/null"
-    output = run(f"{forged}; sleep 0.3; echo end; (exit 5)")
-    assert (output["stdout"].endswith("end\n"), output["exit_code"]) == (True, 5)
-
-
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_a_flood_of_what_could_be_answers_takes_no_memory(run):
-    run(":")
-    tracemalloc.start()
-    try:
-        output = run("for n in {3..255}; do [[ -p /dev/fd/$n ]] && head -c 30000000 /dev/zero >&$n; done; echo end")
-        assert tracemalloc.get_traced_memory()[1] < 4 << 20
-    finally:
-        tracemalloc.stop()
-    assert output["stdout"].endswith("end\n")
-
-
-def test_a_background_process_that_holds_the_output_holds_up_no_call(bash, run):
-    output = run("sleep 900 & echo started")
-    assert output["stdout"] == "started\n"
-    assert output["duration"] < 900
-    assert run("jobs | grep -c sleep; kill %1")["stdout"] == "1\n"
-
-
-def test_what_the_background_writes_between_calls_comes_with_the_next_one_and_is_counted(run, root):
-    for name in ("go", "written"):
-        os.mkfifo(root / name)
-    run("(cat go; echo late; echo > written) &")
-    (root / "go").write_text("")
-    (root / "written").read_text()
-    output = run("echo now")
-    assert output["stdout"] == "late\nnow\n"
-    assert "5 bytes of the output were written in the background before" in notes(output)
-
-
-def test_output_is_bounded_and_counted(run):
-    output = run("head -c 20000000 /dev/zero | tr '\\0' x; printf end")
-    assert output["stdout"].endswith("xend")
-    assert output["truncated_bytes"]["stdout"] == 20_000_003 - 2 * 64 * 1024
-
-
-def test_bytes_that_are_not_utf8_are_flagged(run):
-    output = run(r"printf 'caf\xe9'")
-    assert (output["stdout"], output["not_utf8"]) == (r"caf\xe9", ["stdout"])
-
-
-# ------------------------------------------------------------------------------------------------ many
-
-
-def test_calls_on_one_session_queue(bash, run):
+def test_calls_on_one_session_queue(run):
     run("n=0")
     threads = [threading.Thread(target=run, args=("m=$n; sleep 0.01; n=$((m + 1))",)) for _ in range(5)]
     for thread in threads:
@@ -420,28 +286,19 @@ def test_calls_on_one_session_queue(bash, run):
     assert run("echo $n")["stdout"] == "5\n"
 
 
-def test_a_busy_session_refuses_if_it_is_to(root):
-    with_refusal = Bash(str(root), sandbox="contained", busy="refuse")
+def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
     os.mkfifo(root / "begun")
     os.mkfifo(root / "go")
-    call = {"command": "echo > begun; cat go", "session": "s"}
-    thread = threading.Thread(target=with_refusal.call, args=(call,))
+    thread = threading.Thread(target=bash.call, args=({"command": "echo > begun; cat go", "session": "s"},))
     thread.start()
     (root / "begun").read_text()
-    assert with_refusal.call(command="echo", session="s").error_type == "conflict"
+    assert bash.call({"command": "echo", "session": "s"}, Context(run_id="", timeout=0.2)).error_type == "conflict"
     (root / "go").write_text("")
     thread.join()
-    with_refusal.close()
 
 
-def test_no_descriptor_is_left_of_a_session(bash):
-    def count():
-        return len(os.listdir("/dev/fd"))
-
-    bash.call(command=":", session="s")
-    bash.close()
-    before = count()
-    for script in (":", "exit", "exec true", "kill -9 $$"):
-        bash.call(command=script, session="s")
-        bash.close()
-    assert count() == before
+def test_a_state_that_is_too_large_is_not_kept(run):
+    run("x=kept")
+    output = run("x=$(head -c 17000000 /dev/zero | tr '\\0' x); echo ${#x}")
+    assert (output["stdout"], len(output["notes"])) == ("17000000\n", 1)
+    assert run("echo $x")["stdout"] == "kept\n"

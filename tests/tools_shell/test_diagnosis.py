@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tools_core import Context, ToolError
-from tools_shell import Bash, JobStart, Python, Repl
+from tools_shell import Bash, JobStart, Python
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="these tools need a POSIX system")
 
@@ -21,7 +21,7 @@ def test_the_isolation_that_is_told_is_the_one_that_a_command_gets(tmp_path, lev
 
 
 def test_every_tool_that_runs_something_tells_the_same(tmp_path):
-    first, *others = [cls(root=tmp_path).diagnose() for cls in (Bash, JobStart, Python, Repl)]
+    first, *others = [cls(root=tmp_path).diagnose() for cls in (Bash, JobStart, Python)]
     assert all(other == first for other in others)
     assert first["programs"].keys() == {"bash", "bwrap"}
 

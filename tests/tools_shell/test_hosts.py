@@ -11,7 +11,7 @@ import pytest
 
 from tools_core import Context, ToolCall
 from tools_runtime import Executor
-from tools_shell import Bash, JobList, JobStart, end_run
+from tools_shell import Bash, JobOutput, JobStart, end_run
 
 RUN = """
 import os, signal, sys, threading
@@ -138,7 +138,6 @@ id = start.call(script).output["id"]
 job = JobOutput(sys.argv[1]).call(id=id, until_end=True).output["output"]
 said = [bash.call(**script).output["stdout"], bash.call(**script, session="a").output["stdout"], job]
 said += [Python(**settings).call(code="import os; print('\\u20ac', '\\u00e9', os.environ['THEIRS'])").output["stdout"]]
-bash.close()
 print(sys.getfilesystemencoding(), ascii(said))
 """
     environment = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -267,12 +266,12 @@ def test_a_descriptor_beyond_the_limit_that_the_host_has_now_is_not_handed_on(ro
 
 
 def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root):
-    tools = [Bash(root, sandbox="none"), JobStart(root, sandbox="none"), JobList()]
+    tools = [Bash(root, sandbox="none"), JobStart(root, sandbox="none"), JobOutput()]
     calls = [
         ToolCall("session", "bash", {"command": "x=1", "session": "a"}),
         ToolCall("again", "bash", {"command": "echo $x", "session": "a"}),
         ToolCall("start", "job_start", {"command": "sleep 99"}),
-        ToolCall("list", "job_list", {}),
+        ToolCall("list", "job_output", {}),
     ]
     context = Context(workspace=root)
     with Executor(tools, runtime="process", approve="all") as executor:

@@ -71,7 +71,7 @@ def test_a_background_process_that_holds_the_output_is_ended_at_once(bash, lifel
     result = bash.call(command=f"exec 9> {lifeline.path}; {background} echo done")
     assert result.output["stdout"] == "done\n"
     assert "background" in result.output
-    assert result.output["duration"] < 60
+    assert result.metadata["duration"] < 60
     assert lifeline.holders_are_gone()
 
 
@@ -199,17 +199,16 @@ def test_the_search_for_survivors_touches_nobody_else():
 @needs_proc
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
 def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended(root):
-    from tools_shell._output import Kept
     from tools_shell._process._launch import start
     from tools_shell._process._pump import Pump
     from tools_shell._process._run import settle
     from tools_shell._supervisor._descendants import is_zombie, stat
 
-    stdout = Kept()
+    stdout = bytearray()
     with Bash(str(root), sandbox="none").prepared(Context(), ".", ["/bin/sh", "-c", "echo $$"]) as command:
         process = start(command)
-    settle(process, Pump(process, stdout.add, Kept().add), 90)
-    pid = int(stdout.text().text)
+    settle(process, Pump(process, stdout.extend, stdout.extend), 90)
+    pid = int(stdout)
     assert (process.exit, is_zombie(pid)) == (0, True)
     process.close()
     assert stat(pid) == []

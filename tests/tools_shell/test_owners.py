@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 
 import pytest
 
 from tools_core import Context
-from tools_shell import Bash, JobInput, JobList, JobOutput, JobStart, JobStop, Repl, end_run
+from tools_shell import Bash, JobInput, JobOutput, JobStart, JobStop, Python, end_run
 
 
 @pytest.fixture
@@ -37,39 +36,29 @@ def test_no_other_run_or_workspace_reaches_a_job(folders):
     mine = Context(workspace=folders[0], run_id="mine")
     id = start(mine)
     for context in strangers(folders):
-        assert JobList().call({}, context).output == []
-        for tool, arguments in ((JobOutput(), {}), (JobInput(), {"text": "x"}), (JobStop(), {"grace": 0})):
+        assert JobOutput().call({}, context).output == []
+        for tool, arguments in ((JobOutput(), {"cursor": 0}), (JobInput(), {"text": "x"}), (JobStop(), {"grace": 0})):
             refused = tool.call({"id": id, **arguments}, context)
             unknown = tool.call({"id": "job-0", **arguments}, context)
             assert refused.error_type == unknown.error_type == "not_found"
             assert refused.error == unknown.error.replace("job-0", id)
     again = Context(workspace=folders[0], run_id="mine")
-    assert [row["id"] for row in JobList().call({}, again).output] == [id]
+    assert [row["id"] for row in JobOutput().call({}, again).output] == [id]
     assert JobOutput().call({"id": id}, again).output["status"] == "running"
     assert JobOutput().call({"id": id}, again).output["output"] == ""
 
 
-@pytest.mark.parametrize("tool", [Bash, Repl])
+@pytest.mark.parametrize("tool", [Bash, Python])
 def test_no_other_run_or_workspace_reaches_a_session(folders, tool):
     argument = "command" if tool is Bash else "code"
     shown = "echo $x" if tool is Bash else "print(globals().get('x', ''))"
-    with closing(tool(sandbox="none")) as made:
-        mine = Context(workspace=folders[0], run_id="mine")
-        assert made.call({argument: "x=1", "session": "s"}, mine).ok
-        for context in strangers(folders):
-            assert made.call({argument: shown, "session": "s"}, context).output["stdout"] == "\n"
-        again = Context(workspace=folders[0], run_id="mine")
-        assert made.call({argument: shown, "session": "s"}, again).output["stdout"] == "1\n"
-
-
-def test_a_run_lists_and_closes_its_own_sessions_only(folders):
-    with closing(Repl(sandbox="none")) as repl:
-        mine, *others = [Context(workspace=folders[0], run_id="mine"), *strangers(folders)]
-        repl.call({"code": "1", "session": "s"}, mine)
-        for context in others:
-            assert repl.call({"action": "list"}, context).output == []
-            assert repl.call({"action": "close", "session": "s"}, context).error_type == "not_found"
-        assert [row["session"] for row in repl.call({"action": "list"}, mine).output] == ["s"]
+    made = tool(sandbox="none")
+    mine = Context(workspace=folders[0], run_id="mine")
+    assert made.call({argument: "x=1", "session": "s"}, mine).ok
+    for context in strangers(folders):
+        assert made.call({argument: shown, "session": "s"}, context).output["stdout"] == "\n"
+    again = Context(workspace=folders[0], run_id="mine")
+    assert made.call({argument: shown, "session": "s"}, again).output["stdout"] == "1\n"
 
 
 def test_a_workspace_is_the_folder_and_not_its_path(folders):
@@ -87,42 +76,35 @@ def test_a_workspace_is_the_folder_and_not_its_path(folders):
 def test_direct_calls_without_a_context_share_their_jobs_and_sessions(folders, monkeypatch):
     one, two = folders
     id = JobStart(one, sandbox="none").call(command="sleep 900").output["id"]
-    assert [row["id"] for row in JobList(one).call().output] == [id]
-    assert JobList(two).call().output == []
+    assert [row["id"] for row in JobOutput(one).call().output] == [id]
+    assert JobOutput(two).call().output == []
     assert JobOutput(one).call({"id": id}, Context(run_id="other")).error_type == "not_found"
     monkeypatch.chdir(one)
-    assert JobStop().call(id=id, grace=0, remove=True).output["removed"]
-    with closing(Bash(one, sandbox="none")) as bash:
-        bash.call(command="x=1", session="s")
-        assert bash.call(command="echo $x", session="s").output["stdout"] == "1\n"
-
-
-def test_the_ids_of_jobs_cannot_be_guessed(folders):
-    context = Context(workspace=folders[0], run_id="mine")
-    ids = {start(context) for _ in range(3)}
-    assert all(len(bytes.fromhex(id.removeprefix("job-"))) >= 8 for id in ids)
-    assert len(ids) == 3
+    assert JobStop().call(id=id, grace=0).output["stopped"]
+    bash = Bash(one, sandbox="none")
+    bash.call(command="x=1", session="s")
+    assert bash.call(command="echo $x", session="s").output["stdout"] == "1\n"
 
 
 def test_the_end_of_a_run_ends_its_jobs_and_sessions_and_no_others(folders, lifeline):
     mine, other = (Context(workspace=folders[0], run_id=run_id) for run_id in ("mine", "other"))
-    with closing(Bash(sandbox="contained")) as bash:
-        for context in (mine, other):
-            bash.call({"command": "x=1", "session": "s"}, context)
-        bash.call({"command": f"exec 9> {lifeline.path}; setsid sleep 900 &", "session": "s"}, mine)
-        id = start(mine, f"exec 9> {lifeline.path}; setsid sleep 900 & echo ready; wait")
-        JobOutput().call({"id": id, "wait_for": "ready"}, mine)
-        kept = start(other)
-        end_run("mine")
-        assert lifeline.holders_are_gone()
-        assert JobList().call({}, mine).output == []
-        assert JobOutput().call({"id": kept}, other).output["status"] == "running"
-        assert bash.call({"command": "echo $x", "session": "s"}, other).output["stdout"] == "1\n"
-        assert bash.call({"command": "echo $x", "session": "s"}, mine).output["stdout"] == "\n"
+    bash, python = Bash(sandbox="contained"), Python(sandbox="contained")
+    for context in (mine, other):
+        bash.call({"command": "x=1", "session": "s"}, context)
+    python.call({"code": f"held = open({str(lifeline.path)!r}, 'w')", "session": "s"}, mine)
+    id = start(mine, f"exec 9> {lifeline.path}; setsid sleep 900 & echo ready; wait")
+    JobOutput().call({"id": id, "wait_for": "ready"}, mine)
+    kept = start(other)
+    end_run("mine")
+    assert lifeline.holders_are_gone()
+    assert JobOutput().call({}, mine).output == []
+    assert JobOutput().call({"id": kept}, other).output["status"] == "running"
+    assert bash.call({"command": "echo $x", "session": "s"}, other).output["stdout"] == "1\n"
+    assert bash.call({"command": "echo $x", "session": "s"}, mine).output["stdout"] == "\n"
 
 
 def test_a_workspace_that_does_not_exist_is_named(tmp_path):
-    for tool, arguments in ((JobList(), {}), (JobOutput(), {"id": "x"}), (Bash(), {"command": "1", "session": "s"})):
+    for tool, arguments in ((JobOutput(), {}), (JobOutput(), {"id": "x"}), (Bash(), {"command": "1", "session": "s"})):
         result = tool.call(arguments, Context(workspace=tmp_path / "gone"))
         assert result.error_type == "not_found"
         assert str(os.path.join(tmp_path, "gone")) in result.error

@@ -12,7 +12,7 @@ import pytest
 
 from tools_core import Context, ToolError
 from tools_core.protected import PROTECTED
-from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, Repl, Sandbox
+from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, Sandbox, end_run
 
 WORD = "protected files"
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "protocol.file.allow=always"]
@@ -213,9 +213,8 @@ def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
     make_repository(root)
     code = "try:\n    open('.git/hooks/pre-commit', 'w')\nexcept OSError as error:\n    print(error.errno)"
     context = Context(workspace=root)
-    for tool, arguments in ((Python, {}), (Repl, {"session": "s"})):
-        made = tool(sandbox="bubblewrap")
-        assert made.call({"code": code, **arguments}, context).output["stdout"] == "30\n"
+    for arguments in ({}, {"session": "s"}):
+        assert Python(sandbox="bubblewrap").call({"code": code, **arguments}, context).output["stdout"] == "30\n"
     bash = Bash(sandbox="bubblewrap")
     script = {"command": "echo x > .git/hooks/pre-commit || echo refused", "session": "s"}
     assert bash.call(script, context).output["stdout"] == "refused\n"
@@ -223,8 +222,7 @@ def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
     read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
     assert "refused" in read.output["output"]
     assert not (root / ".git" / "hooks" / "pre-commit").exists()
-    bash.close()
-    made.close()
+    end_run(context.run_id)
     assert sorted(os.listdir(root)) == [".git", "file"]
 
 

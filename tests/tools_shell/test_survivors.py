@@ -374,7 +374,6 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
 
 
 def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
-    from tools_shell._output import Kept
     from tools_shell._process._launch import start
     from tools_shell._process._pump import Pump
     from tools_shell._process._run import settle
@@ -391,10 +390,10 @@ def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
     thread.start()
     thread.join()
     (process,) = started
-    stdout = Kept()
-    settle(process, Pump(process, stdout.add, Kept().add, b"still here\n"), 90)
+    stdout = bytearray()
+    settle(process, Pump(process, stdout.extend, stdout.extend, b"still here\n"), 90)
     process.close()
-    assert (process.exit, stdout.text().text) == (0, "still here\n")
+    assert (process.exit, stdout) == (0, b"still here\n")
 
 
 @pytest.mark.slow

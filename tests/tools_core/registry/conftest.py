@@ -43,10 +43,7 @@ class Site:
             self.modules.append(module)
         info = self.folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
-            f"Summary: What {distribution} is\n\nText\n"
-        )
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
         lines = entries if isinstance(entries, str) else "\n".join(entries)
         (info / "entry_points.txt").write_text(f"[{group}]\n{lines.replace('{}', module)}\n")
         return info

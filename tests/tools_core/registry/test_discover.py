@@ -76,15 +76,6 @@ def test_an_invalid_name_is_a_problem_and_not_a_tool(site, discovered, name):
     assert (problem.distribution, problem.fix) == ("tools-odd", "rename it in tools-odd")
 
 
-def test_malformed_metadata_does_not_hide_other_packages(site, discovered):
-    site.install("tools-good", ["get = {}:Get"])
-    garbage = [b"\xff\xfe\x00", b"[ask_tools.tools]\n\x00\n= \n==\n[", b"[ask_tools.tools\nx = y:z"]
-    for number, noise in enumerate(garbage):
-        info = site.install(f"tools-bad{number}", "", None)
-        (info / "entry_points.txt").write_bytes(noise)
-    assert list(discovered()) == ["get"]
-
-
 @pytest.mark.parametrize("options", [["-c"], ["agent.py"], ["-m", "agent"]], ids=str)
 def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(site, tmp_path, run_python, options):
     code = "from tools_core import registry\nprint(list(registry))"
@@ -256,14 +247,6 @@ def test_environment_variables_are_the_lists_of_the_default_registry(site, run_p
     site.install("tools-climate", ["climate = {}:Get"])
     code = "from tools_core import registry\nprint(list(registry), registry.blocked)"
     assert run_python(code, **environment) == printed
-
-
-def test_blocking_one_of_two_tools_frees_the_bare_name(site, discovered):
-    site.install("tools-weather", ["get = {}:Get"])
-    site.install("tools-climate", ["get = {}:Get"])
-    registry = discovered(deny=["tools-climate"])
-    assert registry["get"].call().output == "tools_weather"
-    assert registry.problems == []
 
 
 def test_each_discovery_decides_anew(site, discovered):

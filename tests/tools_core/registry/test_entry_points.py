@@ -55,6 +55,7 @@ def test_comments_blanks_other_groups_and_malformed_lines_are_skipped(tmp_path):
 def test_any_bytes_are_accepted(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("site")
     write(folder / "w-1.dist-info", b"[g]\na = b:c\n[h]\n" + noise)
+    write(folder / "x-1.dist-info", noise)
     assert ("w:a", "b:c") in found(folder, group="g")
 
 

@@ -142,14 +142,8 @@ def test_a_broken_package_is_a_problem_with_its_fix_and_hides_no_other(site, dis
     (problem,) = [each for each in registry.problems if each.name == "get"]
     assert (problem.distribution, problem.version) == ("tools-broken", "1.0")
     assert message.endswith(f"{problem.error}; fix: {problem.fix}")
+    assert unavailable.value.__cause__ is problem.cause is not None
     assert site.times_imported("tools_broken") <= 1
-
-
-def test_the_exception_of_a_package_is_the_cause_of_the_error(site, discovered):
-    site.install("tools-broken", ["get = {}:Get"], "1 / 0")
-    with pytest.raises(ToolError) as unavailable:
-        discovered()["get"]
-    assert isinstance(unavailable.value.__cause__, ZeroDivisionError)
 
 
 def test_the_fix_for_a_missing_module_of_the_package_itself_names_the_folder_or_the_distribution(

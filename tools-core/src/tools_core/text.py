@@ -1,7 +1,4 @@
-"""What may be shown or written down of foreign text: nothing that hides or acts, and no secret.
-
-For who asks, logs or prints: each of these decisions is made here alone.
-"""
+"""Foreign text made safe to show and to log: `visible` escapes what hides or acts, `is_secret_name` finds secrets."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable
 
-# Controls (tab and line feed excepted), and whatever Unicode lets a terminal ignore: bidi overrides,
+# Control characters except tab and line feed, and characters that Unicode lets a terminal ignore: bidi overrides,
 # zero-width characters, fillers, tags, lone surrogates.
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\ud800-\udfff"
 )
-# One joiner or emoji selector is ordinary text after a letter of a script that joins, or after a pictograph.
+# One joiner or emoji selector is ordinary after a letter of a script that joins letters, or after a pictograph.
 _BEFORE = "\u0620-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u1c7f\u20d0-\u2fff\U0001f000-\U0001faff"
 _JOINED = f"(?<=[{_BEFORE}])[\u200c\u200d\ufe0f]|(?<=\ufe0f)\u200d"
 
@@ -29,12 +26,12 @@ _SECRETS = frozenset(
         *("PASSCODE", "PASSPHRASE", "PAT", "PIN", "PRIVATE", "PSK", "PWD", "SIGNATURE"),
     )
 )
-# As in PGPASSWORD, and of two words that may be written as one, as in api_keys.
+# Ends of words, as in PGPASSWORD; two words may be written as one, as in api_keys.
 _ENDINGS = (
     *("ACCESSKEY", "APIKEY", "ENCRYPTIONKEY", "PASSWD", "PASSWORD", "PRIVATEKEY", "SECRET", "SECRETKEY"),
     *("SIGNINGKEY", "TOKEN"),
 )
-# Words at the end that say that the value is about a secret and is none itself.
+# Last words of names whose value is not the secret itself.
 _ABOUT = frozenset(
     (
         *("ALGORITHM", "CLASS", "COUNT", "DIR", "DIRECTORY", "FILE", "FORMAT", "LENGTH", "METHOD", "MODE", "NAME"),
@@ -46,15 +43,15 @@ _OPEN_KEYS = frozenset(("CACHE", "FOREIGN", "PARTITION", "PUBLIC", "SORT"))
 
 
 def visible(text: str, *, keep_layout: bool = False) -> str:
-    r"""Write text on one line, with what is not seen or could act as its escape: `\x1b[2J`, `\u202e`, `\xa0`.
+    r"""Return text on one line, with escapes for characters that are invisible or control a terminal: `\x1b[2J`.
 
-    With `keep_layout` tabs, line ends and all kinds of blanks stay as they are, for text that is read and not judged.
+    With `keep_layout`, tabs, line ends and all kinds of blanks stay as they are.
     """
     return replace_hidden(text, lambda char: char.encode("unicode_escape").decode("ascii"), keep_layout=keep_layout)
 
 
 def replace_hidden(text: str, escape: Callable[[str], str], *, keep_layout: bool) -> str:
-    """`visible` with escapes of another kind."""
+    """Do what `visible` does, with escapes of another kind."""
     if text.isascii() and text.isprintable():
         return text
     import re  # 6 ms, and most of what is shown needs no escape
@@ -70,15 +67,14 @@ def replace_hidden(text: str, escape: Callable[[str], str], *, keep_layout: bool
 
 
 def _is_odd(char: str) -> bool:
-    """Return whether a character is invisible, or looks like a blank; joiners depend on the text before them."""
+    """Return whether a character is invisible or looks like a blank; joiners depend on the text before them."""
     return char == "\u2800" or not (char.isprintable() or char in "\u200c\u200d")
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a value of this name is likely to be a secret: `apiKey`, `X-Auth-Token`, `PGPASSWORD`.
+    """Return whether a variable, argument or header of this name is likely to be a secret: `apiKey`, `PGPASSWORD`.
 
-    Names of variables, arguments and headers alike. A `key` without another word is none, nor is what a secret is
-    only spoken of: `max_tokens`, `SSH_AUTH_SOCK`, `token_type`, `public_key`.
+    `key` alone does not count, nor do names of facts about secrets: `max_tokens`, `SSH_AUTH_SOCK`, `public_key`.
     """
     import re  # as above
 

@@ -1,4 +1,4 @@
-"""Commands and code that always end, with output that is bounded, and kept when they are stopped.
+"""Commands and code that always end, with bounded output, in the best sandbox of the machine.
 
 Each name is loaded when it is first used: the process that supervises commands needs none of them.
 """
@@ -7,19 +7,17 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from tools_shell._bash import Bash
-    from tools_shell._end_run import end_run
-    from tools_shell._job_input import JobInput
-    from tools_shell._job_list import JobList
-    from tools_shell._job_output import JobOutput
-    from tools_shell._job_start import JobStart
-    from tools_shell._job_stop import JobStop
-    from tools_shell._python import Python
-    from tools_shell._repl import Repl
     from tools_shell._script._effects import Effects, effects_of
     from tools_shell._script._parse import parse_script
     from tools_shell._script._parts import Assignment, Expanded, Redirection, Script, SimpleCommand
     from tools_shell._settings import Resources, Sandbox
+    from tools_shell._tools._bash import Bash
+    from tools_shell._tools._end_run import end_run
+    from tools_shell._tools._job_input import JobInput
+    from tools_shell._tools._job_output import JobOutput
+    from tools_shell._tools._job_start import JobStart
+    from tools_shell._tools._job_stop import JobStop
+    from tools_shell._tools._python import Python
 
 __all__ = [
     "Assignment",
@@ -27,13 +25,11 @@ __all__ = [
     "Effects",
     "Expanded",
     "JobInput",
-    "JobList",
     "JobOutput",
     "JobStart",
     "JobStop",
     "Python",
     "Redirection",
-    "Repl",
     "Resources",
     "Sandbox",
     "Script",
@@ -45,23 +41,21 @@ __all__ = [
 
 _HOMES = {
     "Assignment": "_script._parts",
-    "Bash": "_bash",
+    "Bash": "_tools._bash",
     "Effects": "_script._effects",
     "Expanded": "_script._parts",
-    "JobInput": "_job_input",
-    "JobList": "_job_list",
-    "JobOutput": "_job_output",
-    "JobStart": "_job_start",
-    "JobStop": "_job_stop",
-    "Python": "_python",
+    "JobInput": "_tools._job_input",
+    "JobOutput": "_tools._job_output",
+    "JobStart": "_tools._job_start",
+    "JobStop": "_tools._job_stop",
+    "Python": "_tools._python",
     "Redirection": "_script._parts",
-    "Repl": "_repl",
     "Resources": "_settings",
     "Sandbox": "_settings",
     "Script": "_script._parts",
     "SimpleCommand": "_script._parts",
     "effects_of": "_script._effects",
-    "end_run": "_end_run",
+    "end_run": "_tools._end_run",
     "parse_script": "_script._parse",
 }
 

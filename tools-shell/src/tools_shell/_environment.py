@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_shell._text import encoded
+from tools_shell._output._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

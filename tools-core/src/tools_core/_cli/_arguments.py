@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._schema_text import alternatives, is_object, schema_at, split_key, types
+from tools_core._cli._schema_text import is_object, schema_at, split_key, types
 from tools_core._cli._terminal import CommandError
+from tools_core._jsonschema._flatten import flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show
@@ -37,7 +38,7 @@ def read_arguments(words: Sequence[str], root: Schema) -> dict[str, Any] | str:
         else:
             given.setdefault(split_key(key, root, root), []).append(text)
     for path, texts in given.items():
-        _put(arguments, path, _typed(texts, alternatives(schema_at(path, root), root), root, ".".join(path)))
+        _put(arguments, path, _typed(texts, flatten(schema_at(path, root), root), root, ".".join(path)))
     return arguments
 
 
@@ -79,7 +80,7 @@ def _typed(texts: list[str], options: list[Schema], root: Schema, name: str) -> 
             return value
     elif options and not arrays:
         raise CommandError(f"{name} is given {len(texts)} times, but takes one value")
-    items = [item for option in arrays for item in alternatives(option.get("items"), root)]
+    items = [item for option in arrays for item in flatten(option.get("items"), root)]
     return [_scalar(text, items) for text in texts]
 
 

@@ -187,7 +187,8 @@ def _report(result: Result, tool: Tool, options: Namespace) -> int:
     if options.json:
         write_json(result.to_dict())
     elif not result.ok:
-        error(result.error or "", _hints(result, tool, options.name))
+        message = (result.error or "").partition(" Pass approve=")[0]  # a hint for Python
+        error(message, _hints(result, tool, options.name))
     elif options.raw:
         _write_raw(result)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tools_core._cli._terminal import CommandError, did_you_mean
 
@@ -33,6 +33,13 @@ BUILT_IN = {
 }
 
 
+class _Parser(ArgumentParser):
+    """A parser whose errors look like those of the rest of the command."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(message, f"{self.prog} --help")
+
+
 def make_parser(name: str) -> ArgumentParser:
     """Import the sub-command `name`, and no other, and let it configure its parser."""
     if name in BUILT_IN:
@@ -46,7 +53,7 @@ def make_parser(name: str) -> ArgumentParser:
 
 
 def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
-    parser = ArgumentParser(
+    parser = _Parser(
         prog=f"ask-tools {name}",
         description=summary,
         formatter_class=RawDescriptionHelpFormatter,

@@ -1,11 +1,11 @@
-"""Schemas of parameters as text: alternatives, types and choices."""
+"""Schemas of parameters as text: types, choices and members."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tools_core._cli._terminal import json_text, one_line
-from tools_core._jsonschema._pointer import resolve
+from tools_core._jsonschema._flatten import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,20 +23,6 @@ _TYPE_NAMES = {
     "list": "array",
     "dict": "object",
 }
-
-
-def alternatives(schema: Any, root: Schema, outer: tuple[str, ...] = ()) -> list[Schema]:
-    """Flatten `$ref`, `anyOf`, `oneOf` and `allOf` into a list of plain schemas."""
-    if not is_object(schema) or schema.get("$ref") in outer:
-        return []
-    parts = [part for keyword in ("anyOf", "oneOf", "allOf") for part in schema.get(keyword, ())]
-    if "$ref" in schema:
-        outer = (*outer, schema["$ref"])  # a reference to itself adds nothing
-        parts.append(_target(root, schema["$ref"]))
-    found = [option for part in parts for option in alternatives(part, root, outer)]
-    if not found or {"type", "enum", "const", "properties", "items"} & schema.keys():
-        found.append(schema)
-    return found
 
 
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
@@ -59,7 +45,7 @@ def types(*options: Schema) -> set[str]:
 def choices(schema: Any, root: Schema) -> list[Any]:
     """Return the values that a schema lists by `enum` or `const`, and true and false for a boolean."""
     found: list[Any] = []
-    for option in alternatives(schema, root):
+    for option in flatten(schema, root):
         found += _listed(option) or ([True, False] if "boolean" in types(option) else ())
     return found
 
@@ -67,19 +53,19 @@ def choices(schema: Any, root: Schema) -> list[Any]:
 def split_key(key: str, schema: Any, root: Schema) -> tuple[str, ...]:
     """Split a dotted key at each object of the schema; a name that contains dots stays whole."""
     head, dot, rest = key.partition(".")
-    if not (dot and head and rest) or any(key in option.get("properties", {}) for option in alternatives(schema, root)):
+    if not (dot and head and rest) or any(key in option.get("properties", {}) for option in flatten(schema, root)):
         return (key,)
     inner = schema_at((head,), root, schema)
     if inner is None:  # an object with any members; an unknown name at the top is not split
         return (key,) if schema is root else tuple(key.split("."))
-    return (head, *split_key(rest, inner, root)) if "object" in types(*alternatives(inner, root)) else (key,)
+    return (head, *split_key(rest, inner, root)) if "object" in types(*flatten(inner, root)) else (key,)
 
 
 def schema_at(path: Sequence[str], root: Schema, schema: Any = None) -> Any:
     """Return the schema of the member at `path`, below the root if no `schema` is given; None if there is none."""
     found = root if schema is None else schema
     for name in path:
-        options = alternatives(found, root)
+        options = flatten(found, root)
         members = [option["properties"][name] for option in options if name in option.get("properties", {})]
         others = [each for option in options if is_object(each := option.get("additionalProperties"))]
         found = next(iter([*members, *others]), None)
@@ -91,7 +77,7 @@ def type_text(schema: Any, root: Schema, depth: int = 0) -> str:
     if depth > _DEEPEST:
         return "…"
     words: list[str] = []
-    for option in alternatives(schema, root):
+    for option in flatten(schema, root):
         words += [json_text(value, pretty=False) for value in _listed(option)]
         for kind in () if _listed(option) else sorted(types(option), key=lambda kind: (kind == "null", kind)):
             inner = type_text(option["items"], root, depth + 1) if kind == "array" and "items" in option else ""
@@ -101,7 +87,7 @@ def type_text(schema: Any, root: Schema, depth: int = 0) -> str:
 
 def parameters(schema: Any, root: Schema, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, type, `required` or default, and description of each parameter; members have dotted names."""
-    for option in alternatives(schema, root):
+    for option in flatten(schema, root):
         for name, part in option.get("properties", {}).items():
             about = part if is_object(part) else {}
             default = f"default {json_text(about['default'], pretty=False)}" if "default" in about else "optional"
@@ -113,10 +99,3 @@ def parameters(schema: Any, root: Schema, prefix: str = "", depth: int = 1) -> I
 
 def _listed(schema: Schema) -> list[Any]:
     return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
-
-
-def _target(root: Schema, reference: str) -> Any:
-    try:
-        return resolve(root, reference)
-    except LookupError:
-        return None

@@ -7,11 +7,12 @@ import sys
 from functools import reduce
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._terminal import CommandError, did_you_mean, location
-from tools_core._tools._as_tools import as_tools
+from tools_core._tools._as_tools import as_tools, instance_of
 from tools_core._tools._tool import Tool
+from tools_core._tools._toolset import Toolset
 from tools_core._values._errors import DefinitionError
 
 if TYPE_CHECKING:
@@ -22,21 +23,33 @@ def load_from_file(reference: str) -> Tool:
     """Run a file as a module and return what is named after the colon as a tool; without a name, its only tool."""
     path, _, attribute = (reference, "", "") if reference.endswith(".py") else reference.rpartition(":")
     module = _run(path)
-    names = [name for name, value in vars(module).items() if isinstance(value, Tool)]
+    names = [name for name, value in vars(module).items() if _is_tool(value, module)]
     if not attribute:
         if len(names) != 1:
             hints = [f"{path}:{name}" for name in names]
             raise CommandError(f"{path} has {len(names)} tools; name one of them", *hints, type="unknown_tool")
         attribute = names[0]
     try:
-        tools = as_tools(reduce(getattr, attribute.split("."), module))
+        tools = as_tools(reduce(_attribute, attribute.split("."), module))
     except (AttributeError, DefinitionError) as mistake:
         hints = [did_you_mean(attribute, names), f"tools in {path}: {', '.join(names) or 'none'}"]
         raise CommandError(f"{reference} is not a tool: {mistake}", *hints, type="unknown_tool") from mistake
     if len(tools) != 1:
-        hints = [f"{reference}.{tool.name}" for tool in tools]
-        raise CommandError(f"{reference} is a toolset; name one of its methods", *hints, type="unknown_tool")
+        hints = [f"{path}:{attribute}.{getattr(tool, '__name__', '')}" for tool in tools]
+        raise CommandError(f"{attribute} is a toolset; name one of its methods", *hints, type="unknown_tool")
     return tools[0]
+
+
+def _is_tool(value: Any, module: ModuleType) -> bool:
+    if isinstance(value, type):  # a class of the file, not one that it has imported
+        return value.__module__ == module.__name__ and issubclass(value, Tool | Toolset)
+    return isinstance(value, Tool | Toolset)
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """Return an attribute; for a class of toolsets, an instance, whose methods are tools."""
+    value = getattr(owner, name)
+    return instance_of(value) if isinstance(value, type) and issubclass(value, Toolset) else value
 
 
 def _run(path: str) -> ModuleType:

@@ -8,14 +8,11 @@ OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured output
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_core._jsonschema._pointer import resolve
+from tools_core._jsonschema._flatten import flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 # OpenAI's limits: levels of objects, characters of names and values, values of all enums.
 _DEEPEST, _CHARACTERS, _VALUES = 10, 120_000, 1_000
@@ -42,10 +39,10 @@ class _NotStrictError(ValueError):
 
 
 def strict_schema(schema: dict[str, Any], *, is_openai: bool) -> StrictSchema | None:
-    """Return the strict form of an object schema; None when it has none."""
+    """Return the strict form of an object schema; None when it has none, or is not a valid schema."""
     try:
         return StrictSchema(schema, is_openai=is_openai)
-    except _NotStrictError:
+    except (_NotStrictError, AttributeError, TypeError):
         return None
 
 
@@ -73,8 +70,8 @@ class StrictSchema:
         return key in _KEPT or key in (_BOUNDS if self._is_openai else ("default",))
 
     def _node(self, schema: Any, level: int) -> dict[str, Any]:
-        if "allOf" in _of(dict, schema) and len(_of(list, schema["allOf"])) == 1:
-            schema = _of(dict, schema["allOf"][0]) | {key: schema[key] for key in schema if key != "allOf"}
+        if "allOf" in schema and len(schema["allOf"]) == 1:
+            schema = schema["allOf"][0] | {key: schema[key] for key in schema if key != "allOf"}
         if not _REFUSED.isdisjoint(schema) or "allOf" in schema:
             raise _NotStrictError("a keyword that strict mode lacks")
         made = {key: value for key, value in schema.items() if self._keeps(key, value)}
@@ -85,12 +82,12 @@ class StrictSchema:
         if "$ref" in schema:
             return self._reference(made, schema["$ref"], level)
         if "anyOf" in schema or "oneOf" in schema:
-            made["anyOf"] = [self._node(part, level) for part in _of(list, schema.get("anyOf", schema.get("oneOf")))]
+            made["anyOf"] = [self._node(part, level) for part in schema.get("anyOf", schema.get("oneOf"))]
         elif "type" not in made:
             made["type"] = self._inferred(schema)
         types = made.get("type", "")
         self.unions += "anyOf" in made or isinstance(types, list)
-        values = _of(list, made.get("enum", [made.get("const")]))
+        values = made.get("enum", [made.get("const")])
         if any(isinstance(value, dict | list) for value in values):
             raise _NotStrictError("a choice of objects or arrays")
         self._values += len(values)
@@ -113,8 +110,8 @@ class StrictSchema:
         return {"anyOf": [{"$ref": reference}], **made} if made else {"$ref": reference}
 
     def _members(self, made: dict[str, Any], schema: dict[str, Any], level: int) -> None:
-        members = _of(dict, schema.get("properties", {}))
-        required = _of(list, schema.get("required", []))
+        members = schema.get("properties", {})
+        required = schema.get("required", [])
         # An object that names no members has any, except at the root: such a tool has no arguments.
         if schema.get("additionalProperties", not members and level > 1) is not False:
             raise _NotStrictError("an open object")
@@ -130,7 +127,7 @@ class StrictSchema:
         made["additionalProperties"] = False
 
     def _inferred(self, schema: dict[str, Any]) -> Any:
-        values = _of(list, schema.get("enum", [schema["const"]] if "const" in schema else []))
+        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
         types = list(dict.fromkeys(_TYPES.get(type(value), "") for value in values))
         types += [kind for key, kind in (("properties", "object"), ("items", "array")) if key in schema]
         if not types or "" in types:
@@ -161,8 +158,8 @@ def without_absent(call: ToolCall, schema: Any) -> ToolCall:
     return ToolCall(call.id, call.name, _without_absent(given, [schema], schema))
 
 
-def _without_absent(value: Any, schemas: Iterable[Any], root: Any) -> Any:
-    parts = list(_leaves(schemas, root))
+def _without_absent(value: Any, schemas: list[Any], root: Any) -> Any:
+    parts = [part for schema in schemas for part in flatten(schema, root)]
     if isinstance(value, list):
         items = [part["items"] for part in parts if "items" in part]
         return [_without_absent(item, items, root) for item in value]
@@ -178,34 +175,10 @@ def _without_absent(value: Any, schemas: Iterable[Any], root: Any) -> Any:
     return made
 
 
-def _leaves(schemas: Iterable[Any], root: Any) -> Iterator[dict[str, Any]]:
-    """Yield the schemas, without references and alternatives, that a value of one of `schemas` may have to fit."""
-    waiting = [schema for schema in schemas if isinstance(schema, dict)]
-    for schema in waiting:  # grows on the way
-        parts = [part for key in ("anyOf", "oneOf", "allOf") for part in schema.get(key, ())]
-        parts += [_target(root, schema["$ref"])] if "$ref" in schema else []
-        waiting += [part for part in parts if isinstance(part, dict) and not any(part is each for each in waiting)]
-        if not parts or not schema.keys().isdisjoint(("type", "enum", "const", "properties", "items")):
-            yield schema
-
-
-def _target(root: Any, reference: str) -> Any:
-    try:
-        return resolve(root, reference)
-    except LookupError:  # of a schema that the core never compiled
-        return {}
-
-
 def _accepts_null(schema: Any, root: Any) -> bool:
-    for part in _leaves([schema], root):
+    for part in flatten(schema, root):
         values = part.get("enum", [part["const"]] if "const" in part else ())
         types = part.get("type", () if part.keys() & {"properties", "items"} else "null")
         if None in values if values else "null" in types:
             return True
     return schema is True
-
-
-def _of(kind: type, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise _NotStrictError(f"not a schema: {value!r:.40}")
-    return value

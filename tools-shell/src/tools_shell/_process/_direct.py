@@ -45,7 +45,7 @@ class Direct(Streams):
         arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
         # Bytes are no variables for Windows, where nothing comes here, and so not for every type checker.
         variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
-        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
+        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
             with starting:
                 self._process = subprocess.Popen(

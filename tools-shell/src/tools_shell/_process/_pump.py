@@ -8,11 +8,11 @@ import select
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tools_shell._process._command import Process
 
-    Sink: TypeAlias = Callable[[bytes], None]
+    Sink: TypeAlias = Callable[[bytes], object]
 
 _CHUNK = 1 << 16
 _LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal as it is when it is new; Ctrl-C throws the line away
@@ -26,11 +26,17 @@ class Pump:
     """
 
     def __init__(
-        self, process: Process, stdout: Sink, stderr: Sink, stdin: bytes | None = b"", poll: select.poll | None = None
+        self,
+        process: Process,
+        stdout: Sink,
+        stderr: Sink,
+        stdin: bytes | None = b"",
+        poll: select.poll | None = None,
+        more: Mapping[int, Sink] | None = None,
     ) -> None:
         self._process = process
         self._poll = poll or select.poll()
-        self._sinks: dict[int, Sink] = {process.stdout: stdout}
+        self._sinks: dict[int, Sink] = {process.stdout: stdout, **(more or {})}
         if process.stderr is not None:
             self._sinks[process.stderr] = stderr
         is_terminal = process.stdin == process.stdout
@@ -53,10 +59,12 @@ class Pump:
         news = () if self._process.is_gone else (self._process.news,)
         return {*self._sinks, *news, *(() if self._source is None else (self._source,))}
 
-    def step(self, seconds: float) -> None:
-        """Wait so long at most for something to happen, and do what there is to do."""
-        for descriptor, events in self._poll.poll(seconds * 1000):
+    def step(self, seconds: float) -> bool:
+        """Wait so long at most for something to happen, and do it; returns whether anything happened."""
+        ready = self._poll.poll(seconds * 1000)
+        for descriptor, events in ready:
             self.handle(descriptor, events)
+        return bool(ready)
 
     def handle(self, descriptor: int, events: int) -> None:
         """Do what there is to do at one descriptor, without waiting."""
@@ -76,7 +84,7 @@ class Pump:
         except BlockingIOError:
             return
         except OSError as error:
-            if error.errno != errno.EIO:  # so a terminal says that nobody has it open any more
+            if error.errno not in {errno.EIO, errno.ECONNRESET}:  # the end of a terminal, and of a socket
                 raise
             chunk = b""
         if chunk:

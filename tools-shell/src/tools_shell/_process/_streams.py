@@ -12,18 +12,18 @@ _SIZE = (24, 80)  # of a terminal: rows and columns
 class Streams:
     """The pipes, or the terminal, between us and a command: `theirs` are its standard input, output and error."""
 
-    def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
+    def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool = False) -> None:
         self.stdin: int | None = None
         self.stdout = -1
         self.stderr: int | None = None
         self.theirs: list[int] = []
         with starting:
             _known.add(self)
-            self._open(has_stdin=has_stdin, terminal=terminal)
+            self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
         for descriptor in self.ours:
             os.set_blocking(descriptor, False)
 
-    def _open(self, *, has_stdin: bool, terminal: bool) -> None:
+    def _open(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
         if terminal:
             import termios  # not on Windows
 
@@ -34,8 +34,10 @@ class Streams:
             self.stdout, out = os.pipe()
             self.theirs = [out]
             try:
-                self.stderr, error = os.pipe()
-                self.theirs.append(error)
+                error = out
+                if not merged:
+                    self.stderr, error = os.pipe()
+                    self.theirs.append(error)
                 if has_stdin:
                     source, self.stdin = os.pipe()
                 else:

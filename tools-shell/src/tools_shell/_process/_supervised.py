@@ -45,7 +45,7 @@ class Supervised(Streams):
         self._supervisor = 0
         self._is_ordered = False  # to kill all
         self._temporary = ""  # a folder for the job, where it needs one
-        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal)
+        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
             if command.isolation.needs_temporary:
                 self._temporary = tempfile.mkdtemp(prefix="ask-tools-")

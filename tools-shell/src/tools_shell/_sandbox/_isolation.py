@@ -71,6 +71,11 @@ class Isolation:
         return [*self.missing, *([PROTECTED_FILES] if is_broken else [])]
 
     @property
+    def is_sandbox(self) -> bool:
+        """Return whether files outside of the workspace are kept from a command."""
+        return self.rung in {"bubblewrap", "landlock"}
+
+    @property
     def needs_temporary(self) -> bool:
         """Whether a command needs a private folder to have any for its temporary files."""
         return self.rung == "landlock"

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_shell._output._output import Output
 from tools_shell._process._command import Command
 from tools_shell._process._run import run
 from tools_shell._sandbox._visible import is_inside
@@ -137,12 +138,13 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
             resources=Resources(),
         )
         # Under a supervisor, as all that follows: so it is no matter what signals this process ignores, or waits for.
-        ended = run(command, limit=_PATIENCE, cancelled=lambda: False)
+        output = Output()
+        ended = run(command, output, limit=_PATIENCE, cancelled=lambda: False)
     finally:
         os.close(pin)
     if ended.reason is not None:
         raise ToolError(f"whether there is a sandbox was not found out in {_PATIENCE:g} s; try again", "unavailable")
     if ended.returncode == _WORKS:
         return None
-    words = ended.stderr.text().text.strip().splitlines() or ["it does not start"]
+    words = output.stderr.text.strip().splitlines() or ["it does not start"]
     return _FAILURES.get(ended.returncode or 0) or words[-1]

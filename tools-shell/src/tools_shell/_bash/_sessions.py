@@ -1,0 +1,138 @@
+"""Where the snapshots of bash sessions lie: files outside of every workspace, which survive a restart of the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+from tools_shell._bash._snapshot import Snapshot
+from tools_shell._sandbox._visible import is_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable
+
+    from tools_shell._owner import Owner
+
+_MOST = 64  # sessions of a run; the one that was not used for longest is forgotten
+_OLDEST = 30 * 24 * 3600  # seconds after which the sessions of a run are forgotten
+_PAUSE = 0.02  # seconds between two looks at a session that another call uses
+
+
+class Session:
+    """One named session, held by one call."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> Snapshot:
+        """Return the snapshot; of a new session, an empty one."""
+        with suppress(OSError, ValueError, TypeError):
+            return Snapshot(**json.loads(self._path.read_text("ascii")))
+        return Snapshot()
+
+    def save(self, snapshot: Snapshot) -> None:
+        new = self._path.with_suffix(".new")
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
+            json.dump(snapshot._asdict(), file)
+        new.replace(self._path)
+        _forget_surplus(self._path.parent)
+
+
+@contextmanager
+def session(
+    owner: Owner, name: str, settings: str, writable: Iterable[str], until: float, cancelled: Callable[[], bool]
+) -> Generator[Session]:
+    """Hold a session; ToolError when another call still does at `until`.
+
+    It belongs to its owner and to the settings of its sandbox: code from a closed sandbox never runs in an open one.
+    """
+    import fcntl  # POSIX only
+
+    top = _state_folder(writable)
+    folder = top / _digest(owner.run_id)
+    key = _digest(f"{owner.device}:{owner.inode}:{settings}:{name}")
+    try:
+        if not folder.exists():
+            _forget_old(top)
+            folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = f"sessions cannot be kept in {folder}: {error.strerror}; set XDG_STATE_HOME to a folder that can"
+        raise ToolError(message, "unavailable") from error
+    try:
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            if cancelled():
+                message = f"cancelled while session {name!r} was busy; nothing was run"
+                raise ToolError(message, "cancelled")
+            if time.monotonic() >= until:
+                message = f"session {name!r} is busy with another call and nothing was run: use another session"
+                raise ToolError(message, "conflict")
+            time.sleep(_PAUSE)
+        yield Session(folder / f"{key}.json")
+    finally:
+        os.close(lock)
+
+
+def end_sessions(run_id: str) -> None:
+    """Forget the sessions of a run."""
+    for folder in _folders():
+        _remove(folder / _digest(run_id))
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _folders() -> tuple[Path, Path]:
+    import tempfile  # not where nothing can be run
+
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    return Path(state, "ask-tools", "sessions"), Path(tempfile.gettempdir(), f"ask-tools-sessions-{user}")
+
+
+def _state_folder(writable: Iterable[str]) -> Path:
+    """Return the user's folder for state, or one for temporary files where commands can write to the former."""
+    usual, other = _folders()
+    chosen = other if is_inside(os.path.realpath(usual), tuple(writable)) else usual
+    with suppress(OSError):
+        chosen.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError):
+        found = chosen.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+            return chosen
+    raise ToolError(f"sessions cannot be kept in {chosen}: it is not a folder of this user alone", "unavailable")
+
+
+def _forget_old(folder: Path) -> None:
+    for run in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - run.stat().st_mtime > _OLDEST:
+                _remove(run)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of sessions, in which there are files alone."""
+    with suppress(OSError):  # there is none
+        for file in folder.iterdir():
+            file.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _forget_surplus(folder: Path) -> None:
+    found = list(folder.glob("*.json"))
+    if len(found) > _MOST:
+        with suppress(OSError):  # another call forgets it, too
+            oldest = min(found, key=lambda path: path.stat().st_mtime)
+            oldest.unlink()
+            oldest.with_suffix(".lock").unlink()

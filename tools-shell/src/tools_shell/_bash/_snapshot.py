@@ -1,0 +1,189 @@
+r"""The state of a bash session as a snapshot: what one script leaves is restored before the next.
+
+A session has no process of its own. Each call starts a bash, which restores the snapshot, runs the script, and writes
+a new snapshot to a descriptor of its own when it ends, whichever way: an EXIT trap does that. The restoring program is
+a single line of `eval $'...'`, so that messages of bash count the lines of the script, and every command in it is
+`\builtin`, so that no alias or function of the script takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._output._text import encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LARGEST = 16 << 20  # bytes of a snapshot
+_HIDDEN = 10  # where bash keeps the descriptor of the snapshot while the script runs without it
+_TRAPS = "ERR DEBUG RETURN HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD WINCH CONT"
+_BY_DEFAULT = frozenset(("braceexpand", "hashall", "interactive-comments"))
+# Variables that bash sets itself, or that belong to one process.
+_OWN = """
+    BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_EXECUTION_STRING
+    BASH_LINENO BASH_LOADABLES_PATH BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO BASH_VERSION COMP_WORDBREAKS DIRSTACK
+    EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD HOSTNAME HOSTTYPE LINENO MACHTYPE OSTYPE PIPESTATUS PPID
+    PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _ ASK_TOOLS_\\w*
+"""
+_OWN_LINES = re.compile(rf"^declare -\S+ (?:{'|'.join(_OWN.split())})(?:=.*)?\n".encode(), re.MULTILINE)
+_TEMPORARY_LINES = re.compile(rb'^declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"\n]*/ask-tools-[^"\n]*"\n', re.MULTILINE)
+_IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '\\"$`'})
+# Octal for everything that is not plain, so that neither the locale nor line ends change anything.
+_QUOTED = {code: f"\\{code:03o}" for code in (*range(32), *b"'\\", *range(127, 256))}
+
+_SAVE = r"""{
+ASK_TOOLS_STATUS=${ASK_TOOLS_STATUS-$?}
+if [[ -z ${ASK_TOOLS_SAVED-} ]]; then
+ASK_TOOLS_SAVED=1
+ASK_TOOLS_OUT=@OUT@; \builtin true >&@OUT@ || ASK_TOOLS_OUT=@HIDDEN@
+for ASK_TOOLS_TRAP in @TRAPS@; do
+\builtin trap -p "$ASK_TOOLS_TRAP" >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+done
+\builtin trap - ERR DEBUG RETURN
+\builtin set +o >&"$ASK_TOOLS_OUT"
+\builtin set +euxvfC +o posix
+\builtin printf '\0%s\0' "$ASK_TOOLS_STATUS" >&"$ASK_TOOLS_OUT"
+\builtin shopt -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin alias -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin declare -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin declare -f >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin declare -F >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin umask -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0%q\0' "$PWD" >&"$ASK_TOOLS_OUT"
+if [[ $# -gt 0 ]]; then \builtin printf '%q ' "$@" >&"$ASK_TOOLS_OUT"; fi; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+IFS=$' \t\n'
+for ASK_TOOLS_FD in 3 4 5 6 7 8 9; do
+if [[ -f /proc/self/fd/$ASK_TOOLS_FD ]]; then
+\builtin printf '%s %q' "$ASK_TOOLS_FD" "$(\builtin command -p readlink /proc/$$/fd/$ASK_TOOLS_FD)" >&"$ASK_TOOLS_OUT"
+\builtin printf ' %s' $(</proc/$$/fdinfo/$ASK_TOOLS_FD) >&"$ASK_TOOLS_OUT"; \builtin printf '\n' >&"$ASK_TOOLS_OUT"
+fi
+done
+\builtin printf '\0end\0' >&"$ASK_TOOLS_OUT"
+fi
+} < /dev/null > /dev/null 2>&1"""
+_FIELDS_AFTER_TRAPS = 13
+_FIELDS = len(_TRAPS.split()) + _FIELDS_AFTER_TRAPS
+
+
+class Snapshot(NamedTuple):
+    """The state after a script: `setup` restores it but for `late`, the options and traps that act on a script."""
+
+    setup: str = ""
+    late: str = ""
+    folder: str = ""
+    status: int = 0
+
+
+def quoted(text: str | bytes) -> str:
+    """Return a word that bash reads as `text`, on one line."""
+    data = encoded(text) if isinstance(text, str) else text
+    return f"$'{data.decode('latin-1').translate(_QUOTED)}'"
+
+
+def starting(program: int) -> str:
+    """Return what bash is told on its command line: to read its program from a descriptor of that number."""
+    return f'IFS= \\read -rd "" REPLY <&{program}; \\exec {program}<&-; \\builtin eval "$REPLY"'
+
+
+def program(before: Snapshot, script: str, out: int, *, stays: bool, variables: Mapping[str, str]) -> bytes:
+    """Return the program that runs `script` after the snapshot `before`, and writes a new one to descriptor `out`.
+
+    It stays in the folder that it starts in with `stays`. `variables` are exported anew.
+    """
+    save = quoted(_SAVE.replace("@OUT@", str(out)).replace("@HIDDEN@", str(_HIDDEN)).replace("@TRAPS@", _TRAPS))
+    exports = [f"\\builtin export {name}={quoted(value)}" for name, value in variables.items()]
+    setup = "\n".join(["\\builtin unset REPLY", "" if stays else before.folder, before.setup, *exports])
+    parts = [
+        f"{{ \\builtin eval {quoted(setup)}; }} > /dev/null 2>&1",
+        f"\\builtin trap {save} EXIT",
+        f"{{ \\builtin eval {quoted(before.late)}; }} 2> /dev/null" if before.late else "",
+        f"(\\builtin exit {before.status})" if before.status and not _reacts(before.late) else "",
+        # The `!` keeps a last command that fails from running the ERR trap a second time.
+        f"! \\builtin eval {quoted(script)} {out}>&-",
+        f"{{ ASK_TOOLS_STATUS=${{PIPESTATUS[0]}}; \\builtin eval {save}; }} > /dev/null 2>&1",
+        '\\builtin exit "$ASK_TOOLS_STATUS"',
+    ]
+    return "; ".join(filter(None, parts)).encode() + b"\0"
+
+
+def _reacts(late: str) -> bool:
+    """Return whether a failing command would end the shell, or run a trap."""
+    return "set -o errexit" in late or " ERR\n" in late or " DEBUG\n" in late
+
+
+def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
+    """Read what a script wrote; None when it is not complete.
+
+    Variables that bash was started with are left out as long as the script has not changed them: the next call has
+    them, too, and secrets of a developer are not written to disk.
+    """
+    fields = data.split(b"\0")
+    if len(fields) != _FIELDS or fields[-2:] != [b"end", b""]:
+        return None
+    *traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, files = fields[
+        :-2
+    ]
+    expands = b"shopt -s expand_aliases\n" in shopts
+    setup = [
+        umask.rstrip(),
+        shopts.replace(b"shopt -s expand_aliases\n", b"").rstrip(),
+        _changed(variables, environment).rstrip(),
+        *_reopened(files),
+        aliases.rstrip(),
+        functions.rstrip(),
+        *(b"\\builtin " + line for line in attributes.splitlines() if not line.startswith(b"declare -f ")),
+        b"\\builtin shopt -s expand_aliases" if expands else b"",
+        b"\\builtin set -- " + words,
+    ]
+    late = [
+        *(b"\\builtin " + line for line in options.splitlines() if _is_unusual(line.decode())),
+        *(b"\\builtin " + trap.rstrip() for trap in traps if trap),
+    ]
+    place = folder.decode("utf-8", "surrogateescape")
+    # A folder that was removed is made again for a moment: the shell stays where it was, as it would have done.
+    back = f"\\builtin cd -- {place} || {{ mkdir -- {place} && \\builtin cd -- {place} && rmdir -- {place}; }}"
+    code = int(status) if status.isdigit() else 0
+    return Snapshot(_text(setup), "".join(f"{line}\n" for line in map(_decoded, late)), back, code)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _text(parts: Sequence[bytes]) -> str:
+    return _decoded(b"\n".join(filter(None, parts)))
+
+
+def _is_unusual(option: str) -> bool:
+    _, sign, name = option.split()
+    return (sign == "-o") != (name in _BY_DEFAULT)
+
+
+def _changed(variables: bytes, environment: Mapping[str, str]) -> bytes:
+    """Return the declarations that differ from `environment`, and what removes the variables that are gone from it."""
+    kept = _TEMPORARY_LINES.sub(b"", _OWN_LINES.sub(b"", variables))
+    lines = set(kept.split(b"\n"))
+    unset = []
+    for name, value in environment.items():
+        declared = encoded(f'declare -x {name}="{value.translate(_IN_QUOTES)}"')
+        if declared in lines:
+            kept = b"\n".join(line for line in kept.split(b"\n") if line != declared)
+        elif name not in _OWN and not re.search(rf"^declare -\S+ {name}(?:=|$)".encode(), variables, re.MULTILINE):
+            unset.append(f"\\builtin unset {name}".encode())
+    return b"\n".join([kept, *unset])
+
+
+def _reopened(files: bytes) -> list[bytes]:
+    """Return what opens the files again that were left open by `exec 3> file`."""
+    commands = []
+    for line in files.splitlines():
+        number, path, *facts = line.rsplit(b" ")
+        if len(facts) < 4 or facts[0] != b"pos:":
+            continue  # a kernel that does not tell, or a name with a blank
+        position, flags = int(facts[1]), int(facts[3], 8)
+        if flags & 3 == 0:
+            commands.append(b"\\exec %s< %s; command -p head -c %d <&%s" % (number, path, position, number))
+        else:
+            commands.append(b"\\exec %s%s %s" % (number, b"<>" if flags & 3 == 2 else b">>", path))
+    return commands

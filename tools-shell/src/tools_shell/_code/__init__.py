@@ -1,1 +1,0 @@
-"""Python behind `python` and `repl`: our side of the kernel, and its sessions."""

@@ -1,0 +1,1 @@
+"""Background jobs: one job with its output, and the table of all."""

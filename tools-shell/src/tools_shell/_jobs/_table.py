@@ -1,0 +1,102 @@
+"""The background jobs of this process: found by their owner and their ids, and never too many."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tools_core import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools_shell._jobs._job import Job
+    from tools_shell._owner import Owner
+
+_MOST = 1000  # of all owners together
+_PATIENCE = 10.0  # seconds to wait for what was killed
+
+
+class Jobs:
+    """Jobs by owner and id; None while a job starts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[tuple[Owner, str], Job | None] = {}
+
+    def start(self, owner: Owner, make: Callable[[str], Job], most: int) -> Job:
+        """Make a job with a new id; ToolError when `most` jobs of the owner are running."""
+        key = owner, f"job-{secrets.token_hex(4)}"
+        with self._lock:
+            self._make_room(most, owner)
+            self._make_room(_MOST)
+            self._jobs[key] = None
+        try:
+            job = make(key[1])
+        except BaseException:  # its place is free again
+            with self._lock:
+                self._jobs.pop(key, None)
+            raise
+        with self._lock:
+            is_wanted = key in self._jobs
+            if is_wanted:
+                self._jobs[key] = job
+        if not is_wanted:
+            job.kill()
+            raise ToolError("the run has ended, and its jobs with it", "unavailable")
+        return job
+
+    def find(self, owner: Owner, id: str) -> Job:
+        """Return the owner's job with that id; ToolError when there is none."""
+        found = {job.about.id: job for job in self.all(owner)}
+        if id not in found:
+            known = ", ".join(found) or "none: jobs end with the process or run that started them"
+            raise ToolError(f"no job {id!r}; there is {known}", "not_found")
+        return found[id]
+
+    def all(self, owner: Owner) -> list[Job]:
+        """Return the owner's jobs, the oldest first."""
+        with self._lock:
+            return [job for (whose, _), job in self._jobs.items() if whose == owner and job is not None]
+
+    def end_run(self, run_id: str | None = None) -> None:
+        """Kill and forget the jobs of a run, or all, and wait until they are gone."""
+        with self._lock:
+            keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
+            ended = [job for key in keys if (job := self._jobs.pop(key)) is not None]
+        for job in ended:
+            job.kill()
+        until = time.monotonic() + _PATIENCE
+        for job in ended:
+            job.join(max(until - time.monotonic(), 0))
+
+    def begin_anew(self) -> None:
+        """Forget the jobs in a fork of this process, which owns none of them."""
+        self._lock = threading.Lock()
+        self._jobs = {}
+
+    def _make_room(self, most: int, owner: Owner | None = None) -> None:
+        """Forget the jobs that ended first until there is room for one more."""
+        mine = {key: job for key, job in self._jobs.items() if owner in (None, key[0])}
+        ended = sorted(
+            (job.started + job.ended.duration, key)
+            for key, job in mine.items()
+            if job is not None and job.ended is not None
+        )
+        surplus = len(mine) + 1 - most
+        if surplus > len(ended):
+            raise ToolError(
+                f"{most} jobs are running, which is the most: stop one with job_stop first", "limit_exceeded"
+            )
+        for _, key in ended[: max(surplus, 0)]:
+            del self._jobs[key]
+
+
+jobs = Jobs()
+atexit.register(jobs.end_run)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=jobs.begin_anew)

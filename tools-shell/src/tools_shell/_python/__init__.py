@@ -1,0 +1,1 @@
+"""The interpreter behind `python`: the program that runs inside of it, its host, and sessions."""

@@ -1,0 +1,134 @@
+"""The Python sessions of this process: made on first use, one call at a time, ended with their run."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
+from tools_shell._process._run import SLICE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from tools_shell._owner import Owner
+    from tools_shell._python._kernel import Kernel
+
+_MOST = 8  # sessions of a run in a workspace; the one that was not used for longest gives way
+_IDLE = 1800.0  # seconds after which a session may be ended
+
+
+class Key(NamedTuple):
+    """Sessions belong to an owner and to the settings that they were started with."""
+
+    owner: Owner
+    settings: str
+    name: str
+
+
+class Session:
+    """The place of a session; the holder of the lock may use it, unless it `is_closed`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.kernel: Kernel | None = None
+        self.why: str | None = None  # an earlier kernel of this session is gone
+        self.used = time.monotonic()
+        self.is_closed = False
+
+    def ready(self, start: Callable[[], Kernel]) -> tuple[Kernel, list[str]]:
+        """Return the kernel, and what there is to say about a new one."""
+        if self.kernel is not None and not self.kernel.is_alive():
+            self.why, self.kernel = self.kernel.lost, None
+        notes = []
+        if self.kernel is None:
+            if self.why is not None:
+                notes.append(f"this is a new session without the earlier state: the earlier one was lost ({self.why})")
+            self.kernel, self.why = start(), None
+        return self.kernel, notes
+
+    def leave(self) -> None:
+        """Give back the lock."""
+        self.used = time.monotonic()
+        if self.is_closed:  # by `end_run`, which could not wait for this call
+            self.end("its run has ended")
+        self.lock.release()
+
+    def end(self, why: str) -> None:
+        if self.kernel is not None:
+            self.kernel.end(why)
+            self.why, self.kernel = why, None
+
+
+class Sessions:
+    """All sessions of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: dict[Key, Session] = {}
+
+    @contextmanager
+    def use(self, key: Key, until: float, cancelled: Callable[[], bool]) -> Generator[Session]:
+        """Hold a session; ToolError when another call still does at `until`."""
+        while True:
+            session = self._session(key)
+            while not session.lock.acquire(timeout=min(max(until - time.monotonic(), 0), SLICE)):
+                if cancelled():
+                    raise ToolError(f"cancelled while session {key.name!r} was busy; nothing was run", "cancelled")
+                if time.monotonic() >= until:
+                    message = f"session {key.name!r} is busy with another call and nothing was run: use another session"
+                    raise ToolError(message, "conflict")
+            if not session.is_closed:
+                break
+            session.lock.release()
+        try:
+            yield session
+        finally:
+            session.leave()
+
+    def _session(self, key: Key) -> Session:
+        with self._lock:
+            others = [
+                session
+                for one, session in self._sessions.items()
+                if one.owner == key.owner and one != key and session.kernel is not None
+            ]
+            count = len(others)
+            for session in sorted(others, key=lambda session: session.used):
+                is_idle = time.monotonic() - session.used > _IDLE
+                if (count >= _MOST or is_idle) and session.lock.acquire(blocking=False):
+                    session.end(f"it was not used for {_IDLE:.0f} s" if is_idle else f"at most {_MOST} are kept")
+                    session.lock.release()
+                    count -= 1
+            if count >= _MOST:
+                names = ", ".join(sorted(one.name for one in self._sessions if one.owner == key.owner))
+                raise ToolError(f"{_MOST} sessions are in use: use one of {names}", "limit_exceeded")
+            return self._sessions.setdefault(key, Session())
+
+    def end_run(self, run_id: str | None = None) -> None:
+        """End the sessions of a run, or all; those in use end with their call."""
+        with self._lock:
+            keys = [key for key in self._sessions if run_id in (None, key.owner.run_id)]
+            ended = [self._sessions.pop(key) for key in keys]
+        for session in ended:
+            session.is_closed = True
+            if session.lock.acquire(blocking=False):
+                session.end("its run has ended")
+                session.lock.release()
+            elif (kernel := session.kernel) is not None:
+                kernel.process.kill()  # the call that waits for it sees its end
+
+    def begin_anew(self) -> None:
+        """Forget all sessions in a fork of the process that they belong to."""
+        self._lock = threading.Lock()
+        self._sessions = {}
+
+
+sessions = Sessions()
+atexit.register(sessions.end_run)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=sessions.begin_anew)

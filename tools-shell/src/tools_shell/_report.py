@@ -1,0 +1,110 @@
+"""The result of a command: plain text for the model, a record for programs."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+from tools_core import Result
+from tools_shell._output._output import SHOWN
+from tools_shell._process._run import LONGEST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tools_core import Image
+    from tools_shell._output._output import Output
+    from tools_shell._process._run import Ended
+    from tools_shell._sandbox._isolation import Isolation
+
+SURVIVORS = "some processes could not be ended: they hang inside the kernel"
+BACKGROUND = "processes left in the background were ended; job_start keeps them running"
+_SIGNALLED = 128
+_NO_NETWORK = (
+    *("could not resolve", "couldn't resolve", "name resolution", "name or service not known", "getaddrinfo"),
+    *("network is unreachable", "failed to lookup address", "nameresolutionerror", "eai_again", "enotfound"),
+    *("failed to establish a new connection", "couldn't connect to server", "socket: operation not permitted"),
+)
+
+
+def record_of(output: Output) -> dict[str, Any]:
+    """Return both streams; what is rare is present only where it applies."""
+    streams = {"stdout": output.stdout, "stderr": output.stderr}
+    record: dict[str, Any] = {name: stream.text for name, stream in streams.items()}
+    if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
+        record["truncated_bytes"] = omitted
+    if invalid := [name for name, stream in streams.items() if not stream.is_utf8]:
+        record["not_utf8"] = invalid
+    return record
+
+
+def exit_of(status: int | None, rung: str) -> dict[str, Any]:
+    """Return an exit status as `exit_code`, or the name of the `signal`; from bubblewrap, which adds 128, both."""
+    if status is None or 0 <= status <= _SIGNALLED or (status > 0 and rung != "bubblewrap"):
+        return {"exit_code": status}
+    number = -status if status < 0 else status - _SIGNALLED
+    code = {"exit_code": None if status < 0 else status}
+    try:
+        return {**code, "signal": signal.Signals(number).name}
+    except ValueError:  # real-time signals have no names
+        return {**code, "signal": f"signal {number}"} if status < 0 else code
+
+
+def isolation_of(isolation: Isolation) -> dict[str, Any]:
+    """Return the metadata about isolation that every result has."""
+    return {"isolation": isolation.rung, "not_isolated": isolation.left_open}
+
+
+def report(
+    record: dict[str, Any],
+    shown: str,
+    ended: Ended,
+    isolation: Isolation,
+    *,
+    notes: Iterable[str] = (),
+    images: Sequence[Image] = (),
+) -> Result:
+    """Return the result with this record; the model reads `shown`, how the command ended, and the `notes`."""
+    record["timed_out"] = ended.reason == "limit"
+    if ended.left_behind:
+        record["background"] = BACKGROUND
+    if not ended.is_gone:
+        record["survivors"] = SURVIVORS
+    remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
+    if "truncated_bytes" in record or "[... " in shown:
+        remarks.append(f"{SHOWN:,} bytes of output are shown; redirect it to a file to read the rest")
+    if not isolation.network and _needs_network(shown):
+        remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
+    text = bracketed(shown, remarks)
+    metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
+    if ended.reason is None:
+        return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
+    kind = {"limit": "timeout_error", "cancelled": "cancelled"}.get(ended.reason, "limit_exceeded")
+    return Result.error(text, type=kind, metadata={**record, **metadata})
+
+
+def _needs_network(shown: str) -> bool:
+    lowered = shown.lower()
+    return any(words in lowered for words in _NO_NETWORK)
+
+
+def bracketed(shown: str, remarks: Iterable[str | None]) -> str:
+    """Append a line in brackets for each remark."""
+    lines = [f"[{remark}]" for remark in remarks if remark]
+    gap = "\n" if shown and not shown.endswith("\n") else ""
+    return shown + gap + "\n".join(lines)
+
+
+def _ending(record: Mapping[str, Any], ended: Ended) -> str:
+    after = f"after {ended.duration:.1f} s"
+    if ended.reason == "limit":
+        return f"timed out {after}; raise timeout (up to {LONGEST}) or use job_start"
+    if ended.reason == "cancelled":
+        return f"cancelled {after}"
+    if ended.reason is not None:
+        return f"killed {after}: {ended.reason}; use less, or split the work"
+    if "signal" in record:
+        return f"killed by {record['signal']} {after}"
+    if record.get("exit_code") is None:
+        return f"done {after}"
+    return f"exit {record['exit_code']} {after}"

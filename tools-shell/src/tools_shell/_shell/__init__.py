@@ -1,1 +1,0 @@
-"""The shell behind `bash` and `job_start`, and its sessions."""

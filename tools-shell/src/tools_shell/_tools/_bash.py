@@ -1,0 +1,109 @@
+"""The `bash` tool."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Effects, Limits, Result
+from tools_shell._bash._effects import script_effects
+from tools_shell._bash._program import check_script, script_arguments, shell_program
+from tools_shell._bash._session_run import NOT_SAVED, Request, run_after
+from tools_shell._bash._sessions import session as held_session
+from tools_shell._output._output import Output
+from tools_shell._output._text import encoded
+from tools_shell._owner import owner_of
+from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
+from tools_shell._report import exit_of, record_of, report
+from tools_shell._terminal import check_lines
+from tools_shell._tools._shell_tool import ShellTool
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from typing import Unpack
+
+    from tools_shell._bash._sessions import Session
+    from tools_shell._process._command import Command
+    from tools_shell._process._run import Ended
+    from tools_shell._tools._shell_tool import Settings
+
+
+class Bash(ShellTool):
+    """Run a bash script in the workspace and wait until it ends.
+
+    Use it for programs, builds, tests, version control and pipelines; job_start is for servers and anything that
+    should go on after the call. Returns the output, then a line such as [exit 3 after 1.2 s]. Output beyond 30,000
+    bytes is cut in the middle. Each call is a new shell in the workspace; calls with the same `session` share the
+    folder, variables, functions and options. Processes in the background end with the script. There may be a sandbox:
+    files outside of the workspace hidden or read-only, no network, temporary files removed at the end.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        shell: str | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash."""
+        super().__init__(root, **settings)
+        self._shell = shell
+
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """See Tool: the hints and commands of this script, as far as its text proves them."""
+        return script_effects(arguments, self._shell, super().effects(arguments, context))
+
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "shell": self._shell}
+
+    def execute(
+        self,
+        command: Annotated[str, "The script."],
+        timeout: Annotated[float, "Seconds until the script is ended.", Limits(ge=1, le=LONGEST)] = DEFAULT,
+        workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
+        stdin: Annotated[str, "Text for standard input; empty by default."] = "",
+        env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
+        tty: Annotated[bool, "Run on a terminal, for programs that need one."] = False,
+        session: Annotated[str, "Name of a session whose state the script continues; created on first use."] = "",
+        *,
+        context: Context,
+    ) -> Result:
+        check_script(command)
+        limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
+        shell = shell_program(self._shell)
+        arguments = [shell] if session else script_arguments(shell, command)
+        if tty:
+            check_lines(encoded(stdin))
+        output = Output(self.redactor())
+        with self.prepared(context, workdir, arguments, env=env, has_stdin=bool(stdin), terminal=tty) as prepared:
+            if session:
+                until = time.monotonic() + limit
+                with self._held(session, prepared, until, context) as held:
+                    request = Request(command, stays=workdir != ".", variables=env or {}, stdin=encoded(stdin))
+                    left = max(until - time.monotonic(), 0.01)
+                    ended, after = run_after(held.load(), request, prepared, output, left, lambda: context.cancelled)
+                    if after is not None:
+                        held.save(after)
+                notes = () if after is not None else (NOT_SAVED,)
+                return _result(output, ended, prepared, {"session": session}, notes)
+            ended = run(prepared, output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled)
+        return _result(output, ended, prepared)
+
+    def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:
+        isolation = command.isolation
+        writable = isolation.seen.writable if isolation.is_sandbox else ()
+        settings = json.dumps({**self._approval_settings(), "env": None})
+        owner = owner_of(context, self._root)
+        return held_session(owner, name, settings, writable, until, lambda: context.cancelled)
+
+
+def _result(
+    output: Output, ended: Ended, command: Command, more: Mapping[str, Any] | None = None, notes: tuple[str, ...] = ()
+) -> Result:
+    record = {**record_of(output), **exit_of(ended.returncode, command.isolation.rung), **(more or {})}
+    if notes:
+        record["notes"] = list(notes)
+    return report(record, output.merged.text, ended, command.isolation, notes=notes)

@@ -1,0 +1,94 @@
+"""The `job_input` tool."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Result, ToolError
+from tools_shell._output._text import encoded
+from tools_shell._process._pump import begun, end_of_file
+from tools_shell._process._run import SLICE
+from tools_shell._report import bracketed, isolation_of
+from tools_shell._terminal import check_lines, typed, waits_for_lines
+from tools_shell._tools._job_tool import JobTool, deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tools_shell._jobs._job import Job
+
+_WAIT = 5.0  # seconds for the job to take all
+
+
+class JobInput(JobTool):
+    """Write to the standard input of a background job that was started with stdin or tty.
+
+    A line needs its newline. With tty, `keys` are pressed after the text: enter, tab, escape, backspace, up, down,
+    left, right, home, end, delete, page-up, page-down and ctrl-a to ctrl-z; ctrl-c interrupts.
+    """
+
+    destructive = True
+    open_world = True
+    requires_approval = True
+    manages_timeout = True
+
+    def execute(
+        self,
+        id: Annotated[str, "The id of the job."],
+        text: Annotated[str, "The text to write."] = "",
+        keys: Annotated[list[str] | None, "Keys to press after the text; with tty only."] = None,
+        end: Annotated[bool, "Close its input after the text."] = False,
+        *,
+        context: Context,
+    ) -> Result:
+        job = self.find(id, context)
+        data = _data(job, text, keys or [], end=end)
+        until = deadline(_WAIT, context)
+        with _input(job, until, context):
+            if job.terminal and (terminal := job.stdin) is not None:
+                if waits_for_lines(terminal):
+                    check_lines(data, job.begun)
+                else:
+                    job.begun = 0
+                data += end_of_file(begun(data, job.begun)) if end else b""
+            given = job.write(data, until, lambda: context.cancelled)
+            job.begun = begun(data[:given], job.begun)
+            if end and given == len(data):
+                job.close_stdin()
+        record: dict[str, Any] = {"id": id, "written_bytes": given, **job.status()}
+        remarks = [f"{given} bytes written to {id}"]
+        if given < len(data):
+            record["unwritten_bytes"] = len(data) - given
+            why = "it takes no more" if job.stdin is None else f"it did not take more in {_WAIT:g} s"
+            remarks.append(f"the last {len(data) - given} bytes were not written: {why}")
+        return Result.ok(record, content=bracketed("", remarks), metadata=isolation_of(job.isolation))
+
+
+def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
+    """Return the bytes to write; ToolError when there are none, or it cannot take them."""
+    if not (text or keys or end):
+        raise ToolError("nothing to write: give text, keys or end", "validation_error")
+    if not job.has_stdin:
+        message = f"{job.about.id} has no standard input: start it with stdin (or tty) set to true"
+        raise ToolError(message, "unavailable")
+    if keys and not job.terminal:
+        raise ToolError(f"{job.about.id} has no terminal for keys: start it with tty set to true", "unavailable")
+    if job.stdin is None:
+        state = "has ended" if job.ended is not None else "has closed its input"
+        raise ToolError(f"{job.about.id} {state}", "unavailable")
+    return encoded(text) + b"".join(typed(key) for key in keys)
+
+
+@contextmanager
+def _input(job: Job, until: float, context: Context) -> Generator[None]:
+    """Exclude other writers, so that two texts do not mix."""
+    while not job.input.acquire(timeout=SLICE):
+        if context.cancelled or time.monotonic() >= until:
+            message = f"another call is still writing to {job.about.id}, and nothing was written: try again"
+            raise ToolError(message, "conflict")
+    try:
+        yield
+    finally:
+        job.input.release()

@@ -1,0 +1,100 @@
+"""The `job_output` tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Limits, Result
+from tools_shell._jobs._table import jobs
+from tools_shell._output._output import SHOWN
+from tools_shell._output._text import encoded
+from tools_shell._owner import owner_of
+from tools_shell._process._run import LONGEST
+from tools_shell._report import bracketed, isolation_of
+from tools_shell._tools._job_tool import JobTool, deadline
+
+if TYPE_CHECKING:
+    from tools_shell._jobs._job import Job
+
+_WAIT = 30.0  # seconds, when there is something to wait for
+_COMMAND = 200  # characters of a command in the list
+
+
+class JobOutput(JobTool):
+    """Read the output of a background job and whether it still runs, or list all jobs when no id is given.
+
+    Can wait: for new output, for a text such as "listening on", or until the job ends. Returns the output from
+    `cursor` on, 30,000 bytes at most, and the next cursor. Any part can be read again while it is kept.
+    """
+
+    read_only = True
+    manages_timeout = True
+
+    def execute(
+        self,
+        id: Annotated[str, "The id of the job; empty to list all jobs."] = "",
+        cursor: Annotated[int, "Start here: 0 is the beginning, -2000 is near the end, or the last next cursor."] = 0,
+        wait: Annotated[
+            float | None,
+            "Seconds to wait for new output; 0 by default, 30 with wait_for or until_end.",
+            Limits(ge=0, le=LONGEST),
+        ] = None,
+        wait_for: Annotated[str, "Wait until the output contains this text.", Limits(max_length=1000)] = "",
+        until_end: Annotated[bool, "Wait until the job has ended."] = False,
+        *,
+        context: Context,
+    ) -> Result:
+        if not id:
+            return _listed(jobs.all(owner_of(context, self._root)))
+        job = self.find(id, context)
+        start = job.position(cursor)
+        until = deadline((_WAIT if wait_for or until_end else 0) if wait is None else wait, context)
+        record: dict[str, Any] = {"id": id}
+        if wait_for:
+            text = encoded(wait_for)
+            job.wait(until, lambda: context.cancelled, lambda: job.find(text, start) is not None)
+            record["found"] = job.find(text, start)
+        else:
+            job.wait(until, lambda: context.cancelled, lambda: not until_end and job.end > start)
+            if cursor < 0:  # from the end as it is now
+                start = job.position(cursor)
+        return part_of(job, start, record)
+
+
+def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
+    """Return the status and the output of a job from a position on."""
+    status, remark = job.status(), job.remark()  # first: what is read afterwards is complete if it has ended
+    part = job.read(start, SHOWN)
+    record |= {**status, "output": part.text, "cursor": part.cursor, "next_cursor": part.next_cursor}
+    remarks = [f"{job.about.id} {remark}; next cursor {part.next_cursor}"]
+    if part.skipped:
+        record["skipped_bytes"] = part.skipped
+        remarks.append(f"{part.skipped:,} earlier bytes are no longer kept")
+    if part.has_more:
+        record["has_more"] = True
+        remarks.append(f"there is more output: read on from cursor {part.next_cursor}")
+    if "found" in record and record["found"] is None:
+        remarks.append("the text was not found")
+    remarks += [str(status[name]) for name in ("background", "survivors", "problem") if name in status]
+    return Result.ok(record, content=bracketed(part.text, remarks), metadata=isolation_of(job.isolation))
+
+
+def _listed(found: list[Job]) -> Result:
+    rows = []
+    lines = []
+    for job in found:
+        command = " ".join(job.about.command.split())
+        command = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
+        named = {"name": job.about.name} if job.about.name else {}
+        rows.append(
+            {
+                "id": job.about.id,
+                **named,
+                "command": command,
+                **job.status(),
+                "age": round(job.age, 1),
+                "output_bytes": job.end,
+            }
+        )
+        lines.append(f"{job.about.id} {job.about.name} ({job.remark()}): {command}".replace("  ", " "))
+    return Result.ok(rows, content="\n".join(lines) or "[no jobs]")

@@ -1,0 +1,92 @@
+"""The `job_start` tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Effects, Limits, Result, ToolError
+from tools_shell._bash._effects import script_effects
+from tools_shell._bash._program import check_script, script_arguments, shell_program
+from tools_shell._jobs._job import About, Job
+from tools_shell._jobs._table import jobs
+from tools_shell._owner import owner_of
+from tools_shell._report import isolation_of
+from tools_shell._tools._shell_tool import ShellTool
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from tools_shell._tools._shell_tool import Settings
+
+
+class JobStart(ShellTool):
+    """Start a bash script in the background, for servers, watchers and long builds; returns its id at once.
+
+    Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script, so the
+    program to keep running comes last and without `&`. All jobs end with the conversation. The last 1 MiB of output is
+    kept. There may be a sandbox without network; then no other call reaches the ports of the job.
+    """
+
+    stateful = True
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        shell: str | None = None,
+        longest: float | None = None,
+        most: int = 32,
+        **settings: Unpack[Settings],
+    ) -> None:
+        """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run.
+
+        A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
+        """
+        super().__init__(root, **settings)
+        if most < 1:
+            raise ValueError(f"most must be at least 1, got {most!r}")
+        self._most = most
+        self._shell = shell
+        self._longest = longest
+
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """See Tool: the hints and commands of this script, as far as its text proves them."""
+        return script_effects(arguments, self._shell, super().effects(arguments, context))
+
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "shell": self._shell}
+
+    def execute(
+        self,
+        command: Annotated[str, "The script."],
+        name: Annotated[str, "A name for the list of jobs.", Limits(max_length=64)] = "",
+        workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
+        env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
+        stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
+        tty: Annotated[bool, "Run on a terminal, for programs that need one; takes job_input."] = False,
+        timeout: Annotated[float | None, "Seconds until it is ended; no limit by default.", Limits(gt=0)] = None,
+        *,
+        context: Context,
+    ) -> Result:
+        check_script(command)
+        arguments = script_arguments(shell_program(self._shell), command)
+        limit = self._limit(timeout)
+
+        def make(id: str) -> Job:
+            with self.prepared(
+                context, workdir, arguments, env=env, has_stdin=stdin or tty, terminal=tty, merged=True
+            ) as prepared:
+                return Job(About(id, name, command, limit), prepared, self.redactor())
+
+        job = jobs.start(owner_of(context, self._root), make, self._most)
+        record = {"id": job.about.id, "status": "running"}
+        text = f"[{job.about.id} started; read it with job_output]"
+        return Result.ok(record, content=text, metadata=isolation_of(job.isolation))
+
+    def _limit(self, timeout: float | None) -> float | None:
+        if timeout is not None and self._longest is not None and timeout > self._longest:
+            message = f"a job may run for {self._longest:g} s at most; give it a timeout up to that"
+            raise ToolError(message, "limit_exceeded")
+        return timeout or self._longest

@@ -1,0 +1,145 @@
+"""The `python` tool."""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_core import Context, Limits, Result, ToolError
+from tools_shell._output._output import Output
+from tools_shell._output._text import encoded
+from tools_shell._owner import owner_of
+from tools_shell._process._run import DEFAULT, LONGEST, limit_of
+from tools_shell._python._interpreter import default_interpreter, executable, folders_of, variables
+from tools_shell._python._kernel import Kernel
+from tools_shell._python._sessions import Key, sessions
+from tools_shell._report import exit_of, record_of, report
+from tools_shell._tools._shell_tool import ShellTool
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from tools_shell._process._run import Ended
+    from tools_shell._python._kernel import Reply
+    from tools_shell._sandbox._isolation import Isolation
+    from tools_shell._tools._shell_tool import Settings
+
+
+class Python(ShellTool):
+    """Run Python code in the workspace and wait until it ends.
+
+    Returns what the code prints, the value of its last expression, and the traceback of an exception. Use it for
+    computing, data and plots; bash is for programs and files. Figures of matplotlib and pictures as the last value are
+    shown. `await` works at the top level. Each call is a new interpreter; calls with the same `session` share
+    variables, imports and functions, and after a time-out the session usually goes on. Output beyond 30,000 bytes is
+    cut in the middle. There may be a sandbox: files outside of the workspace hidden or read-only, and no network.
+    """
+
+    stateful = True
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        interpreters: Mapping[str, str | os.PathLike[str]] | None = None,
+        **settings: Unpack[Settings],
+    ) -> None:
+        """`interpreters` are those to choose from by name, each a program or the folder of a virtual environment.
+
+        The first is the default; without any it is the one that runs the tool.
+        """
+        super().__init__(root, **settings)
+        self._interpreters = {name: executable(path) for name, path in (interpreters or {}).items()}
+        if self._interpreters:
+            self.description = f"{self.description}\n\nInterpreters: {', '.join(self._interpreters)}."
+
+    def _approval_settings(self) -> dict[str, Any]:
+        return {**super()._approval_settings(), "interpreters": self._interpreters}
+
+    def execute(
+        self,
+        code: Annotated[str, "The program, as in a file."],
+        session: Annotated[str, "Name of a session whose variables the code shares; created on first use."] = "",
+        timeout: Annotated[float, "Seconds until the code is interrupted.", Limits(ge=1, le=LONGEST)] = DEFAULT,
+        workdir: Annotated[str, "The folder to start in, relative to the workspace; not for sessions."] = ".",
+        stdin: Annotated[str, "Text for standard input; empty by default, and in sessions."] = "",
+        interpreter: Annotated[str | None, "Name of the interpreter; None for the default."] = None,
+        *,
+        context: Context,
+    ) -> Result:
+        if not code.strip():
+            raise ToolError("code must not be empty: give the program to run", "validation_error")
+        if session and (stdin or workdir != "."):
+            message = "a session has neither stdin nor workdir: use os.chdir, or leave out session"
+            raise ToolError(message, "validation_error")
+        python = self._chosen(interpreter)
+        limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
+        output = Output(self.redactor())
+        if not session:
+            kernel = self._start(python, context, workdir, encoded(stdin), limit)
+            ended, reply = kernel.run_once(code, output, limit, lambda: context.cancelled)
+            exit_code = exit_of(ended.returncode, kernel.isolation.rung)
+            return self._result(output, ended, reply, kernel.isolation, exit_code, ())
+        until = time.monotonic() + limit
+        key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
+        with sessions.use(key, until, lambda: context.cancelled) as held:
+            kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", limit))
+            left = max(until - time.monotonic(), 0.01)
+            ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
+        more = {"session": session}
+        if kernel.lost is not None:
+            more |= exit_of(ended.returncode, kernel.isolation.rung)
+            notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
+        elif ended.reason is not None:
+            notes.append("the code was interrupted; the variables of the session are kept")
+        return self._result(output, ended, reply, kernel.isolation, more, notes)
+
+    def _result(
+        self,
+        output: Output,
+        ended: Ended,
+        reply: Reply | None,
+        isolation: Isolation,
+        more: Mapping[str, Any],
+        notes: tuple[str, ...] | list[str],
+    ) -> Result:
+        clean = self.redactor().clean_text
+        record: dict[str, Any] = {"value": None, **record_of(output), **more}
+        shown = output.merged.text
+        images = []
+        if reply is not None:
+            if reply.value is not None:
+                record["value"] = clean(reply.value)
+                shown = f"{_ended_line(shown)}=> {record['value']}\n"
+            if reply.error is not None:
+                record["error"] = {name: clean(text) for name, text in reply.error.items()}
+                shown = f"{_ended_line(shown)}{record['error']['traceback']}\n"
+            if reply.exit_code is not None:
+                record["exit_code"] = reply.exit_code
+            images = list(reply.images)
+            notes = [*notes, *map(clean, reply.notes)]
+            if images:
+                record["images"] = list(map(str, images))
+        if notes:
+            record["notes"] = list(notes)
+        return report(record, shown, ended, isolation, notes=notes, images=images)
+
+    def _start(self, python: str, context: Context, workdir: str, stdin: bytes, limit: float) -> Kernel:
+        env, readable = variables(self._env), functools.partial(folders_of, python, limit)
+        with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
+            return Kernel(command, stdin)
+
+    def _chosen(self, name: str | None) -> str:
+        if name is None:
+            return next(iter(self._interpreters.values()), None) or default_interpreter()
+        if name not in self._interpreters:
+            known = ", ".join(self._interpreters) or "none; leave it out"
+            raise ToolError(f"no interpreter {name!r}; there is {known}", "validation_error")
+        return self._interpreters[name]
+
+
+def _ended_line(text: str) -> str:
+    return text + "\n" if text and not text.endswith("\n") else text

@@ -1,0 +1,170 @@
+"""What the tools that run something have in common: the settings, and a command made ready by them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from tools_core import Effects, Tool, ToolError
+from tools_shell._environment import checked_additions, clean_environment
+from tools_shell._output._redactor import Redactor
+from tools_shell._process._command import Command
+from tools_shell._sandbox._isolation import guarded, isolation_for
+from tools_shell._sandbox._visible import leads_out
+from tools_shell._settings import Sandbox
+from tools_shell._workspace import open_workdir, workspace_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from typing import TypedDict
+
+    from tools_core import Context
+    from tools_shell._settings import Level
+
+    class Settings(TypedDict, total=False):
+        """What every tool that runs something is told when it is made, besides its workspace; see `ShellTool`."""
+
+        sandbox: Sandbox | Level | None
+        env: Mapping[str, str] | None
+        secrets: Iterable[str]
+
+
+class _Host(NamedTuple):
+    """The environment of this process at some moment, what of it a command gets, and its secrets."""
+
+    variables: Mapping[Any, Any]
+    clean: Mapping[str, str]
+    redactor: Redactor
+
+
+class ShellTool(Tool, abstract=True):
+    """Runs something in the workspace; what a developer allows is said when it is made."""
+
+    destructive = True
+    open_world = True
+    requires_approval = True
+    manages_timeout = True
+    tags = ("shell",)
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        sandbox: Sandbox | Level | None = None,
+        env: Mapping[str, str] | None = None,
+        secrets: Iterable[str] = (),
+    ) -> None:
+        """`root` is the workspace, `env` is added to the clean environment, `secrets` are never shown in output.
+
+        `sandbox` is a level or all settings; by default the level is that of ASK_TOOLS_ISOLATION, or "sandboxed".
+        """
+        self._root = None if root is None else os.fspath(root)
+        self._sandbox = _settings(sandbox)
+        self._env = dict(env or {})
+        self._secrets = tuple(secrets)
+        self._host = _Host({}, {}, Redactor())
+
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
+        """See Tool: an approval depends on where commands run, how isolated, and in which environment."""
+        return Effects(self.annotations, settings=self._approval_settings())
+
+    def _approval_settings(self) -> dict[str, Any]:
+        sandbox = {
+            name: sorted(map(str, value)) if isinstance(value, tuple | frozenset) else value
+            for name, value in asdict(self._sandbox).items()
+        }
+        sandbox["protected"] = sorted(self._sandbox.protected)
+        root = None if self._root is None else os.path.realpath(workspace_path(self._root))
+        return {"root": root, "sandbox": sandbox, "env": self._env}
+
+    def diagnose(self) -> Mapping[str, object]:
+        """The isolation that commands get here, what it leaves open, and the programs that are there for it."""
+        from tools_shell._diagnosis import diagnosis  # for `ask-tools doctor` alone
+
+        _check_system()
+        return diagnosis(self._sandbox, self._root)
+
+    def redactor(self) -> Redactor:
+        """Return what removes secrets from output: named ones, and those of the environment."""
+        return self._current_host().redactor
+
+    def _current_host(self) -> _Host:
+        # What lies behind os.environ: that itself decodes each variable anew, at a third of what a call may cost.
+        variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
+        if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
+            now = os.environ.copy()
+            self._host = _Host(dict(variables), clean_environment(now), Redactor.of_host(self._secrets, now, self._env))
+        return self._host
+
+    @contextmanager
+    def prepared(
+        self,
+        context: Context,
+        workdir: str,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        readable: Callable[[tuple[str, ...]], Sequence[str]] = lambda _writable: (),
+        has_stdin: bool = False,
+        terminal: bool = False,
+        merged: bool = False,
+    ) -> Generator[Command]:
+        """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
+
+        `env` is what the model adds, `readable` says what this command must be able to read besides the folders that
+        it can write to. An OSError from the block that starts it is told as a ToolError.
+        """
+        _check_system()
+        if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
+            raise ToolError("ASK_TOOLS_READ_ONLY is set: nothing can be run, only files can be read", "denied")
+        if "\0" in workdir:
+            raise ToolError("workdir must not contain NUL characters", "validation_error")
+        sandbox = self._sandbox
+        with open_workdir(self._root, context, workdir) as place:
+            if sandbox.writable and leads_out(workspace_path(self._root or context.workspace), place.root, sandbox):
+                message = "the workspace leads out of a folder that commands can write to; name where it is to lead"
+                raise ToolError(message, "denied")
+            try:
+                if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
+                    sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
+                variables = {**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})}
+                with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
+                    yield Command(
+                        arguments=arguments,
+                        environment=variables,
+                        directory=place.directory,
+                        workdir=place.path,
+                        isolation=isolation,
+                        resources=sandbox.resources,
+                        has_stdin=has_stdin,
+                        terminal=terminal,
+                        merged=merged,
+                        guard=guard,
+                    )
+            except OSError as error:
+                raise _unstartable(error, arguments[0]) from error
+
+
+def _check_system() -> None:
+    """Raise ToolError where nothing can be run at all."""
+    if os.name != "posix":
+        message = "this needs Linux or macOS: this system has no process groups to end a command by"
+        raise ToolError(message, "unavailable")
+
+
+def _settings(given: Sandbox | Level | None) -> Sandbox:
+    if isinstance(given, Sandbox):
+        return given
+    # What is no level is refused there.
+    return Sandbox(level=given or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
+
+
+def _unstartable(error: OSError, program: str) -> ToolError:
+    """Say why a program cannot be started."""
+    if error.errno == errno.E2BIG:
+        message = "command and env are too long for the system together; write the command to a file and run that"
+        return ToolError(message, "limit_exceeded")
+    return ToolError(f"{program} cannot be started: {error.strerror or error}", "unavailable")
