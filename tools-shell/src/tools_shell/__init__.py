@@ -7,9 +7,8 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from tools_shell._script._effects import Effects, effects_of
     from tools_shell._script._parse import parse_script
-    from tools_shell._script._parts import Assignment, Expanded, Redirection, Script, SimpleCommand
+    from tools_shell._script._parts import Command, Dynamic, Redirection, Script
     from tools_shell._settings import Resources, Sandbox
     from tools_shell._tools._bash import Bash
     from tools_shell._tools._end_run import end_run
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from tools_shell._tools._python import Python
 
 __all__ = [
-    "Assignment",
     "Bash",
-    "Effects",
-    "Expanded",
+    "Command",
+    "Dynamic",
     "JobInput",
     "JobOutput",
     "JobStart",
@@ -33,17 +31,14 @@ __all__ = [
     "Resources",
     "Sandbox",
     "Script",
-    "SimpleCommand",
-    "effects_of",
     "end_run",
     "parse_script",
 ]
 
 _HOMES = {
-    "Assignment": "_script._parts",
     "Bash": "_tools._bash",
-    "Effects": "_script._effects",
-    "Expanded": "_script._parts",
+    "Command": "_script._parts",
+    "Dynamic": "_script._parts",
     "JobInput": "_tools._job_input",
     "JobOutput": "_tools._job_output",
     "JobStart": "_tools._job_start",
@@ -53,8 +48,6 @@ _HOMES = {
     "Resources": "_settings",
     "Sandbox": "_settings",
     "Script": "_script._parts",
-    "SimpleCommand": "_script._parts",
-    "effects_of": "_script._effects",
     "end_run": "_tools._end_run",
     "parse_script": "_script._parse",
 }

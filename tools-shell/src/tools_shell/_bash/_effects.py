@@ -1,82 +1,70 @@
-"""What is known of one call of a shell before it is made."""
+"""The effects of one script, known before it runs."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects
 from tools_shell._bash._program import default_shell
+from tools_shell._script._parts import Dynamic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-    from tools_shell._script._parts import Redirection, Script, SimpleCommand, Word
+    from tools_shell._script._parts import Command, Script, Word
+
+_READS = {"read_only": True, "destructive": False, "open_world": False}
+_SIGNS = ("<", ">")  # a program of such a name would be taken for a file
 
 
-def script_effects(arguments: Mapping[str, Any], shell: str | None, usual: Effects) -> Effects:
-    """Return the effects that the parts of the script `command` prove; `usual` are those of any call of the tool.
+def script_effects(
+    arguments: Mapping[str, Any], shell: str | None, usual: Effects, *, trusts_repository: bool
+) -> Effects:
+    """Return the effects that the text of the script `command` proves; `usual` are those of any call of the tool.
 
-    The hints are proved ones, or the tool's own. The commands are all of the script. Variables precede the command that
-    they are set for, as in the script, or stand alone. A file that is read or written is a command `<` or `>` of its
-    own. Nothing is proved in a session, where earlier scripts may have changed what words mean, for another shell than
-    bash, or without `tools-shell[parser]`.
+    The commands are all of the script, each as its words; variables come before the command that they are set for, or
+    stand alone. A file that is read or written is a command `<` or `>` of its own. Nothing is proved in a session,
+    where earlier scripts may have changed what words mean, for another shell than bash, or without
+    `tools-shell[parser]`.
     """
     if not _is_readable(shell, arguments):
         return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings)
-    from tools_shell._script._effects import effects_of  # only for policies, which few callers have
-    from tools_shell._script._parse import WITHOUT_PARSER, parse_script
+    from tools_shell._script._parse import WITHOUT_PARSER, parse_script  # only for policies, which few callers have
+    from tools_shell._script._reads import reads_only
 
     script, env = parse_script(arguments["command"]), arguments.get("env") or {}
-    proved = asdict(effects_of(script, environment=env))
-    is_known = script.is_known and not any(command.name in _SIGNS for command in script.commands)
+    is_known = script.unknown is None and not any(command.name in _SIGNS for command in script.commands)
+    does_read = is_known and reads_only(script, env, trusts_repository=trusts_repository)
     return Effects(
-        {**usual.annotations, **{name: value for name, value in proved.items() if value is not None}},
+        {**usual.annotations, **(_READS if does_read else {})},
         paths=() if is_known else None,
         commands=_commands(script, env) if is_known else None,
         settings=usual.settings,
-        missing=["tools-shell[parser]"] if WITHOUT_PARSER in script.unknown else (),
+        missing=["tools-shell[parser]"] if script.unknown == WITHOUT_PARSER else (),
     )
 
 
-_SIGNS = (None, "<", ">")  # a program of such a name would be taken for a file
-
-
 def _commands(script: Script, env: Mapping[str, str]) -> list[list[str | None]]:
-    variables: list[list[str | None]] = [[f"{name}={value}"] for name, value in env.items()]
+    added: list[list[str | None]] = [[f"{name}={value}"] for name, value in env.items()]
     commands = [words for command in script.commands if (words := _words(command))]
-    files = [words for each in script.redirections for words in _files(each)]
-    return [*variables, *commands, *files]
-
-
-def _words(command: SimpleCommand) -> list[str | None]:
-    variables: list[str | None] = [
-        None if (value := _word(each.value)) is None else f"{each.name}={value}" for each in command.assignments
+    files: list[list[str | None]] = [
+        ["<" if file.operator == "<" else ">", _text(file.target)] for file in script.files
     ]
-    return [*variables, *([command.name] if command.name else ()), *map(_word, command.arguments)]
+    return [*added, *commands, *files]
 
 
-def _word(word: Word) -> str | None:
-    return word if isinstance(word, str) else None
+def _words(command: Command) -> list[str | None]:
+    variables = [None if isinstance(value, Dynamic) else f"{name}={value}" for name, value in command.variables]
+    return [*variables, *([command.name] if command.name else ()), *map(_text, command.arguments)]
 
 
-def _files(redirection: Redirection) -> Iterator[list[str | None]]:
-    from tools_shell._script._names import is_descriptor  # only for policies, see above
-
-    operator, target = redirection.operator, _word(redirection.target)
-    if operator in ("<<", "<<-", "<<<"):  # text of the script itself
-        return
-    is_open = operator in (">&", "<&") and target is not None and (target == "-" or is_descriptor(target))
-    if not (is_open or target == "/dev/null"):
-        if "<" in operator:
-            yield ["<", target]
-        if ">" in operator:
-            yield [">", target]
+def _text(word: Word) -> str | None:
+    return None if isinstance(word, Dynamic) else word
 
 
 def _is_readable(shell: str | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether the words of a script mean what they mean in a new bash."""
+    """Return whether the words of a script mean what they mean in a new bash."""
     is_bash = os.path.basename(shell or default_shell()) == "bash"
     is_script = isinstance(arguments.get("command"), str) and _is_environment(arguments.get("env") or {})
     return is_bash and is_script and not arguments.get("session")

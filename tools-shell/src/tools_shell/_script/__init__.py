@@ -1,1 +1,1 @@
-"""What a shell script consists of, and what its commands do: read before anything runs."""
+"""The commands of a shell script, and whether they only read: known before anything runs."""

@@ -1,29 +1,26 @@
-"""Commands that run another command: what they are handed is judged like the rest of the script."""
+"""Commands that run others, and builtins that change what words mean."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._script._find import BY_FOLDER, WITH_COMMAND, starting_points, unclear
-from tools_shell._script._parts import Assignment, Expanded, SimpleCommand, is_one
+from tools_shell._environment import changes_the_shell, is_variable_name
+from tools_shell._script._parts import Command, Dynamic, Unreadable, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from tools_shell._script._parts import Word
 
-_ANY = Expanded("...")  # what is read or found while it runs
-_SHELLS = frozenset(("ash", "bash", "dash", "sh"))
-# What other shells than bash read otherwise, or do not know.
-_OF_BASH = ("$'", '$"', "&>", "|&", "<<<", "<(", ">(", "((", "[[", "{", "+=", "function", "select", "coproc", "time")
-
-
-class Inner(NamedTuple):
-    """What a command runs: other commands, and scripts as text; or the reason why that is not known."""
-
-    commands: Sequence[SimpleCommand] = ()
-    scripts: Sequence[str] = ()
-    unknown: str | None = None
+# What they run is not seen, or they change what is read after them.
+_NEVER = words("""
+    . alias ash bind busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable eval
+    expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter parallel
+    popd pushd readarray readonly runuser script select shopt source ssh strace su suspend systemd-run taskset trap
+    typeset unalias unshare wait watch zsh
+""")
+_PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdicxXofFgGeEqb])*")
 
 
 class _Options(NamedTuple):
@@ -32,223 +29,150 @@ class _Options(NamedTuple):
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
     operands: int = 0
-    sets_variables: bool = False
 
 
-def _options(flags: str = "", valued: str = "", operands: int = 0, *, sets_variables: bool = False) -> _Options:
-    return _Options(frozenset(flags.split()), frozenset(valued.split()), operands, sets_variables)
+def _options(flags: str = "", valued: str = "", operands: int = 0) -> _Options:
+    return _Options(frozenset(flags.split()), frozenset(valued.split()), operands)
 
 
-_XARGS = _options(
-    "-0 --null -r --no-run-if-empty -t --verbose -x --exit -o --open-tty",
-    "-I -n -P -L -d -E -s -a --max-args --max-procs --delimiter --arg-file --max-chars",
-)
-_PREFIXES = {
+_WRAPPERS = {
     "builtin": _options(),
-    "busybox": _options(),
-    "chronic": _options(),
     "command": _options("-p"),
-    "doas": _options("-n", "-u -C"),
-    "env": _options("-i - --ignore-environment -v --debug", "-u --unset -C --chdir", sets_variables=True),
-    "exec": _options("-c"),  # with another name, or that of a login shell, many a program is another one
-    "ionice": _options("-t --ignore", "-c --class -n --classdata"),
+    "env": _options("-i - --ignore-environment", "-u --unset"),
+    "exec": _options("-c"),
     "nice": _options("", "-n --adjustment"),
     "nohup": _options(),
-    "setsid": _options("-c --ctty -f --fork -w --wait"),
-    "stdbuf": _options("", "-i -o -e --input --output --error"),
-    "sudo": _options("-n -E -H -S -k -b", "-u -g -h -p -C -T --user --group", sets_variables=True),
-    "time": _options("-p"),
-    "timeout": _options("-v --verbose -f --foreground -p --preserve-status", "-k -s --kill-after --signal", 1),
+    "setsid": _options("-f -w --fork --wait"),
+    "stdbuf": _options("", "-i -o -e"),
+    "sudo": _options("-n -E -H -k", "-u -g --user --group"),
+    "timeout": _options("-v -f -p --foreground --preserve-status", "-k -s --kill-after --signal", 1),
+    "xargs": _options("-0 --null -r --no-run-if-empty -t --verbose", "-n -P -L -d --max-args --max-procs --delimiter"),
 }
-_WATCH = _options("-d -t -b -e -g -c --differences --no-title --beep --errexit --chgexit --color", "-n --interval")
-_SHELL = _options("-e -u -x -f --norc --noprofile --posix +e +u +x")
-_PIPEFAIL = (["-o"], ["-eo"], ["-uo"], ["-euo"], ["-euxo"])
+_SETTING = ("env", "sudo")  # variables stand before their command
 
 
-def inner(command: SimpleCommand) -> Inner:
-    """What `command` runs besides itself; nothing for one that is no wrapper."""
-    name = (command.name or "").rpartition("/")[2]
-    if name in _SHELLS:
-        return _shell(command, name)
-    if name in _PREFIXES:
-        return _prefix(command, name)
-    return _OTHERS[name](command) if name in _OTHERS else Inner()
+def base_name(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
-def _operands(command: SimpleCommand, options: _Options) -> list[Word] | None:
-    """The words behind the options; None where they cannot be told apart."""
-    rest = list(command.arguments)
-    while rest:
-        word = rest[0]
-        if isinstance(word, Expanded):
-            return None
-        if not word.startswith(("-", "+")) or (word == "-" and word not in options.flags):
-            break
-        rest.pop(0)
+def check_builtin(command: Command) -> None:
+    """Raise `Unreadable` where a command may do more than its name and words say."""
+    name, arguments = base_name(command.name), command.arguments
+    for variable, _ in command.variables:
+        is_splitting = variable == "IFS" and name == "read"
+        if not is_variable_name(variable) or variable == "PATH" or (changes_the_shell(variable) and not is_splitting):
+            raise Unreadable(f"{variable} is set: it changes what runs")
+    if name in _NEVER:
+        raise Unreadable(f"`{name}` runs what is not seen, or changes what words mean")
+    check = _CHECKS.get(name)
+    if check is not None and not check(arguments):
+        raise Unreadable(f"`{name}` with words that are not followed")
+
+
+def _names(words: Sequence[Word]) -> bool:
+    """Return whether all are names of variables of a script's own, which are written in lower case."""
+    return all(isinstance(word, str) and is_variable_name(word) and word == word.lower() for word in words)
+
+
+def _set(words: Sequence[Word]) -> bool:
+    options = [word for word in words if word != "pipefail"]
+    return all(isinstance(word, str) and re.fullmatch(r"[-+][eux]*o?", word) for word in options)
+
+
+def _printf(words: Sequence[Word]) -> bool:
+    return bool(words) and isinstance(words[0], str) and words[0][:1] != "-" and bool(_PRINTF.fullmatch(words[0]))
+
+
+def _test(words: Sequence[Word]) -> bool:
+    """Return whether the operator is literal: `-v` evaluates what it is given."""
+    words = words[1:] if words[:1] == ("!",) else words
+    is_one = all(isinstance(word, str) or word.is_single for word in words)
+    is_unary = len(words) == 2 and isinstance(words[0], str) and words[0] not in ("-v", "-R")
+    is_binary = len(words) == 3 and isinstance(words[1], str) and words[1] not in ("-a", "-o")
+    return is_one and (is_unary or is_binary)
+
+
+_CHECKS = {
+    "printf": _printf,
+    "read": lambda words: words[:1] == ("-r",) and _names(words[1:]),
+    "set": _set,
+    "test": _test,
+    "unset": _names,
+}
+
+
+def inner(command: Command) -> str | list[Command]:
+    """Return what a command runs besides itself: commands, or a script."""
+    name, arguments = base_name(command.name), command.arguments
+    if name in ("bash", "sh"):
+        return _shell(name, arguments)
+    if name == "find":
+        return _find(arguments)
+    if name == "command" and arguments[:1] in (("-v",), ("-V",)):
+        return []
+    if name not in _WRAPPERS:
+        return []
+    rest = _operands(name, arguments)
+    variables = []
+    while name in _SETTING and rest and isinstance(rest[0], str) and "=" in rest[0]:
+        variable, _, value = str(rest.pop(0)).partition("=")
+        variables.append((variable, value))
+    if not rest:
+        return [Command("", (), tuple(variables))] if variables else []
+    more = (Dynamic(),) if name == "xargs" else ()
+    return [_made([*rest, *more], variables)]
+
+
+def _made(words: Sequence[Word], variables: Sequence[tuple[str, Word]] = ()) -> Command:
+    if not isinstance(words[0], str) or not words[0]:
+        raise Unreadable("the name of a command is not literal")
+    return Command(words[0], tuple(words[1:]), tuple(variables))
+
+
+def _operands(name: str, arguments: Sequence[Word]) -> list[Word]:
+    """Return the words behind the options of a wrapper."""
+    options, rest = _WRAPPERS[name], list(arguments)
+    while rest and isinstance(rest[0], str) and rest[0].startswith("-"):
+        word = str(rest.pop(0))
         if word == "--":
             break
-        if word in options.valued and rest and is_one(rest[0]):
+        if word in options.valued and rest and isinstance(rest[0], str):
             rest.pop(0)
-        elif word not in options.flags and not _is_attached(word, options):
-            return None
-    return rest
+        elif word not in options.flags and not (word[:2] in options.valued and len(word) > 2 and word[1] != "-"):
+            raise Unreadable(f"options of `{name}` that are not followed")
+    if any(isinstance(word, Dynamic) for word in rest[: options.operands + 1]):
+        raise Unreadable(f"`{name}` runs what is not literal")
+    return rest[options.operands :]
 
 
-def _is_attached(word: str, options: _Options) -> bool:
-    """Whether it is `--signal=KILL`, `-n10`, or several flags in one: `-0r`."""
-    if word.startswith("--"):
-        name, equals, _ = word.partition("=")
-        return bool(equals) and name in options.valued
-    return (word[:2] in options.valued) or all(f"{word[0]}{letter}" in options.flags for letter in word[1:])
+def _shell(name: str, arguments: Sequence[Word]) -> str:
+    script = arguments[-1] if arguments else None
+    if arguments[:-1] not in (("-c",), ("-ec",), ("-c", "--")) or not isinstance(script, str):
+        raise Unreadable(f"`{name}` runs what is not seen")
+    if name == "sh" and not re.fullmatch(r"[\w\s./:;|=,'-]*", script, re.ASCII):
+        raise Unreadable("`sh` may read its script otherwise than bash")
+    return script
 
 
-def _prefix(command: SimpleCommand, name: str) -> Inner:
-    if name == "command" and command.arguments[:1] in (("-v",), ("-V",)):
-        return Inner()
-    options = _PREFIXES[name]
-    rest = _operands(command, options)
-    if rest is None or not all(map(is_one, rest[: options.operands])):
-        return Inner(unknown=f"options of `{name}` that are not followed")
-    rest = rest[options.operands :]
-    assignments = []
-    while options.sets_variables and rest and isinstance(rest[0], str) and "=" in rest[0]:
-        variable, _, value = str(rest.pop(0)).partition("=")
-        assignments.append(Assignment(variable, value))
-    if not rest and not assignments:
-        return Inner()
-    return Inner([_made(command, rest, assignments)])
-
-
-def _made(outer: SimpleCommand, words: Sequence[Word], assignments: Sequence[Assignment] = ()) -> SimpleCommand:
-    return SimpleCommand(
-        name=_name(words),
-        arguments=tuple(words[1:]),
-        assignments=tuple(assignments),
-        places=(*outer.places, "wrapper"),
-        text=" ".join(word.text if isinstance(word, Expanded) else word for word in words),
-    )
-
-
-def _name(words: Sequence[Word]) -> str | None:
-    """The name of a command of these words, as `SimpleCommand` has it; an empty word is none that is known."""
-    if not words:
-        return ""
-    return words[0] or None if isinstance(words[0], str) else None
-
-
-def _shell(command: SimpleCommand, name: str) -> Inner:
-    flags = list(command.arguments)
-    if flags[:1] in _PIPEFAIL and flags[1:2] == ["pipefail"]:
-        del flags[:2]
-    for number, word in enumerate(flags):
-        # `-ec script`: the flags in front of it, and `-c` itself.
-        if isinstance(word, str) and word[:1] == "-" and word[1:2] != "-" and word.endswith("c"):
-            flags[number] = word[:-1] if len(word) > 2 else "-e"
-            if any(isinstance(each, Expanded) for each in flags[number + 1 : number + 2]):
-                return Inner(unknown=f"`{name} -c` runs what is not literal")
-            rest = _operands(_made(command, [name, *flags]), _SHELL)
-            if rest is None or flags[number + 1 :] not in (rest, ["--", *rest]):
-                break
-            if not rest or isinstance(rest[0], Expanded):
-                break
-            if name != "bash" and not _is_portable(rest[0]):
-                return Inner(unknown=f"`{name}` may read its script otherwise than bash")
-            return Inner(scripts=[rest[0]])
-        if isinstance(word, str) and not word.startswith(("-", "+")):
-            break
-    return Inner(unknown=f"`{name}` runs what it reads")
-
-
-def _is_portable(script: str) -> bool:
-    """Whether other shells read it likewise: to them `10>` is a word in front of `>`, and `x+=1` a command."""
-    has_descriptor = any(script[at - 2 : at].isdigit() for at, sign in enumerate(script) if sign in "<>")
-    return not has_descriptor and not any(sign in script for sign in _OF_BASH)
-
-
-def _eval(command: SimpleCommand) -> Inner:
-    words = command.arguments
-    return _joined(words[1:] if words[:1] == ("--",) else words, "eval")
-
-
-def _joined(words: Sequence[Word], name: str) -> Inner:
-    literals = [word for word in words if isinstance(word, str)]
-    if len(literals) < len(words):
-        return Inner(unknown=f"`{name}` runs what is not literal")
-    return Inner(scripts=[" ".join(literals)])
-
-
-def _watch(command: SimpleCommand) -> Inner:
-    rest = _operands(command, _WATCH)
-    return Inner(unknown="options of `watch` that are not followed") if rest is None else _joined(rest, "watch")
-
-
-def _xargs(command: SimpleCommand) -> Inner:
-    rest = _operands(command, _XARGS)
-    if rest is None:
-        return Inner(unknown="options of `xargs` that are not followed")
-    if not rest:
-        return Inner()
-    options = command.arguments[: len(command.arguments) - len(rest)]
-    marks = list(_replaced(options))
-    if marks and any(isinstance(word, str) and word.startswith(("-n", "-L", "--max-args")) for word in options):
-        return Inner(unknown="`xargs` is told to replace and to append: the last one wins")
-    if not marks:
-        return Inner([_made(command, [*rest, _ANY])])
-    mark = marks[0] if len(marks) == 1 else ""
-    return Inner([_made(command, [_holding(word, mark) for word in rest])])
-
-
-def _replaced(options: Sequence[Word]) -> Iterator[str]:
-    """What `-I` says is replaced; empty, which stands for everything, where it is not literal."""
-    rest = list(options)
+def _find(arguments: Sequence[Word]) -> list[Command]:
+    found, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
-        value = rest.pop(0) if word in _XARGS.valued and rest else ""  # which may look like an option
-        if word == "-I":
-            yield value if isinstance(value, str) else ""
-        elif isinstance(word, str) and word.startswith("-I"):
-            yield word[2:]
-
-
-def _holding(word: Word, mark: str, beginning: str = "", *, is_single: bool = True) -> Word:
-    """The word as it may become, where what replaces the mark begins so."""
-    if isinstance(word, str) and mark in word:
-        return Expanded(word, word.partition(mark)[0] + beginning if mark else "", is_single=is_single)
-    return word
-
-
-def _find(command: SimpleCommand) -> Inner:
-    if word := unclear(command.arguments):
-        return Inner(unknown=f"`find` may be given `-exec` or `-delete` by {word}")
-    made, rest = [], list(command.arguments)
-    places = set(starting_points(rest))
-    found = places.pop() if len(places) == 1 else ""
-    while rest:
-        if (action := rest.pop(0)) in WITH_COMMAND:
-            words: list[Word] = []
-            while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
-                words.append(rest.pop(0))
-            if WITH_COMMAND.intersection(words):  # the first may be the value of a test: `-name -exec`
-                return Inner(unknown="`find` is given `-exec` inside of `-exec`")
-            beginning = "" if action in BY_FOLDER else found
-            is_single = rest[:1] != ["+"]
-            made.append(_made(command, [_holding(word, "{}", beginning, is_single=is_single) for word in words]))
-    return Inner(made)
-
-
-def _flock(command: SimpleCommand) -> Inner:
-    rest = _operands(command, _options("-n -s -x -u -o -F --nonblock --shared --exclusive", "-w -E --timeout", 1))
-    if rest is None or not rest or not is_one(rest[0]):
-        return Inner(unknown="options of `flock` that are not followed")
-    if rest[1:2] in (["-c"], ["--command"]):
-        return _joined(rest[2:], "flock")
-    return Inner([_made(command, rest[1:])]) if rest[1:] else Inner()
-
-
-_OTHERS: dict[str, Callable[[SimpleCommand], Inner]] = {
-    "eval": _eval,
-    "find": _find,
-    "flock": _flock,
-    "watch": _watch,
-    "xargs": _xargs,
-}
+        if isinstance(word, Dynamic) and (not word.prefix or word.prefix[0] in "-(!,;"):
+            raise Unreadable("`find` may be given `-exec` or `-delete` by a word that is not literal")
+        if word in ("-ok", "-okdir"):
+            raise Unreadable("`find` asks")
+        if word not in ("-exec", "-execdir"):
+            continue
+        words: list[Word] = []
+        while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
+            if rest[0] in ("-exec", "-execdir"):
+                raise Unreadable("`find` with `-exec` inside of `-exec`")
+            words.append(rest.pop(0))
+        if not words or not rest:
+            raise Unreadable("`find` with an `-exec` that does not end")
+        is_single = rest.pop(0) == ";"
+        found.append(
+            _made([Dynamic(is_single=is_single) if isinstance(each, str) and "{}" in each else each for each in words])
+        )
+    return found

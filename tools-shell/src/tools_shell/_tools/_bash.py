@@ -46,18 +46,25 @@ class Bash(ShellTool):
         root: str | os.PathLike[str] | None = None,
         *,
         shell: str | None = None,
+        trusts_repository: bool = False,
         **settings: Unpack[Settings],
     ) -> None:
-        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash."""
+        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash.
+
+        With `trusts_repository`, `git status`, `diff`, `log` and their like only read: git runs programs that the
+        configuration of a repository names, which is taken to be the user's own.
+        """
         super().__init__(root, **settings)
         self._shell = shell
+        self._trusts_repository = trusts_repository
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """See Tool: the hints and commands of this script, as far as its text proves them."""
-        return script_effects(arguments, self._shell, super().effects(arguments, context))
+        usual = super().effects(arguments, context)
+        return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
 
     def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "shell": self._shell}
+        return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
 
     def execute(
         self,

@@ -36,27 +36,31 @@ class JobStart(ShellTool):
         root: str | os.PathLike[str] | None = None,
         *,
         shell: str | None = None,
+        trusts_repository: bool = False,
         longest: float | None = None,
         most: int = 32,
         **settings: Unpack[Settings],
     ) -> None:
         """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run.
 
-        A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
+        With `trusts_repository`, `git status` and its like only read. A run has at most `most` jobs in a workspace; for
+        a new one, the one that ended first is forgotten.
         """
         super().__init__(root, **settings)
         if most < 1:
             raise ValueError(f"most must be at least 1, got {most!r}")
         self._most = most
         self._shell = shell
+        self._trusts_repository = trusts_repository
         self._longest = longest
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """See Tool: the hints and commands of this script, as far as its text proves them."""
-        return script_effects(arguments, self._shell, super().effects(arguments, context))
+        usual = super().effects(arguments, context)
+        return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
 
     def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "shell": self._shell}
+        return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
 
     def execute(
         self,

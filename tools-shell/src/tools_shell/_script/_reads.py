@@ -1,0 +1,271 @@
+"""Whether a script only reads: an allow-list of commands, with the options that do not write."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_shell._script._parts import Dynamic, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tools_shell._script._parts import Command, Redirection, Script, Word
+
+_PLACES = ("", "/bin/", "/usr/bin/")  # of the system's programs
+# None of their options writes, runs a program or reaches the network (GNU, BSD and busybox).
+_READING = words("""
+    : [ [[ b2sum base32 basename break cal cat cd cksum cmp comm continue cut df diff dir dirname du echo egrep exit
+    expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname ls lsblk lscpu
+    md5sum nl nproc numfmt od paste pathchk pgrep pidof pr printenv printf ps pwd read readlink realpath return rev
+    seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort
+    tty type uname unexpand unset uptime users vdir wc which who whoami yes
+""")
+# What they run is a command of its own.
+_WRAPPERS = words("""
+    bash builtin command env exec nice sh stdbuf timeout xargs
+""")
+_VERSIONED = words("""
+    cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
+""")
+_SHOWING = words("""
+    CLICOLOR COLUMNS FORCE_COLOR LINES NO_COLOR
+""")
+_LANGUAGES = words("""
+    LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME
+""")
+_FIND_TESTS = words("""
+    ! ( ) , -H -L -P -a -and -d -daystart -depth -empty -exec -execdir -executable -false -follow -ls -mount
+    -nogroup -not -nouser -o -or -print -print0 -prune -quit -readable -true -writable -xdev
+""")
+_FIND_VALUES = words("""
+    -amin -atime -cmin -ctime -fstype -group -iname -inum -ipath -iregex -links -maxdepth -mindepth -mmin -mtime
+    -name -newer -path -perm -printf -regex -size -type -user -wholename
+""")
+_SED_COMMAND = r"(?:(?:\d+|\$|/[^/\\\n\[\]]*/)(?:,(?:\d+|\$|/[^/\\\n\[\]]*/))?)?[pdq=]"
+_SED_SUBSTITUTION = r"s(?P<sign{0}>[/|#,])[^\n\[\]]*?(?P=sign{0})[^\n\[\]]*?(?P=sign{0})[gpiI\d]*"
+_SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION.format(1)})(?:; ?(?:{_SED_COMMAND}))*")
+_AWK_ACTIVE = ("@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
+_GIT = words("""
+    blame cat-file count-objects describe diff diff-tree for-each-ref grep log ls-files ls-tree merge-base name-rev
+    rev-list rev-parse shortlog show show-ref status
+""")
+_GIT_LISTS = {
+    "branch": ("--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-r", "-v", "-vv"),
+    "remote": ("-v", "--verbose"),
+    "stash": ("list",),
+    "tag": ("--list", "-l"),
+}
+# `--output` writes and `--ext-diff` runs a program, and both may be abbreviated: so only these.
+_GIT_LONG = words("""
+    abbrev-commit all author before branches cached check color contains count date decorate diff-filter
+    exclude-standard first-parent follow full-history graph grep ignore-all-space ignore-case ignore-space-change
+    left-right max-count merges name-only name-status no-color no-decorate no-ext-diff no-merges no-patch no-renames
+    numstat oneline others patch porcelain quiet relative reverse short shortstat show-toplevel since staged stat
+    summary tags topo-order unified until untracked-files word-diff
+""")
+
+
+class _Options(NamedTuple):
+    """Options with which a command only reads: letters, letters with a value, and long ones (`name=` has a value)."""
+
+    flags: str = ""
+    valued: str = ""
+    long: tuple[str, ...] = ()
+    operands: int | None = None  # at most so many: the next would be written to
+
+
+_WITH_OPTIONS = {
+    "base64": _Options("di", "w", ("decode", "wrap=")),
+    "file": _Options("bhiLkN", "", ("brief", "mime", "mime-type")),
+    "hostname": _Options("sI", "", ("short",), 0),
+    "jq": _Options("rcnsSeMCajR", "", ("raw-output", "compact-output", "slurp", "sort-keys", "exit-status")),
+    "rg": _Options(
+        "nilLcvwxsSFPUoHIuNahp0", "egtTABCmjM",
+        ("count", "files", "files-with-matches", "fixed-strings", "glob=", "heading", "hidden", "ignore-case", "json",
+         "line-number", "max-count=", "no-heading", "no-ignore", "only-matching", "sort=", "type=", "word-regexp"),
+    ),
+    "sort": _Options("bdfghinrRVMcCmsuz", "kt", ("key=", "numeric-sort", "reverse", "stable", "unique")),
+    "tree": _Options("adfinsphugDFqNCt", "", ("dirsfirst", "noreport", "gitignore")),
+    "uniq": _Options("cdDiuz", "fsw", ("count", "repeated", "unique"), 1),
+    "zcat": _Options(),
+}  # fmt: skip
+
+
+def reads_only(script: Script, environment: Mapping[str, str], *, trusts_repository: bool) -> bool:
+    """Return whether nothing in a script does more than read, in a new shell with this added to its environment."""
+    return (
+        script.unknown is None
+        and all(_is_harmless_setting(name, value) for name, value in environment.items())
+        and all(map(_opens_for_reading, script.files))
+        and all(_reads(command, trusts_repository=trusts_repository) for command in script.commands)
+    )
+
+
+def _opens_for_reading(file: Redirection) -> bool:
+    prefix = file.target.prefix if isinstance(file.target, Dynamic) else file.target
+    # `/dev/tcp/host/port` is an address.
+    may_be_address = prefix.startswith("/dev/") or (isinstance(file.target, Dynamic) and "/dev/".startswith(prefix))
+    return file.operator == "<" and not may_be_address
+
+
+def _reads(command: Command, *, trusts_repository: bool) -> bool:
+    place, slash, name = command.name.rpartition("/")
+    if not all(_sets_harmless(command, *variable) for variable in command.variables) or place + slash not in _PLACES:
+        return False
+    arguments = command.arguments
+    if name in ("", "export", *_WRAPPERS) or name in _READING or (name in _VERSIONED and arguments == ("--version",)):
+        return True
+    if name in _WITH_OPTIONS:
+        return _has_harmless_options(arguments, _WITH_OPTIONS[name])
+    if name == "git":
+        return trusts_repository and _git(arguments)
+    return name in _JUDGES and _JUDGES[name](arguments)
+
+
+def _sets_harmless(command: Command, name: str, value: Word) -> bool:
+    """Return whether a variable cannot change what a program does: programs look for names in capitals."""
+    if name == "IFS" and command.name == "read":
+        return True
+    is_own = name == name.lower() and not name.endswith("_proxy")
+    if command.name == "":
+        return is_own
+    return isinstance(value, str) and _is_harmless_setting(name, value)
+
+
+def _is_harmless_setting(name: str, value: str) -> bool:
+    if name in _SHOWING:
+        return value.isascii() and (value.isalnum() or not value)
+    # A locale could be named by a path, and be a file of the script's own.
+    return name in _LANGUAGES and bool(re.fullmatch(r"[\w-]+(?:\.[\w-]+)?", value, re.ASCII))
+
+
+def _may_be_option(word: Word) -> bool:
+    if isinstance(word, Dynamic):
+        return not word.prefix or word.prefix[0] in "-+"
+    return len(word) > 1 and word[0] in "-+"
+
+
+def _has_harmless_options(arguments: Sequence[Word], allowed: _Options) -> bool:
+    operands, rest = 0, list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if not _may_be_option(word):
+            operands += 1 if isinstance(word, str) or word.is_single else 2
+        elif isinstance(word, Dynamic) or not _is_allowed(word, rest, allowed):
+            return False
+    return allowed.operands is None or operands <= allowed.operands
+
+
+def _is_allowed(word: str, rest: list[Word], allowed: _Options) -> bool:
+    if word.startswith("--"):
+        name, equals, _ = word[2:].partition("=")
+        if not equals and f"{name}=" in allowed.long:
+            return bool(rest) and isinstance(rest.pop(0), str)
+        return name + equals in allowed.long
+    if word.startswith("+"):
+        return False
+    for number, letter in enumerate(word[1:], 2):
+        if letter in allowed.valued:
+            return bool(word[number:]) or (bool(rest) and isinstance(rest.pop(0), str))
+        if letter not in allowed.flags:
+            return False
+    return True
+
+
+def _find(arguments: Sequence[Word]) -> bool:
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in ("-exec", "-execdir"):  # what it runs is a command of its own
+            while rest and rest.pop(0) not in (";", "+"):
+                pass
+        elif word in _FIND_VALUES:
+            del rest[:1]
+        elif isinstance(word, str) and word[:1] in ("-", "!", "(", ")", ",") and word not in _FIND_TESTS:
+            return False
+    return True
+
+
+def _sed(arguments: Sequence[Word]) -> bool:
+    words = [word for word in arguments if word not in ("-n", "-E", "-r")]
+    is_first = bool(words) and isinstance(words[0], str) and bool(_SED.fullmatch(words[0]))
+    return (
+        is_first
+        and not any(map(_may_be_option, words))
+        and words[0] == next(word for word in arguments if word not in ("-n", "-E", "-r"))
+    )
+
+
+def _awk(arguments: Sequence[Word]) -> bool:
+    rest = list(arguments)
+    if rest[:1] == ["-F"]:
+        del rest[:2]
+    elif rest and isinstance(rest[0], str) and rest[0].startswith("-F"):
+        del rest[:1]
+    if not rest or not isinstance(rest[0], str) or _may_be_option(rest[0]):
+        return False
+    printed = rest[0].partition("print")[2].replace("||", "")
+    is_plain = not any(sign in rest[0] for sign in _AWK_ACTIVE) and not any(sign in printed for sign in ">|")
+    return is_plain and not any(_may_be_option(word) or _may_be_address(word) for word in rest[1:])
+
+
+def _may_be_address(word: Word) -> bool:
+    """Return whether gawk may take a file for an address, `/inet/tcp/0/host/port`; `name=value` sets a variable."""
+    if isinstance(word, Dynamic):
+        return word.prefix.startswith("/inet") or "/inet".startswith(word.prefix)
+    return word.startswith("/inet") or "=" in word
+
+
+def _date(arguments: Sequence[Word]) -> bool:
+    """Another operand would set the clock."""
+    return all(isinstance(word, str) and (word in ("-u", "-R") or word.startswith(("+", "-I"))) for word in arguments)
+
+
+def _tar(arguments: Sequence[Word]) -> bool:
+    """Return whether it lists an archive, as in `tar tzf x.tgz`; with a colon the archive is on another machine."""
+    letters, archive = (*arguments, "", "")[:2]
+    is_listing = isinstance(letters, str) and set("tf") <= set(letters.removeprefix("-")) <= set("tvzjJf")
+    is_here = isinstance(archive, str) and bool(archive) and ":" not in archive
+    return is_listing and is_here and not any(map(_may_be_option, arguments[1:]))
+
+
+def _git(arguments: Sequence[Word]) -> bool:
+    rest = list(arguments)
+    while rest and rest[0] in ("--no-pager", "-C"):
+        if rest.pop(0) == "-C" and not (rest and isinstance(rest.pop(0), str)):
+            return False
+    name, rest = (rest[0], rest[1:]) if rest else ("", [])
+    if name in _GIT_LISTS:
+        return (name != "stash" or bool(rest)) and all(word in _GIT_LISTS[str(name)] for word in rest)
+    return name in _GIT and all(map(_is_harmless_for_git, _before_paths(rest)))
+
+
+def _before_paths(words: Sequence[Word]) -> Iterator[Word]:
+    for word in words:
+        if word == "--":
+            return
+        if _may_be_option(word):
+            yield word
+
+
+def _is_harmless_for_git(option: Word) -> bool:
+    if isinstance(option, Dynamic):
+        return False
+    if not option.startswith("--"):
+        return "O" not in option  # `grep -O` opens a pager
+    name, _, value = option[2:].partition("=")
+    # `%G` and `%(signature)` run a program to check a signature.
+    is_format = name in ("format", "pretty") and bool(value) and "G" not in value and "signature" not in value
+    return name in _GIT_LONG or is_format
+
+
+_JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
+    "awk": _awk,
+    "date": _date,
+    "find": _find,
+    "gawk": _awk,
+    "mawk": _awk,
+    "sed": _sed,
+    "tar": _tar,
+}
