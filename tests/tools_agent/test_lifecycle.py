@@ -8,6 +8,7 @@ from tools_agent import (
     Assistant,
     Interrupt,
     Interrupted,
+    ProviderError,
     ScriptedProvider,
     Session,
     System,
@@ -590,6 +591,14 @@ def test_find_returns_an_agent_class_by_its_identifier():
     assert Agent.find("special") is Named
     assert Agent.find("unknown") is None
     assert {MyOwnAgent, Named} <= set(Agent.all())
+
+
+def test_a_model_is_a_provider_and_a_name():
+    for model in ("unknown:x", "gpt"):
+        with pytest.raises(ProviderError, match="openai:"):
+            Agent(model=model)
+    with pytest.raises(TypeError, match="needs a model"):
+        Agent()
 
 
 def test_an_unknown_option_is_refused_by_name():

@@ -17,6 +17,7 @@ from tools_agent._messages import System, Usage, User
 from tools_agent._options import Door, Options, is_function, read_options, read_tools, resolve
 from tools_agent._output_type import Output
 from tools_agent._plan import Plan
+from tools_agent._providers._get_provider import get_provider
 from tools_agent._providers._provider import Provider
 from tools_agent._response import Interrupted, Response
 from tools_agent._run import Run
@@ -345,4 +346,4 @@ class Agent:
 def _provider_of(model: Any) -> tuple[Provider, str]:
     if model is None:
         raise TypeError('an agent needs a model: "PROVIDER:NAME", or a Provider')
-    return model, getattr(model, "model", "")
+    return get_provider(model) if isinstance(model, str) else (model, getattr(model, "model", ""))
