@@ -1,5 +1,7 @@
 """An agent loop whose sessions survive interrupts, approvals, crashes and restarts."""
 
+from typing import TYPE_CHECKING
+
 from tools_agent._agent import Agent
 from tools_agent._events import (
     Delta,
@@ -16,25 +18,27 @@ from tools_agent._events import (
     UsageUpdate,
 )
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
-from tools_agent._log._open import open_store
-from tools_agent._log._sqlite import SQLiteStore
 from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
-from tools_agent._providers._anthropic import AnthropicProvider
-from tools_agent._providers._gemini import GeminiProvider
-from tools_agent._providers._get_provider import get_provider
-from tools_agent._providers._openai_chat import OpenAIProvider
-from tools_agent._providers._openai_responses import OpenAIResponsesProvider
 from tools_agent._providers._provider import Provider, ProviderError, Request
-from tools_agent._providers._retry import Retry
 from tools_agent._providers._scripted import ScriptedProvider
-from tools_agent._providers._text_mode import TextMode
 from tools_agent._response import Interrupted, Response
-from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
 from tools_agent._session import Session
 from tools_agent._skills import Skill, Skills
 from tools_agent._stream import AsyncStream, Stream
 from tools_agent._window import Window
+
+if TYPE_CHECKING:
+    from tools_agent._log._open import open_store
+    from tools_agent._log._sqlite import SQLiteStore
+    from tools_agent._providers._anthropic import AnthropicProvider
+    from tools_agent._providers._gemini import GeminiProvider
+    from tools_agent._providers._get_provider import get_provider
+    from tools_agent._providers._openai_chat import OpenAIProvider
+    from tools_agent._providers._openai_responses import OpenAIResponsesProvider
+    from tools_agent._providers._retry import Retry
+    from tools_agent._providers._text_mode import TextMode
+    from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
 
 __all__ = [
     "Agent",
@@ -91,3 +95,35 @@ __all__ = [
     "message_from_dict",
     "open_store",
 ]
+
+_HOMES = {  # imported when they are first used: a program needs one store and one provider
+    "_log._open": ("open_store",),
+    "_log._sqlite": ("SQLiteStore",),
+    "_providers._anthropic": ("AnthropicProvider",),
+    "_providers._gemini": ("GeminiProvider",),
+    "_providers._get_provider": ("get_provider",),
+    "_providers._openai_chat": ("OpenAIProvider",),
+    "_providers._openai_responses": ("OpenAIResponsesProvider",),
+    "_providers._retry": ("Retry",),
+    "_providers._text_mode": ("TextMode",),
+    "_robotlab": (
+        "ToolCallMessage",
+        "ToolMessage",
+        "ToolResultMessage",
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module  # built in
+
+            value: object = getattr(import_module(f"tools_agent.{home}"), name)
+            globals()[name] = value  # found directly from now on
+            return value
+    raise AttributeError(f"module 'tools_agent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

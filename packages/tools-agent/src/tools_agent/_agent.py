@@ -17,7 +17,6 @@ from tools_agent._messages import System, Usage, User
 from tools_agent._options import Door, Options, is_function, read_options, read_tools, resolve
 from tools_agent._output_type import Output
 from tools_agent._plan import Plan
-from tools_agent._providers._get_provider import get_provider
 from tools_agent._providers._provider import Provider
 from tools_agent._response import Interrupted, Response
 from tools_agent._run import Run
@@ -346,4 +345,8 @@ class Agent:
 def _provider_of(model: Any) -> tuple[Provider, str]:
     if model is None:
         raise TypeError('an agent needs a model: "PROVIDER:NAME", or a Provider')
-    return get_provider(model) if isinstance(model, str) else (model, getattr(model, "model", ""))
+    if isinstance(model, str):
+        from tools_agent._providers._get_provider import get_provider  # 30 ms that other providers do not need
+
+        return get_provider(model)
+    return model, getattr(model, "model", "")

@@ -6,7 +6,6 @@ once for `generate` and `agenerate`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import suppress
 from contextvars import ContextVar
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tools_core.threads import run_coroutine
 
 if TYPE_CHECKING:
+    import asyncio
+
     from tools_agent._session import Session
 
 END: Any = object()  # the value of `Next` after the last item
@@ -53,6 +54,8 @@ class Write(Effect):
         return self._function(*self._arguments)
 
     async def arun(self) -> Any:
+        import asyncio  # 30 ms, which only coroutines pay; loaded by now
+
         return await asyncio.to_thread(self.run) if self._blocks else self.run()
 
 
@@ -116,6 +119,8 @@ class Source:
 
     async def anext_or_wake(self) -> Any:
         """`anext`, but return WAKE when `wake` is called first."""
+        import asyncio  # loaded by now
+
         if self._woken is None:
             self._woken = asyncio.get_running_loop(), asyncio.Event()
         event = self._woken[1]
@@ -139,6 +144,8 @@ class Source:
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
+        import asyncio  # loaded by now
+
         if self._next is not None:
             self._next.cancel()
             with suppress(asyncio.CancelledError, Exception):

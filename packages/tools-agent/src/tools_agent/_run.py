@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tools_agent._calls import Calls
-from tools_agent._drive import END, Callback, Close, Next, Source, Steps, Stopped, Write
+from tools_agent._drive import END, Callback, Close, Next, Source, Steps, Write
 from tools_agent._events import Interrupt, Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
 from tools_agent._guardrails import Block, Modification, Phase, Tripwire, changes_between
 from tools_agent._messages import Assistant, Message, System, Usage, User
@@ -302,7 +301,7 @@ class Run:
 
     def _fail(self, error: BaseException) -> Steps:
         """Record that the run has failed, or was interrupted; what it added to the session stays."""
-        is_interrupt = isinstance(error, KeyboardInterrupt | Stopped | asyncio.CancelledError)
+        is_interrupt = not isinstance(error, Exception)  # Ctrl-C, a cancelled task, a stream that was closed
         outcome = "interrupted" if is_interrupt else "failed"
         reason = type(error).__name__ if is_interrupt else f"{type(error).__name__}: {error}"
         try:
