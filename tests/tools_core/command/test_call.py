@@ -76,7 +76,11 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
         (["city=Oslo", "city=Rome"], "", "city is given 2 times, but takes one value"),
         (["days:=two"], "", "days:= must be followed by JSON"),
         (["--args", "-", "days=1"], "{}", "arguments are given twice: give --args, or key=value"),
-        (["--args", "absent.json"], "", "--args: cannot read absent.json: No such file or directory"),
+        (
+            ["--args", "absent.json"],
+            "",
+            "argument --args: cannot read absent.json: [Errno 2] No such file",
+        ),
         (["--args", "-"], '{"a": 1', "invalid JSON"),
         (["--workspace", "absent"], "", "--workspace: the folder absent does not exist"),
         (["--path", "a.txt"], "", "unknown option --path\n  write arguments of the tool as path=a.txt\n"),

@@ -69,7 +69,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("name", metavar="TOOL", help="NAME, DISTRIBUTION:NAME or FILE.py:NAME")
     parser.add_argument("words", metavar="key=value", nargs="*", help="arguments of the tool, see below")
-    parser.add_argument("--args", metavar="FILE", help="read the arguments as JSON from FILE, or - for stdin")
+    text = "read the arguments as JSON from FILE, or - for stdin"
+    parser.add_argument("--args", metavar="FILE", type=_file_text, help=text)
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print the whole result as JSON")
     shapes.add_argument("--raw", action="store_true", help="write the result as it is, also bytes")
@@ -119,15 +120,8 @@ def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
         return read_arguments(options.words, tool.definition["input_schema"])
     if options.words:
         raise CommandError("arguments are given twice: give --args, or key=value")
-    try:
-        if options.args == "-":
-            return sys.stdin.buffer.read().decode("utf-8-sig")
-        with open(options.args, encoding="utf-8-sig") as file:  # some editors write a byte order mark
-            return file.read()
-    except OSError as failure:
-        raise CommandError(f"--args: cannot read {options.args}: {failure.strerror}") from failure
-    except UnicodeDecodeError as failure:
-        raise CommandError(f"--args: {options.args} is not UTF-8 (byte {failure.start})") from failure
+    text: str = options.args
+    return text
 
 
 def _installed_decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
@@ -232,6 +226,15 @@ def _write_raw(result: Result) -> None:
     # A lone surrogate cannot be encoded in UTF-8.
     sys.stdout.buffer.write(blocks[0].data if blocks else str(result).encode(errors="backslashreplace"))
     sys.stdout.buffer.flush()
+
+
+def _file_text(path: str) -> str:
+    try:
+        # Some editors write a byte order mark.
+        with open(0 if path == "-" else path, encoding="utf-8-sig", closefd=path != "-") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as failure:
+        raise ArgumentTypeError(f"cannot read {path}: {failure}") from failure
 
 
 def _seconds(text: str) -> float:
