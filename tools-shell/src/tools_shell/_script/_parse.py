@@ -316,6 +316,10 @@ class _Reader:
             at = child.end_byte
             if child.type == "string_content":
                 parts.append(_unescaped(self._text(child)))
+            elif child.type == "expansion" and _EXPANSION.fullmatch(
+                self._text(child).strip()
+            ):  # the parser adds blanks
+                parts.append(Dynamic(is_single="@" not in self._text(child)))
             else:
                 word = self._word(child, depth)
                 many = isinstance(word, Dynamic) and "@" in self._text(child)
