@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -294,3 +295,20 @@ def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limit
 def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
     fields = limited().call(command="cat /proc/$PPID/stat").output["stdout"].rpartition(")")[2].split()
     assert int(fields[38]) == os.SCHED_RR  # proc_pid_stat(5), field 41
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_a_job_that_does_nothing_is_looked_at_less_and_less_often_until_something_happens():
+    from tools_shell._supervisor._limits import Watch
+
+    watch = Watch({"cpu": None, "memory": None, "processes": 10}, 0)
+    intervals = [watch.interval]
+    with subprocess.Popen(["sleep", "900"]) as idle:
+        for _ in range(10):
+            assert watch.look([idle.pid]) is None
+            intervals.append(watch.interval)
+        assert intervals[0] == 20
+        assert intervals[-1] >= 250
+        watch.look([])
+        assert watch.interval < 250
+        idle.kill()

@@ -316,9 +316,8 @@ class _Reader:
             at = child.end_byte
             if child.type == "string_content":
                 parts.append(_unescaped(self._text(child)))
-            elif child.type == "expansion" and _EXPANSION.fullmatch(
-                self._text(child).strip()
-            ):  # the parser adds blanks
+            elif child.type == "expansion" and _EXPANSION.fullmatch(self._text(child).strip()):
+                # The parser takes blanks before it for a part of it.
                 parts.append(Dynamic(is_single="@" not in self._text(child)))
             else:
                 word = self._word(child, depth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     Resources: TypeAlias = Mapping[str, float | None]
 
 _INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
+_LONGEST_INTERVAL = 250  # milliseconds, while nothing happens
+_SHARE = 50  # a look takes one part in so many of the time, and finding the processes about as much
 
 
 def limit(resources: Resources, wrappers: int) -> None:
@@ -103,7 +106,8 @@ def _running() -> int:
 class Watch:
     """Looks at what the processes of a job use together.
 
-    `interval` is in milliseconds, None when there is nothing to watch. So many `wrappers` are not counted.
+    `interval` until the next look is in milliseconds, None when there is nothing to watch: it grows while nothing
+    happens, and with the time that a look takes. So many `wrappers` are not counted.
     """
 
     def __init__(self, resources: Resources, wrappers: int) -> None:
@@ -111,7 +115,8 @@ class Watch:
         self._cpu, self._memory = resources["cpu"], resources["memory"]
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
-        self.interval = None if all(one is None for one in limits) else _INTERVAL
+        self.interval: float | None = None if all(one is None for one in limits) else _INTERVAL
+        self._seen: tuple[object, ...] = ()  # at the last look
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
         self._used: dict[tuple[int, bytes], float] = {}  # seconds of each process that was there at the last look
@@ -121,6 +126,7 @@ class Watch:
         """The limit that the job is beyond, in words; None while there is none."""
         if self.interval is None:
             return None
+        started = time.monotonic()
         cpu, threads, memory = _used_by_ended(), 0, 0
         used: dict[tuple[int, bytes], float] = {}
         for pid in pids:
@@ -134,6 +140,7 @@ class Watch:
                 threads += int(fields[17])
                 memory += _resident(pid, fields) * self._page
         cpu = max(cpu, self._used_in_all(used))
+        self._set_interval((used, cpu), (time.monotonic() - started) * 1000)
         if self._processes is not None and threads > self._processes + self._wrappers:
             return f"process limit {self._processes:g}"
         if self._cpu is not None and cpu > self._cpu:
@@ -141,6 +148,12 @@ class Watch:
         if self._memory is not None and memory > self._memory and _in_use(pids) > self._memory:
             return f"memory limit {_size(self._memory)}"
         return None
+
+    def _set_interval(self, seen: tuple[object, ...], cost: float) -> None:
+        is_idle = seen == self._seen and self._memory is None  # memory fills up in no time
+        self._seen = seen
+        doubled = min(2 * (self.interval or _INTERVAL), _LONGEST_INTERVAL)
+        self.interval = max(doubled if is_idle else _INTERVAL, cost * _SHARE)
 
     def _used_in_all(self, used: dict[tuple[int, bytes], float]) -> float:
         """Seconds of all that was ever seen: of children that nobody wants to hear of nobody is told them."""
