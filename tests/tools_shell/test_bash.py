@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tools_core import Context
-from tools_shell import Bash
+from tools_shell import Bash, JobStart, Python
 
 
 def test_an_exit_code_is_a_fact_and_no_error(bash):
@@ -215,6 +215,12 @@ def test_a_call_whose_coroutine_is_cancelled_ends_its_script(bash, lifeline):
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(_cancelled(bash, script, lambda: lifeline.wait_for(b"begun\n")))
     assert lifeline.holders_are_gone()
+
+
+def test_nothing_is_run_where_the_environment_allows_reading_alone(root, monkeypatch):
+    monkeypatch.setenv("ASK_TOOLS_READ_ONLY", "1")
+    for tool, arguments in ((Bash, {"command": "ls"}), (Python, {"code": "1"}), (JobStart, {"command": "ls"})):
+        assert tool(root).call(arguments).error_type == "denied"
 
 
 def test_a_workspace_that_has_been_removed_is_said_to_be_gone(bash, root, tmp_path, monkeypatch, level):

@@ -279,3 +279,32 @@ def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root)
     end_run(context.run_id)
     assert results["again"].output["stdout"] == "1\n"
     assert len(results["list"].output) == 1
+
+
+AGENT = """
+import os, sys
+from tools_core import Context
+from tools_shell import Bash, JobInput, JobOutput, JobStart, JobStop, Python
+os.environ["SERVICE_TOKEN"], os.environ["DB_URL"] = "tok-1234567890abc", "postgres://user:s3cret-pass@host/x"
+tools = bash, python, start = [tool(sandbox=sys.argv[1]) for tool in (Bash, Python, JobStart)]
+for name in sys.stdlib_module_names | {"tree_sitter", "tree_sitter_bash"}:
+    with open(f"{name}.py", "w") as file:
+        file.write(f"open('imported', 'a').write('{name} ')")
+bash.effects({"command": "ls"})
+print(bash.call(command="echo works", session="s").output["stdout"], end="")
+results = [bash.call(command="tty", tty=True), bash.call(command="sleep 9", timeout=1), bash.call(comand="x")]
+results += [python.call(code="1", session="s"), start.call(command="cat", tty=True), JobOutput().call()]
+id = results[-2].output["id"]
+results += [JobInput().call(id=id, text="x\\n", keys=["ctrl-d"]), JobStop().call(id=id)]
+results += [bash.call(command="ls", workdir=".."), bash.call(command="ls", session="s", timeout=2)]
+for result in results:
+    result.content, result.to_json()
+"""
+
+
+@pytest.mark.parametrize("level", ["none", "contained", "bubblewrap"], indirect=True)
+def test_a_host_in_its_own_workspace_imports_nothing_that_a_command_has_put_there(root, level):
+    (root / "agent.py").write_text(AGENT)
+    done = subprocess.run([sys.executable, "agent.py", level], cwd=root, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("works\n", "")
+    assert not (root / "imported").exists(), (root / "imported").read_text()

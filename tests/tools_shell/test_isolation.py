@@ -122,6 +122,21 @@ def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_l
 
 
 @linux
+def test_a_sandbox_shows_what_the_shims_of_a_version_manager_call(root, tmp_path, monkeypatch, level):
+    for folder, script in (("shims", f"exec {tmp_path}/libexec/run"), ("libexec", "echo ran")):
+        (tmp_path / folder).mkdir()
+        for name in ("tool", "run"):
+            (tmp_path / folder / name).write_text(f"#!/bin/sh\n{script}\n")
+            (tmp_path / folder / name).chmod(0o755)
+    (tmp_path / "secret").write_text("secret")
+    monkeypatch.setenv("PATH", f"{tmp_path}/shims:/usr/bin:/bin")
+    bash = Bash(str(root), sandbox=level)
+    assert bash.call(command="tool").output["stdout"] == "ran\n"
+    if level in {"landlock", "bubblewrap"}:
+        assert bash.call(command=f"cat {tmp_path}/secret").output["exit_code"] == 1
+
+
+@linux
 def test_what_was_found_is_the_same_for_all_threads_and_is_tried_out_once(root):
     found = []
     threads = [threading.Thread(target=lambda: found.append(isolation_for(Sandbox(), str(root)))) for _ in range(8)]

@@ -19,7 +19,7 @@ Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlo
 class Resources:
     """What one job may use, all its processes together; None for no limit. At level "none" no limit holds.
 
-    `cpu` in seconds, `memory` in bytes that processes use, and as many at most in each temporary folder that is memory,
+    `cpu` in seconds, `memory` in bytes that processes use, and as many that files in temporary folders take,
     `file_size` in bytes of any one file that it writes, `processes` counts their threads, too, `open_files` of any one
     process.
     """

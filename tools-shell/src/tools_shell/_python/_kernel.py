@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tools_shell._process._command import Command
 
 _LARGEST = 64 << 20  # bytes of a reply
+# Nothing is imported from the workspace before the code itself runs.
+_BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
 _SIGNATURES = {b"p": b"\x89PNG\r\n\x1a\n", b"j": b"\xff\xd8\xff"}
 
 
@@ -46,7 +48,7 @@ class Kernel:
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
         number = theirs.fileno()
-        options = ["-s", "-X", "utf8", "-X", "faulthandler", "-c", _program(), str(number)]
+        options = ["-s", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
         try:
             with theirs:
                 self.process = start(command._replace(arguments=[*command.arguments, *options], extra=[number]))

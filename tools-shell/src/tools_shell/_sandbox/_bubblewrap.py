@@ -86,7 +86,7 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
 ) -> Told:
     """What bwrap is to be told before the command; the environment is in it, since that is not for bwrap itself.
 
-    No temporary folder takes more than `memory` bytes. `numbers` are those of the descriptors that it may be given to
+    All temporary folders together take at most `memory` bytes. `numbers` are those of the descriptors that it may be given to
     copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
     of a descriptor with names for git to ignore.
     """
@@ -107,7 +107,7 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
             temporary.append(folder)
         elif home:
             variables["HOME"] = room
-    size = _SIZE if memory is None else min(_SIZE, int(memory) or 1)
+    size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
     mounts = _mounts(bubblewrap, seen, tuple(temporary), size, numbers)
     at = {
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]

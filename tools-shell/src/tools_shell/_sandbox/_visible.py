@@ -25,6 +25,8 @@ protocols networks rpc localtime timezone locale.alias locale.conf os-release *-
 ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem pki/tls/openssl.cnf pki/ca-trust crypto-policies java*
 fonts mime.types magic terminfo inputrc bash.bashrc bashrc profile shells gitconfig login.defs perl python3* texmf
 """
+# What the programs in a folder `shims` of a version manager (pyenv, rbenv, asdf, mise) call, in the folder above it.
+_OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
 _KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
 # File systems that are no files but the machine itself, which user 0 may change without any capability.
 _SETTINGS = frozenset((
@@ -108,9 +110,11 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
     """
     home = os.path.realpath(os.path.expanduser("~"))
     folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    found = (os.path.normpath(folder) for folder in folders if os.path.isabs(folder))
+    found = [os.path.normpath(folder) for folder in folders if os.path.isabs(folder)]
+    managers = [os.path.dirname(folder) for folder in found if os.path.basename(folder) == "shims"]
+    found += [path for top in managers for name in _OF_SHIMS if os.path.exists(path := f"{top}/{name}")]
     for folder in _with_targets(folder for folder in found if not leads_through(folder, writable)):
-        if os.path.isdir(folder) and folder != "/" and not is_inside(home, [folder]):
+        if os.path.exists(folder) and folder != "/" and not is_inside(home, [folder]):
             yield folder
 
 

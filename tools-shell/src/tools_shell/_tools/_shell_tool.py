@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from tools_core import Effects, Tool, ToolError
 from tools_shell._environment import checked_additions, clean_environment
 from tools_shell._output._redactor import Redactor
+from tools_shell._preload import preload
 from tools_shell._process._command import Command
 from tools_shell._sandbox._isolation import guarded, isolation_for
 from tools_shell._sandbox._visible import leads_out
@@ -61,6 +62,7 @@ class ShellTool(Tool, abstract=True):
 
         `sandbox` is a level or all settings; by default the level is that of ASK_TOOLS_ISOLATION, or "sandboxed".
         """
+        preload()
         self._root = None if root is None else os.fspath(root)
         self._sandbox = _settings(sandbox)
         self._env = dict(env or {})

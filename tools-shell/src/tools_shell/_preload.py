@@ -1,0 +1,29 @@
+"""Modules that calls need, loaded before the first call.
+
+A host that runs as `python agent.py` in its own workspace imports from there first: a file that a command names like a
+module which is loaded later would run in the host, outside of the sandbox.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from contextlib import suppress
+from importlib import import_module
+
+_OF_PYTHON = (
+    *("base64", "concurrent.futures", "ctypes", "difflib", "encodings.idna", "fcntl", "glob", "json", "logging", "re"),
+    *("shutil", "socket", "subprocess", "tempfile", "termios", "textwrap", "traceback", "urllib.parse"),
+)
+_OURS = ("_process._direct", "_process._supervised", "_sandbox._guard", "_sandbox._probe")
+_OPTIONAL = ("tree_sitter", "tree_sitter_bash")
+
+
+@functools.cache
+def preload() -> None:
+    """Load them once, where anything can be run at all."""
+    if os.name != "posix":
+        return
+    for name in (*_OF_PYTHON, *(f"tools_shell.{name}" for name in _OURS), *_OPTIONAL):
+        with suppress(ImportError):  # an extra, or not of this system
+            import_module(name)
