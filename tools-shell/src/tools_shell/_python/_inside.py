@@ -1,7 +1,7 @@
 """The program that runs inside of an interpreter: it runs pieces of code in one `__main__`, and answers each.
 
 It is passed to an interpreter as text, so it imports nothing of ours, and works on every Python from 3.8 on. Argument 1
-is the descriptor of a channel: a request is the code, a reply is fields, each a letter and data; lengths are four bytes.
+is the descriptor of a channel: a request is code, a reply is fields, each a letter and data; lengths are four bytes.
 """
 
 from __future__ import annotations

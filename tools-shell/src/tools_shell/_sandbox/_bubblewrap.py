@@ -86,8 +86,8 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
 ) -> Told:
     """What bwrap is to be told before the command; the environment is in it, since that is not for bwrap itself.
 
-    All temporary folders together take at most `memory` bytes. `numbers` are those of the descriptors that it may be given to
-    copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
+    All temporary folders together take at most `memory` bytes. `numbers` are those of the descriptors that it may be
+    given to copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
     of a descriptor with names for git to ignore.
     """
     shared = (*seen.readable, *seen.writable)
