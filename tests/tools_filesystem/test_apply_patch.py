@@ -302,8 +302,7 @@ def test_a_unified_diff(patch, root, name):
 REFUSED = {
     "nothing": ("", "is empty"),
     "no patch": ("hello", "line 1 of the patch is no beginning"),
-    "a fence around it": ("```\n*** Begin Patch\n*** End Patch\n```", "without a fence"),
-    "a command around it": ("apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF", "or a command around it"),
+    "a command around it": ("apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF", "without a command around it"),
     "no sections": (envelope(), "no section"),
     "no end": ("*** Begin Patch\n*** Update File: f\n-one\n+1\n", "line 4 of the patch: the patch breaks off"),
     "text behind the end": (envelope("*** Delete File: f") + "more\n", "line 4"),
@@ -327,12 +326,6 @@ REFUSED = {
         envelope("*** Update File: f", "-five", "\\ No newline at end of file", "-six"),
         "that side of the file is over",
     ),
-    "wrong counts": (
-        "--- f\n+++ f\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n",
-        "which would be '@@ -1,2 +1,2 @@'",
-    ),
-    "more lines than counted": ("--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n two\n", "would be '@@ -1,2 +1,2 @@'"),
-    "a header without numbers": ("--- f\n+++ f\n@@ @@\n-one\n+1\n", "line 3"),
     "one name alone": ("--- f\n@@ -1 +1 @@\n-one\n+1\n", "line 2 of the patch: '+++ PATH' follows"),
     "two names": ("--- f\n+++ g\n@@ -1 +1 @@\n-one\n+1\n", "'rename from'"),
     "words before the diff": ("I changed f:\n--- f\n+++ f\n@@ -1 +1 @@\n-one\n+1\n", "line 1"),
@@ -386,12 +379,11 @@ UNFIT = {
         "*** Update File: f\n two\n-tree\n+3\n four",
         "Nearest: line 3, where the patch has 'tree', and there is 'three'",
     ),
-    "white space": ("*** Update File: f\n-two\n+2\n three \n-four", "differs only in white space"),
+    "white space": ("*** Update File: f\n-two\n+2\n  three\n-four", "differs only in white space"),
     "a part of a line": ("*** Update File: f\n-thre\n+3", "Not one of them is"),
     "several places": ("*** Update File: g\n-x\n+y", "several places (lines 1, 2, 3)"),
     "several places below an anchor": ("*** Update File: h\n@@ def\n-x\n+y", "several places (lines 2, 4)"),
-    "no such anchor": ("*** Update File: f\n@@ six\n-one\n+1", "anchor"),
-    "hunks out of order": ("*** Update File: f\n-five\n+5\n@@\n-one\n+1", "at line 1, which is above"),
+    "no such heading": ("*** Update File: g\n@@ six\n-x\n+1", "no line 'six'"),
     "overlapping hunks": ("*** Update File: f\n-one\n-two\n+1\n@@\n-two\n-three\n+2", "above"),
     "not at the end": ("*** Update File: f\n-two\n+2\n*** End of File", "at line 2, and not at the end of the file"),
     "additions nowhere": ("*** Update File: f\n@@\n+x", "does not say where"),
@@ -424,7 +416,7 @@ def test_a_hunk_that_does_not_fit_exactly_once_is_refused_and_nothing_is_changed
     ("text", "reason"),
     [
         pytest.param("@@ -1 +1 @@\n-x\n+y\n", "several places", id="shifted and ambiguous"),
-        pytest.param("@@ -9,0 +10 @@\n+y\n", "no place for it", id="behind the end"),
+        pytest.param("@@ -9,0 +10 @@\n+y\n", "does not say where", id="behind the end"),
         pytest.param("@@ -1 +1 @@\n-q\n+y\n", "not in the file", id="stale"),
     ],
 )
@@ -448,12 +440,11 @@ def test_a_file_is_deleted_by_a_unified_diff_only_if_that_shows_all_of_it(patch,
     assert contents(root) == {"f": FIVE}
 
 
-def test_after_a_shifted_hunk_the_line_numbers_of_the_next_are_not_trusted(patch, root):
-    # At its line 4 there is an `x`; but lines were added above, so that the one that is meant is another.
+def test_after_a_shifted_hunk_the_line_numbers_of_the_next_are_shifted_too(patch, root):
     fill(root, {"f": b"new\na\nx\nx\nx\n"})
     result = patch("--- f\n+++ f\n@@ -1 +1 @@\n-a\n+A\n@@ -4 +4 @@\n-x\n+y\n")
-    assert result.error_type == "conflict"
-    assert contents(root) == {"f": b"new\na\nx\nx\nx\n"}
+    assert result.ok
+    assert contents(root) == {"f": b"new\nA\nx\nx\ny\n"}
 
 
 @pytest.mark.parametrize(
@@ -747,3 +738,58 @@ def test_edits_and_patches_of_the_same_file_lose_nothing(root):
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(change, range(40)))
     assert (root / "f").read_text() == "".join(f"done {number}\n" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("```diff\n--- f\n+++ f\n@@ -2 +2 @@\n-two\n+2\n```\n", id="a fence around it"),
+        pytest.param("```\n*** Begin Patch\n*** Update File: f\n-two\n+2\n*** End Patch\n```", id="an envelope in one"),
+        pytest.param("--- f\n+++ f\n@@ -1,9 +1,3 @@\n one\n-two\n+2\n", id="wrong counts"),
+        pytest.param("--- f\n+++ f\n@@ -1 +1 @@\n-two\n+2\n three\n", id="more lines than counted"),
+        pytest.param("--- f\n+++ f\n@@ @@\n-two\n+2\n", id="a header without numbers"),
+        pytest.param(envelope("*** Update File: f", "@@ six", "-two", "+2"), id="a heading that is not there"),
+        pytest.param(envelope("*** Update File: f", "-two  ", "+2", " three "), id="white space at ends of lines"),
+        pytest.param(
+            envelope("*** Update File: f", "@@", "-two", "+2", " three", " four", " five", " "), id="an empty end"
+        ),
+    ],
+)
+def test_what_models_get_wrong_is_taken_where_the_place_is_certain(patch, root, text):
+    fill(root, {"f": FIVE})
+    assert patch(text).ok
+    assert contents(root) == {"f": FIVE.replace(b"two", b"2")}
+
+
+def test_what_differs_from_the_patch_is_told(patch, root):
+    fill(root, {"f": FIVE})
+    notes = patch(envelope("*** Update File: f", "@@ six", "-two  ", "+2")).output["notes"]
+    assert "the heading 'six' is not in the file" in notes[0]
+    shifted = patch("--- f\n+++ f\n@@ -1 +1 @@\n-three \n+3\n").output["notes"]
+    assert "white space at the ends of lines differs" in shifted[0]
+    assert "the patch says line 1, it fits only at line 3" in shifted[0]
+
+
+BLOCKS = b"def a():\n    x\n    y\n\n\ndef b():\n    x\n    y\n\n\ndef c():\n    x\n    y\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(["@@ def b():", "     x", "-    y", "+    z"], "aZc", id="the block of a heading"),
+        pytest.param(["@@ def b", "     x", "-    y", "+    z"], "aZc", id="the beginning of a heading"),
+        pytest.param(["@@ def b():", "-    y", "+    z", "@@", "-    y", "+    z"], "aZZ", id="hunks in order"),
+        pytest.param(["@@", "-    y", "+    z"] * 3, "ZZZ", id="as many places as hunks"),
+        pytest.param(["@@", "-    y", "+    z"] * 2, None, id="fewer hunks than places"),
+        pytest.param(["@@", "     y", " ", " ", "-def b():", "+def B():"], "aBc", id="unique by its context"),
+        pytest.param(["@@ def c():", "-    y", "+    z", "@@ def a():", "-    y", "+    z"], "ZbZ", id="another order"),
+        pytest.param(["@@ def q():", "-    y", "+    z"], None, id="no such heading"),
+    ],
+)
+def test_all_hunks_of_a_file_are_placed_together_or_refused(patch, root, lines, expected):
+    fill(root, {"f": BLOCKS})
+    result = patch(envelope("*** Update File: f", *lines))
+    assert result.ok is (expected is not None)
+    parts = contents(root)["f"].split(b"\n\n\n")
+    marks = ["Z" if b"z" in part else "B" if b"B" in part else chr(part[4]) for part in parts]
+    assert "".join(marks) == (expected or "abc")

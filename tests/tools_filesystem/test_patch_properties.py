@@ -114,12 +114,17 @@ def placements(hunks, keys, cursor=0):
     if not hunks:
         yield keys[cursor:]
         return
-    old = [text.decode() for text in hunks[0].old]
-    new = [text.decode() for text in hunks[0].new]
-    for place in range(cursor, len(keys) - len(old) + 1):
-        if keys[place : place + len(old)] == old:
-            for rest in placements(hunks[1:], keys, place + len(old)):
-                yield [*keys[cursor:place], *new, *rest]
+    for hunk in filter(None, (hunks[0], hunks[0].without_last_blank())):
+        old = [text.decode().rstrip() for text in hunk.old]
+        for place in range(cursor, len(keys) - len(old) + 1):
+            there = keys[place : place + len(old)]
+            if [key.rstrip() for key in there] == old:
+                kept = iter(there)
+                made = [(line.text.decode(), line.kind) if line.kind == "+" else (next(kept), line.kind)
+                        for line in hunk.lines]  # fmt: skip
+                new = [text for text, kind in made if kind != "-"]
+                for rest in placements(hunks[1:], keys, place + len(old)):
+                    yield [*keys[cursor:place], *new, *rest]
 
 
 def results(hunks, text):

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class ApplyPatch(FileTool):
-    """Change several files of the workspace at once: all of the patch is applied, or nothing.
+    """Change several files with one patch: all of it is applied, or nothing.
 
-    A patch is either a unified diff (as of `git diff`), or this, with one section for each file:
+    Accepts a unified diff, or this format:
 
     *** Begin Patch
     *** Update File: src/app.py
@@ -32,14 +32,13 @@ class ApplyPatch(FileTool):
     -    second = 2
     +    second = 3
     *** Add File: docs/new.md
-    +every line of a new file begins with a plus
+    +every line of a new file begins with +
     *** Delete File: old.txt
     *** End Patch
 
-    Lines of a hunk begin with a space (stays), `-` (goes) or `+` (comes). `*** Move to:` and the text behind `@@` (a
-    whole line that the hunk lies below) are optional. The old lines must be in the file exactly, and in one place
-    only; show enough of them. With dry_run=true nothing is written and the diff is returned. Returns what happened
-    to each file, with its new version. Refuses protected places such as .git.
+    Hunk lines begin with a space (keep), `-` (remove) or `+` (add). `*** Move to:` and the heading behind `@@` (a line
+    above the hunk, such as a function) are optional. Show about three unchanged lines around each change; a hunk that
+    fits in several places is refused.
     """
 
     destructive = True
@@ -57,8 +56,8 @@ class ApplyPatch(FileTool):
 
     def execute(
         self,
-        patch: Annotated[str, "The patch.", Limits(max_length=5_000_000)],
-        dry_run: Annotated[bool, "Only check, and return the diff."] = False,
+        patch: Annotated[str, "Patch text.", Limits(max_length=5_000_000)],
+        dry_run: Annotated[bool, "Only check and return the diff."] = False,
         *,
         context: Context,
     ) -> Result:
@@ -71,7 +70,8 @@ class ApplyPatch(FileTool):
                 written = {change.path: state for change, state in zip(plan.changes, states, strict=True)}
                 for outcome in plan.outcomes:
                     _record(access.ledger(context), outcome, written)
-        return Result.ok(_report(plan.outcomes, dry_run=dry_run))
+        report = _report(plan.outcomes, dry_run=dry_run)
+        return Result.ok(report, content=_text(report))
 
 
 def _record(ledger: Ledger, outcome: Outcome, written: dict[str, os.stat_result | None]) -> None:
@@ -94,6 +94,12 @@ def _report(outcomes: Sequence[Outcome], *, dry_run: bool) -> dict[str, Any]:
         report["notes"].insert(0, "dry run: nothing was written")
         report["diff"] = "\n".join(line for outcome in outcomes for line in _diff(outcome))
     return report
+
+
+def _text(report: Mapping[str, Any]) -> str:
+    """Return the report as a model reads it."""
+    notes = [f"[{note}]" for note in report["notes"]]
+    return "\n".join([report["summary"], *notes, *([report["diff"]] if "diff" in report else [])])
 
 
 def _summary(outcome: Outcome) -> str:

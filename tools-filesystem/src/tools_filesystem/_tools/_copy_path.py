@@ -13,22 +13,17 @@ from tools_filesystem._writing._relocate import check_free, copy_into, survey_co
 
 
 class CopyPath(FileTool):
-    """Copy a file, a link or a folder with all that is in it, inside the workspace.
+    """Copy a file, link or folder with its contents; missing folders are created.
 
-    Missing folders are made. The copy has the mode (without set-id bits), the times, the extended attributes and
-    access lists, and where the system permits it the owner of the original; links stay links, and hard links become
-    files of their own. A file that is there already is replaced only with overwrite=true, a folder never. Returns
-    both paths and what was copied.
-    Refuses pipes and devices, protected places such as .git and folders that hold them, and every path that leads
-    out of the workspace.
+    Replaces an existing file only with overwrite=true, a folder never. Keeps modes, times and links.
     """
 
     destructive = True
 
     def execute(
         self,
-        source: Annotated[str, "What to copy, relative to the workspace."],
-        destination: Annotated[str, "The path of the copy itself, not of the folder that it goes into."],
+        source: Annotated[str, "File or folder to copy."],
+        destination: Annotated[str, "Path of the copy, not the folder to put it into."],
         overwrite: Annotated[bool, "Replace a file of that name."] = False,
         *,
         context: Context,

@@ -19,19 +19,14 @@ if TYPE_CHECKING:
 
 
 class DeletePath(FileTool):
-    """Delete a file, a link or a folder of the workspace; there is no way back.
-
-    A folder with something in it is deleted only with recursive=true. A link is deleted itself, never what it
-    points to. Returns the path and the number of entries that were deleted. Refuses the workspace itself,
-    protected places such as .git and folders that hold them, and every path that leads out of the workspace.
-    """
+    """Delete a file, link or folder for good. A folder that is not empty needs recursive=true."""
 
     destructive = True
 
     def execute(
         self,
-        path: Annotated[str, "The file or folder, relative to the workspace."],
-        recursive: Annotated[bool, "Delete a folder with all that is in it."] = False,
+        path: Annotated[str, "File or folder to delete."],
+        recursive: Annotated[bool, "Delete a folder with its contents."] = False,
         *,
         context: Context,
     ) -> Result:

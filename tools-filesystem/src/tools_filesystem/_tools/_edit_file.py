@@ -12,12 +12,11 @@ from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._names import meant_place
 from tools_filesystem._paths._step import open_in
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._tools._write_file import check_permitted
 from tools_filesystem._writing._atomic import put
 from tools_filesystem._writing._edit._diff import diff
 from tools_filesystem._writing._edit._plan import Edit, Span, check_edit, lines_of, resolve
 from tools_filesystem._writing._edit._text import LARGEST, text_of
-from tools_filesystem._writing._overwrite import check_unchanged
+from tools_filesystem._writing._overwrite import check_permitted, check_unchanged
 from tools_filesystem._writing._target import Target
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What all file tools have in common: a workspace, and how it is shown and opened."""
+"""The base class of file tools: a workspace, and how it is described and opened."""
 
 from __future__ import annotations
 

@@ -18,23 +18,21 @@ if TYPE_CHECKING:
 
 
 class ListDirectory(FileTool):
-    r"""List what is in a folder of the workspace, hidden files included, and with depth what is below it.
+    r"""List a folder, hidden entries included; depth also lists what is below.
 
-    One entry per line, what is inside a folder indented below it: a folder ends with a slash, a file has its
-    size in bytes, a link shows where it points and is never followed. When not everything is shown, it is said
-    how much is left out and how to read on. Names that are not printable are quoted, with their bytes as \xNN.
+    Folders end with a slash, files show their size in bytes, links their target. Unprintable names are quoted, with
+    their bytes as \xNN.
     """
 
     read_only = True
 
     def execute(
         self,
-        path: Annotated[str, "The folder, relative to the workspace."] = ".",
-        depth: Annotated[int, "How many levels to list; 1 is the folder alone.", Limits(ge=1, le=20)] = 1,
-        limit: Annotated[int, "The most entries to list.", Limits(ge=1, le=10_000)] = 1000,
-        sort: Annotated[Order, "By name, the largest first, or the last modified first."] = "name",
-        sizes: Annotated[bool, "Show the sizes of files."] = True,
-        after: Annotated[str, "Leave out the names up to this one, to read on."] = "",
+        path: Annotated[str, "Folder, relative to the workspace."] = ".",
+        depth: Annotated[int, "Levels to list; 1 is the folder alone.", Limits(ge=1, le=20)] = 1,
+        limit: Annotated[int, "Maximum number of entries.", Limits(ge=1, le=10_000)] = 1000,
+        sort: Annotated[Order, "By name, largest first, or last modified first."] = "name",
+        after: Annotated[str, "Continue behind this name."] = "",
         *,
         context: Context,
     ) -> Result:
@@ -44,7 +42,7 @@ class ListDirectory(FileTool):
         with self.access(context) as access, explained(access, path):
             place, note = found_folder(access, path)
             top = listing.of(place, context)
-        lines = list(_lines(top, 0, sizes))
+        lines = list(_lines(top, 0))
         left_out = listing.total - listing.shown
         facts: dict[str, Any] = {"total": listing.total, "left_out": left_out}
         here = top.children or []
@@ -61,22 +59,22 @@ class ListDirectory(FileTool):
         return Result.ok("\n".join(lines) if here else "\n".join([empty, *lines]), metadata=facts)
 
 
-def _lines(folder: Entry, level: int, sizes: bool) -> Iterator[str]:
+def _lines(folder: Entry, level: int) -> Iterator[str]:
     indent = "  " * level
     for entry in folder.children or ():
-        yield indent + _line(entry, sizes)
-        yield from _lines(entry, level + 1, sizes)
+        yield indent + _line(entry)
+        yield from _lines(entry, level + 1)
     left_out = folder.total - len(folder.children or ())
     if level and left_out:
         yield f"{indent}[{left_out} of {folder.total} entries are left out: list this folder by itself]"
 
 
-def _line(entry: Entry, sizes: bool) -> str:
+def _line(entry: Entry) -> str:
     name, problem = shown(entry.name), f" ({entry.problem})" if entry.problem else ""
     if entry.type == "directory":
         return f"{name}/{problem}"
     if entry.type == "link":
         return f"{name} -> {shown(entry.target)}"
     if entry.type == "file":
-        return f"{name} ({entry.size} bytes)" if sizes else name
+        return f"{name} ({entry.size} bytes)"
     return f"{name}{problem or f' ({entry.type})'}"

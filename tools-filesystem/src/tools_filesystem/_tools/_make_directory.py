@@ -18,18 +18,14 @@ if TYPE_CHECKING:
 
 
 class MakeDirectory(FileTool):
-    """Make a folder in the workspace, with the folders above it that are missing.
-
-    A folder that exists already is left as it is. Returns the path and whether it was made. Refuses protected
-    places such as .git, and every path that leads out of the workspace.
-    """
+    """Create a folder, with missing folders above it; an existing one is left as it is."""
 
     idempotent = True
     destructive = False
 
     def execute(
         self,
-        path: Annotated[str, "The folder, relative to the workspace."],
+        path: Annotated[str, "Folder, relative to the workspace."],
         *,
         context: Context,
     ) -> Result:

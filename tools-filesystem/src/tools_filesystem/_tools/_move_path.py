@@ -21,20 +21,17 @@ if TYPE_CHECKING:
 
 
 class MovePath(FileTool):
-    """Move or rename a file, a link or a folder inside the workspace.
+    """Move or rename a file, link or folder; missing folders are created.
 
-    Missing folders are made. A file that is there already is replaced only with overwrite=true, a folder never. A
-    link is moved itself, not what it points to. To another file system it goes as a copy (see copy_path), which is
-    complete before the original is deleted. Returns both paths. Refuses the workspace itself, protected places
-    such as .git and folders that hold them, and every path that leads out of the workspace.
+    Replaces an existing file only with overwrite=true, a folder never.
     """
 
     destructive = True
 
     def execute(
         self,
-        source: Annotated[str, "What to move, relative to the workspace."],
-        destination: Annotated[str, "The new path itself, not that of the folder that it goes into."],
+        source: Annotated[str, "File or folder to move."],
+        destination: Annotated[str, "Its new path, not the folder to put it into."],
         overwrite: Annotated[bool, "Replace a file of that name."] = False,
         *,
         context: Context,

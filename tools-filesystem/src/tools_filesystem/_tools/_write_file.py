@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import stat
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Stamp
@@ -13,11 +12,8 @@ from tools_filesystem._paths._names import meant_place
 from tools_filesystem._paths._step import check_regular
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._atomic import put
-from tools_filesystem._writing._overwrite import check_known, check_unchanged
+from tools_filesystem._writing._overwrite import check_known, check_permitted, check_unchanged
 from tools_filesystem._writing._target import Target
-
-if TYPE_CHECKING:
-    import os
 
 
 class WriteFile(FileTool):
@@ -66,11 +62,3 @@ def encoded(text: str, what: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise ToolError(f"{what} must not contain lone surrogates", "validation_error") from error
-
-
-def check_permitted(found: os.stat_result, path: str) -> None:
-    """Raise `denied` for a file whose mode lets nobody write to it, which its owner has protected on purpose."""
-    if not stat.S_IMODE(found.st_mode) & 0o222:
-        raise ToolError(
-            f"{path!r} is read-only (mode {stat.S_IMODE(found.st_mode):04o}); only overwrite=true replaces it", "denied"
-        )

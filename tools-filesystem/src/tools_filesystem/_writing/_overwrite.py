@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from typing import TYPE_CHECKING
 
@@ -40,3 +41,11 @@ def check_unchanged(folder: int, name: str, path: str, before: os.stat_result) -
     if Stamp.of(now) != Stamp.of(before):
         raise ToolError(f"{path!r} was changed meanwhile by another program; read it again, then retry", "conflict")
     return now
+
+
+def check_permitted(found: os.stat_result, path: str) -> None:
+    """Raise `denied` for a file whose mode lets nobody write to it, which its owner has protected on purpose."""
+    if not stat.S_IMODE(found.st_mode) & 0o222:
+        raise ToolError(
+            f"{path!r} is read-only (mode {stat.S_IMODE(found.st_mode):04o}); only overwrite=true replaces it", "denied"
+        )

@@ -1,7 +1,4 @@
-"""Hunks applied to the bytes of a file: whole lines, found exactly or refused.
-
-Nothing is matched approximately, and what lies outside the hunks stays as it is, byte for byte.
-"""
+"""Hunks applied to the content of a file: whole lines; what lies outside the hunks stays as it is, byte for byte."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ import codecs
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._reading._encoding import detect
-from tools_filesystem._writing._patch._search import Search, Text, conflict
+from tools_filesystem._writing._edit._text import text_of
+from tools_filesystem._writing._patch._placing import conflict, place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools_filesystem._writing._patch._placing import Placed
     from tools_filesystem._writing._patch._sections import Hunk
 
 _MOST_WORK = 5_000_000_000  # hunks times bytes
@@ -31,21 +29,23 @@ class Applied(NamedTuple):
 
 
 def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
-    """`data` with all hunks applied; ToolError (conflict) names the hunk, the line and the first difference."""
+    """Return `data` with all hunks applied; ToolError (conflict) names the hunk, the line and the first difference."""
     if len(hunks) * len(data) > _MOST_WORK:
         raise ToolError(f"{path!r} is too large for {len(hunks)} hunks at once; split the patch", "limit_exceeded")
-    text, hunks, codec = _adapted(data, hunks, path)
+    text = text_of(data, path)
+    content = text.data
+    if text.codec == "cp1252":
+        hunks = [_recoded(hunk, text.codec, path) for hunk in hunks]
     mark = b""
-    if text.startswith(codecs.BOM_UTF8) and not any(_shows_mark(hunk) for hunk in hunks):
-        mark, text = codecs.BOM_UTF8, text[len(codecs.BOM_UTF8) :]
+    if content.startswith(codecs.BOM_UTF8) and not any(_shows_mark(hunk) for hunk in hunks):
+        mark, content = codecs.BOM_UTF8, content[len(codecs.BOM_UTF8) :]
     # Hunks that show carriage returns mean them; any others are about lines, whatever these end with.
     is_explicit = any(line.text.endswith(b"\r") for hunk in hunks for line in hunk.lines)
-    patched = _Patched(text, path, is_explicit=is_explicit)
-    for hunk in hunks:
-        patched.apply(hunk)
+    patched = _Patched(content, path, is_explicit=is_explicit)
+    for placed in place(path, patched.keys, hunks):
+        patched.apply(placed)
     applied = patched.finish()
-    result = mark + applied.data
-    return applied._replace(data=result if codec is None else result.decode().encode(codec))
+    return applied._replace(data=text.restored(mark + applied.data))
 
 
 class _Patched:
@@ -58,13 +58,12 @@ class _Patched:
         crlf = text.count(b"\r\n")
         self.ending = b"\r\n" if crlf * 2 > text.count(b"\n") else b"\n"
         self.lines = (text if self.has_end else text + b"\n").split(b"\n")[:-1]  # with the \r of their ending
-        keys = self.lines
+        self.keys = self.lines
         if crlf and not is_explicit:
-            keys = [line.removesuffix(b"\r") for line in self.lines]
+            self.keys = [line.removesuffix(b"\r") for line in self.lines]
             if not self.has_end:
-                keys[-1] = self.lines[-1]  # what it ends with is no line ending
-        self.text = Text(keys)
-        self.cursor = self.shift = self.added = self.removed = 0
+                self.keys[-1] = self.lines[-1]  # what it ends with is no line ending
+        self.cursor = self.added = self.removed = 0
         self.out: list[bytes] = []
         self.tail = -1  # where in `out` the last line is, if it had no line feed
         self.notes: list[str] = []
@@ -72,11 +71,11 @@ class _Patched:
         self.ends = self.has_end
         self.is_verbatim = False  # whether the last line, too, is written as the patch has it
 
-    def apply(self, hunk: Hunk) -> None:
-        position = Search(self.path, self.text, hunk, self.cursor, is_shifted=self.shift != 0).place()
-        end = position + len(hunk.old)
+    def apply(self, placed: Placed) -> None:
+        hunk, position = placed.hunk, placed.position
+        end = placed.end
         self._keep(self.cursor, position)
-        self._note(hunk, position)
+        self._note(placed)
         ending = b"" if self.is_explicit else self._ending_at(position, end).removesuffix(b"\n")
         for line in hunk.lines:
             if line.kind == "+":
@@ -118,44 +117,24 @@ class _Patched:
         self.ends = not hunk.new_ends
 
     def _ending_at(self, position: int, end: int) -> bytes:
-        """What most lines of this place end with; where there are none, those next to it."""
+        """Return what most lines of this place end with; where there are none, those next to it."""
         ended = len(self.lines) - (not self.has_end)  # the last line may have no ending to go by
         place = self.lines[position : min(end, ended)] or self.lines[max(0, position - 1) : min(end + 1, ended)]
         if not place:
             return self.ending
         return b"\r\n" if sum(line.endswith(b"\r") for line in place) * 2 > len(place) else b"\n"
 
-    def _note(self, hunk: Hunk, position: int) -> None:
-        first = position + bool(hunk.old)
-        if hunk.start is not None and hunk.start != first:
-            self.shift = first - hunk.start
-            self.notes.append(
-                f"{self.path!r}: the hunk of line {hunk.number} says line {hunk.start}; "
-                f"it fits only at line {first}, where it was applied"
-            )
-        new = len(self.out) + bool(hunk.new)
+    def _note(self, placed: Placed) -> None:
+        hunk = placed.hunk
+        if placed.note:
+            self.notes.append(f"{self.path!r}, hunk of line {hunk.number}: {placed.note}")
+        first, new = placed.position + bool(hunk.old), len(self.out) + bool(hunk.new)
         self.diff.append(f"@@ -{first},{len(hunk.old)} +{new},{len(hunk.new)} @@")
         self.diff += hunk.as_text()
 
 
 def _shows_mark(hunk: Hunk) -> bool:
     return any(line.text.startswith(codecs.BOM_UTF8) for line in hunk.lines)
-
-
-def _adapted(data: bytes, hunks: Sequence[Hunk], path: str) -> tuple[bytes, Sequence[Hunk], str | None]:
-    """File and hunks in one encoding, and the one that the result has to be brought back to.
-
-    Wide characters are converted where that can be undone exactly; otherwise it is the hunks that follow the file.
-    """
-    encoding = detect(data)
-    if encoding is None or encoding.codec == "utf-8":
-        return data, hunks, None
-    if encoding.width > 1:
-        try:
-            return data.decode(encoding.codec).encode(), hunks, encoding.codec
-        except UnicodeError:
-            return data, hunks, None
-    return data, [_recoded(hunk, encoding.codec, path) for hunk in hunks], None
 
 
 def _recoded(hunk: Hunk, codec: str, path: str) -> Hunk:

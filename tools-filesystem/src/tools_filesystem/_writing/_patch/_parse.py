@@ -24,6 +24,7 @@ def parse(patch: str) -> list[Section]:
         lines.pop()
     if all(line.endswith("\r") for line in lines[:-1]):  # the patch itself came with CRLF
         lines = [line.removesuffix("\r") for line in lines]
+    lines = _without_fence(lines)
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None:
         raise ToolError(f"the patch is empty: {_FORMATS}", "validation_error")
@@ -32,8 +33,16 @@ def parse(patch: str) -> list[Section]:
     elif any(line.startswith(("diff --git ", "--- ")) for line in lines):
         sections = parse_unified(lines)
     else:
-        message = f"line {first + 1} of the patch is no beginning: {_FORMATS}, without a fence or a command around it"
+        message = f"line {first + 1} of the patch is no beginning: {_FORMATS}, without a command around it"
         raise ToolError(message, "validation_error")
     if not sections:
         raise ToolError(f"the patch has no section: {_FORMATS}", "validation_error")
     return sections
+
+
+def _without_fence(lines: list[str]) -> list[str]:
+    """Leave out a Markdown fence around the patch; line numbers in messages stay right."""
+    marked = [number for number, line in enumerate(lines) if line.strip()]
+    if len(marked) < 2 or not lines[marked[0]].startswith("```") or lines[marked[-1]].strip() != "```":
+        return lines
+    return ["", *lines[marked[0] + 1 : marked[-1]]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_core import ToolError
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._names import meant_place
+from tools_filesystem._writing._overwrite import check_permitted
 from tools_filesystem._writing._patch._apply import Applied, apply_hunks
 from tools_filesystem._writing._patch._spot import Spot, locate, read_spot
 from tools_filesystem._writing._patch._transaction import Change
@@ -67,6 +68,7 @@ class PatchPlan:
             raise ToolError(f"{section.path!r} is a link, which no patch changes; {tool} the link itself", "not_a_file")
         data, found = read_spot(place.root, spot, LARGEST)
         self._count(data)
+        check_permitted(found, section.path)
         if section.action == "delete":
             return self._delete(section, spot, data, found)
         applied = apply_hunks(data, section.hunks, section.path)

@@ -42,6 +42,15 @@ class Hunk(NamedTuple):
         """The lines that will be there."""
         return [line.text for line in self.lines if line.kind != "-"]
 
+    def without_last_blank(self) -> Hunk | None:
+        """Return the hunk without an empty old line at its end; None if it has none."""
+        last = len(self.lines) - 1
+        while last >= 0 and self.lines[last].kind == "+":
+            last -= 1
+        if last < 0 or self.lines[last] != Line(" ", b"") or len(self.old) == 1 or self.old_ends:
+            return None
+        return self._replace(lines=self.lines[:last] + self.lines[last + 1 :])
+
     def count(self, kind: str) -> int:
         """How many lines are of a kind."""
         return sum(line.kind == kind for line in self.lines)

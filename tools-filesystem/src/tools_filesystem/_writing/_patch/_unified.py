@@ -164,47 +164,50 @@ class _Unified:
         return True
 
     def _hunk(self) -> Hunk:
+        """Read a hunk by the counts of its header, or where these are wrong, as far as its lines go."""
         number = self.position + 1
         header = _HEADER.match(self.lines[self.position])
-        if header is None:
-            reason = f"{shown(self.lines[self.position])} lacks the line numbers: '@@ -START,COUNT +START,COUNT @@'"
-            refuse(number, f"{reason}; a patch with '*** Begin Patch' needs none")
-        old, new = int(header[2] or 1), int(header[4] or 1)
-        hunk = HunkBuilder(number, int(header[1]))
         self.position += 1
-        while old or new:
-            line = self.lines[self.position] if self.position < len(self.lines) else "end"
-            kind = " " if line in ("", "\r") else line[0]
-            if not self._fits(kind, old, new) or not hunk.add(self.position + 1, line):
-                self._refuse_count(number, header)
-            old -= kind in " -"
-            new -= kind in " +"
+        end = None if header is None else self._counted(int(header[2] or 1), int(header[4] or 1))
+        if end is None or self._is_content(end):
+            end = self._as_far_as_it_goes()
+        hunk = HunkBuilder(number, int(header[1]) if header is not None else None)
+        while self.position < end:
+            if not hunk.add(self.position + 1, self.lines[self.position]):
+                refuse(self.position + 1, f"{shown(self.lines[self.position])} begins with neither ' ', '-' nor '+'")
             self.position += 1
-        while self._starts("\\") and hunk.add(self.position + 1, self.lines[self.position]):
-            self.position += 1
-        if self._is_content(self.position):
-            self._refuse_count(number, header)
         return hunk.finish()
 
-    def _fits(self, kind: str, old: int, new: int) -> bool:
-        return kind == "\\" or (kind in " -+" and (kind == "+" or old > 0) and (kind == "-" or new > 0))
+    def _counted(self, old: int, new: int) -> int | None:
+        """Return where the hunk ends by its counts; None if they do not fit its lines."""
+        at = self.position
+        while old > 0 or new > 0:
+            line = self.lines[at] if at < len(self.lines) else "end"
+            kind = " " if line in ("", "\r") else line[0]
+            if kind not in " -+\\":
+                return None
+            old -= kind in " -"
+            new -= kind in " +"
+            at += 1
+        while self._starts_at(at, "\\"):
+            at += 1
+        return at if old == new == 0 else None
+
+    def _as_far_as_it_goes(self) -> int:
+        at = self.position
+        while self._is_content(at) or self._starts_at(at, "\\") or (self._is_blank(at) and self._is_content(at + 1)):
+            at += 1
+        return at
 
     def _is_content(self, position: int) -> bool:
-        """Whether a line would be one of a hunk, judged without its counts."""
+        """Return whether a line would be one of a hunk, judged without its counts."""
         if position >= len(self.lines) or not self.lines[position].startswith((" ", "+", "-")):
             return False
         following = self.lines[position + 1] if position + 1 < len(self.lines) else ""
         return not (self.lines[position].startswith("--- ") and following.startswith("+++ "))
 
-    def _refuse_count(self, number: int, header: re.Match[str]) -> None:
-        """The header's numbers are not those of the lines below it: say which would be."""
-        position = number
-        while self._is_content(position) or self._starts_at(position, "\\"):
-            position += 1
-        found = [line[0] for line in self.lines[number:position]]
-        old, new = (sum(kind in " " + own for kind in found) for own in "-+")
-        right = f"@@ -{header[1]},{old} +{header[3]},{new} @@"
-        refuse(number, f"{shown(header[0])} does not count the lines below it, which would be {right!r}")
+    def _is_blank(self, position: int) -> bool:
+        return position < len(self.lines) and self.lines[position] in ("", "\r")
 
     def _starts_at(self, position: int, beginning: str) -> bool:
         return position < len(self.lines) and self.lines[position].startswith(beginning)
