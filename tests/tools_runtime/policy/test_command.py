@@ -61,6 +61,15 @@ def test_explain_as_json_has_the_facts(run):
         assert found["commands"] == [["ls"], ["rm", "-rf", "x"]]
 
 
+def test_a_call_of_a_tool_in_a_file_is_explained(tmp_path, run):
+    path = tmp_path / "weather.py"
+    path.write_text(
+        "from tools_core import tool\n\n\n@tool(read_only=True)\ndef rain(days: int) -> bool:\n    return True\n"
+    )
+    status, out, _ = run("explain", f"{path}:rain", "days=2", "--json")
+    assert (status, json.loads(out)["arguments"]) == (0, {"days": 2})
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -92,8 +92,9 @@ def run(options: Namespace) -> int:
 def _explain(options: Namespace, policy: Policy) -> Found:
     from tools_core import Context, ToolCall  # these are loaded already
     from tools_core._cli._arguments import read_arguments
+    from tools_core._cli._installed import load
 
-    tool = _installed()[options.name]
+    tool = load(options.name)
     call = ToolCall(None, tool.name, read_arguments(options.words, tool.definition["input_schema"]))
     outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
     answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None
