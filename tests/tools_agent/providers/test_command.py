@@ -1,0 +1,39 @@
+"""`ask-tools run` with the SDK of a provider, against a server that is the model."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("openai")
+pytest.importorskip("tools_filesystem")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_run_that_is_interrupted_or_killed_goes_on_in_another_process(connect, tmp_path, number, code):
+    write = ("call_1", "write_file", '{"path": "a.txt", "content": "x"}')
+    answers = [{"texts": ["I write."], "calls": [write]}, {"texts": ["Half"], "sent": 2, "waits": True}]
+    server = connect("openai", *answers, {"texts": ["All ", "done."]}).server
+    command = [sys.executable, "-m", "tools_core", "run", "--session", "s", "--yes"]
+    environment = {
+        **os.environ, "OPENAI_API_KEY": "key", "OPENAI_BASE_URL": f"{server.url}/v1", "XDG_CONFIG_HOME": str(tmp_path),
+        "ASK_TOOLS_SESSIONS": str(tmp_path / "sessions"),
+    }  # fmt: skip
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment, "cwd": tmp_path}
+    with subprocess.Popen([*command, "Write a file", "--model", "openai:gpt-5"], **pipes) as first:
+        assert first.stdout.readline() == "I write.\n"
+        assert first.stdout.read(4) == "Half"
+        first.send_signal(number)
+        assert first.wait() == code
+        errors = first.stderr.read()
+        assert '→ write_file {"path": "a.txt", "content": "x"}\n← Created' in errors
+        if number == signal.SIGINT:
+            assert errors.endswith("interrupted; go on with: ask-tools run --session s\n")
+    second = subprocess.run(command, check=False, **pipes)
+    assert (second.returncode, second.stdout) == (0, "All done.\n")
+    assert second.stderr.endswith("tokens: 10 in, 5 out; session s\n")
+    roles = [message["role"] for message in server.bodies[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+    assert server.bodies[-1]["messages"][2]["tool_call_id"] == "call_1"

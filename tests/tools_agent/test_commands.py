@@ -1,0 +1,133 @@
+"""`ask-tools run` and `ask-tools sessions` as users run them, with a model that follows a script."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tools_agent import Assistant, Session, User, open_store
+from tools_core import ToolCall
+
+pytest.importorskip("tools_filesystem")
+
+COMMAND = [sys.executable, "-m", "tools_core"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """The current folder, which is empty, and a home without sessions, policy and keys."""
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ASK_TOOLS_MODEL", "ASK_TOOLS_SESSIONS"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    return tmp_path / "folder"
+
+
+def ask(*words, code=0):
+    ended = subprocess.run([*COMMAND, *words], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert ended.returncode == code, ended.stderr
+    return SimpleNamespace(out=ended.stdout, err=ended.stderr)
+
+
+def test_a_run_shows_text_and_calls_and_ends_where_a_call_waits_for_approval_without_a_terminal(place):
+    first = ask("run", "Look around", "--model", "scripted:demo", "--session", "demo", code=1)
+    assert first.out.splitlines()[0] == "I am a script, not a model. First I look at the folder."
+    assert re.search(r"→ list_directory \{\}\n← .*empty", first.err)
+    assert 'waits for approval: write_file {"path":"summary.md"' in first.err
+    assert first.err.endswith("go on with: ask-tools run --session demo\n")
+    assert not (place / "summary.md").exists()
+
+    key = re.search(r"ask-tools policy approve (\S+)", first.err)[1]
+    ask("policy", "approve", key)
+    second = ask("run", "--session", "demo")  # the session knows its model
+    assert second.out == "Done: summary.md has the list of files.\n"
+    assert second.err.endswith("tokens: 0 in, 0 out; session demo\n")
+    assert "You asked: Look around" in (place / "summary.md").read_text()
+
+
+def test_yes_approves_and_json_is_the_response(place):
+    done = json.loads(ask("run", "Look", "--model", "scripted:demo", "--yes", "--json").out)
+    assert (done["outcome"], done["steps"], done["pending"]) == ("completed", 3, [])
+    assert done["content"] == "Done: summary.md has the list of files."
+    assert (place / "summary.md").exists()
+    again = ask("run", "--session", done["session"])  # it has ended, so this repeats the reply
+    assert again.out == f"{done['content']}\n"
+
+
+def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
+    (place / "mine.py").write_text(
+        "from tools_core import tool\n@tool\ndef write_file(path: str, content: str) -> str:\n"
+        "    'Write.'\n    print('noise')\n    return content.upper()\n"
+    )
+    demo = ("run", "Hi", "--model", "scripted:demo")
+    done = ask(*demo, "--tools", "list_*,./mine.py:write_file", "--yes", "--session", "s")
+    assert "← # SUMMARY" in done.err and "noise" in done.err and "noise" not in done.out
+    assert "I am a script, and need" in ask(*demo, "--tools", "grep").out
+    limited = ask("run", "Hi", "--session", "s", "--max-steps", "1", code=1)
+    assert "interrupted: max_steps; go on with: ask-tools run --session s" in limited.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "Hi", "--model", "anthropic:claude"], "anthropic: no API key; set the environment variable ANTHROPIC"),
+        (["run", "Hi", "--model", "nobody:x"], "the providers are openai, openai-responses, anthropic, gemini"),
+        (["run", "Hi"], "which model? --model PROVIDER:NAME"),
+        (["run"], "there is nothing to do: give a prompt, or --session NAME to go on"),
+        (["run", "--session", "x", "--model", "scripted:demo"], "there is no session 'x'"),
+        (["run", "Hi", "--model", "scripted:demo", "--tools", "nope"], "nope"),
+        (["run", "Hi", "--model", "scripted:demo", "--policy", "nope.toml"], "nope.toml: there is no such file"),
+        (["run", "Hi", "--model", "scripted:demo", "--store", "mysql://x"], "mysql:// is not a store"),
+        (["sessions", "show"], "show needs a NAME"),
+    ],
+)
+def test_wrong_usage_is_an_error_with_a_hint_and_makes_no_session(place, words, message):
+    assert message in ask(*words, code=2).err
+    with open_store() as store:
+        assert store.sessions() == []
+
+
+def test_sessions_are_listed_shown_forked_and_deleted(place):
+    calls = (ToolCall("call_1", "read_file", {"path": "a\x1b[2J"}),)
+    with open_store() as store:
+        messages = [User(content="Hi"), Assistant(content="Look:", tool_calls=calls)]
+        Session(messages, id="one", store=store, metadata={"model": "scripted:demo", "title": "Hi"})
+    assert re.search(r"^one +\d{4}-\S+ \S+ +scripted:demo +Hi$", ask("sessions", "list").out, re.MULTILINE)
+    shown = ask("sessions", "show", "one").out
+    assert shown == 'user: Hi\nassistant: Look:\n  calls read_file {"path":"a\\u001b[2J"}\n'
+    history = ask("sessions", "show", "one", "--history").out.splitlines()
+    assert re.match(r"2 +\S+ \S+ +message +\{", history[2])
+
+    assert ask("sessions", "fork", "one", "two", "--until", "1").out == "two\n"
+    found = json.loads(ask("sessions", "show", "two", "--json").out)
+    assert (found["id"], [each["role"] for each in found["messages"]], found["pending"]) == ("two", ["user"], [])
+    ask("sessions", "delete", "one")
+    assert [each["id"] for each in json.loads(ask("sessions", "list", "--json").out)] == ["two"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "is_written"), [("yes", True), ("no", False)])
+def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_written):
+    master, slave = pty.openpty()
+    words = ["run", "Look", "--model", "scripted:demo"]
+    with subprocess.Popen([*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        seen = b""
+        while b"approve?" not in seen:
+            seen += os.read(master, 1000)
+        os.write(master, answer.encode() + b"\n")
+        while process.poll() is None or b"session" not in seen.rpartition(b"tokens:")[2]:
+            try:
+                seen += os.read(master, 1000)
+            except OSError:  # the other end is closed
+                break
+    os.close(master)
+    assert process.returncode == 0
+    assert (b"Done: summary.md" in seen) == (place / "summary.md").exists() == is_written
