@@ -1,4 +1,4 @@
-"""A program that runs an agent: `crash_agent.py STORE FILE MODE MOMENT NUMBER`.
+"""A program that runs an agent: `crash_agent.py STORE FILE RUNTIME MOMENT NUMBER`.
 
 It is killed at the moment, "before" or "after", of the append to the session with that number. Its tools write their
 names to the file when they run.
@@ -35,7 +35,7 @@ class Killer:
         return value
 
 
-def make_agent(store, path):
+def make_agent(store, path, runtime="thread"):
     """Return an agent that goes on from where the session is."""
 
     def run(name):
@@ -70,7 +70,7 @@ def make_agent(store, path):
 
     provider = ScriptedProvider(default=reply)
     tools = [look, put, send, pay]
-    return Agent("s", store=store, model=provider, tools=tools, instructions="Be careful.", runtime="thread")
+    return Agent("s", store=store, model=provider, tools=tools, instructions="Be careful.", runtime=runtime)
 
 
 def go_on(agent):
@@ -80,9 +80,9 @@ def go_on(agent):
 
 
 if __name__ == "__main__":
-    place, path, mode, moment, number = sys.argv[1:]
-    agent = make_agent(Killer(open_store(place), moment, int(number)), path)
-    if mode == "async":
+    place, path, runtime, moment, number = sys.argv[1:]
+    agent = make_agent(Killer(open_store(place), moment, int(number)), path, runtime)
+    if runtime == "async":
         asyncio.run(agent.agenerate("Go."))
     else:
         agent.generate("Go.")

@@ -19,9 +19,9 @@ APPENDS = 13  # prompt, reply, three starts, three results, reply, start, result
 REPEATABLE = {"look", "put"}
 
 
-def killed(place, path, mode, moment, number):
+def killed(place, path, runtime, moment, number):
     """Run the agent until it is killed; return what ran, and the calls that the session has as started and finished."""
-    command = [sys.executable, PROGRAM, place, path, mode, moment, str(number)]
+    command = [sys.executable, PROGRAM, place, path, runtime, moment, str(number)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     with open_store(place) as store:
         records = store.read("s")
@@ -70,28 +70,29 @@ def check_resumed(place, path, before, started, finished):
 )
 def test_a_killed_agent_goes_on_in_another_process_without_losing_or_repeating_a_call(tmp_path, moment, number):
     place, path = str(tmp_path / "sessions"), tmp_path / "runs"
-    check_resumed(place, path, *killed(place, path, "sync", moment, number))
+    check_resumed(place, path, *killed(place, path, "thread", moment, number))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "mode", "moment"),
+    ("kind", "runtime", "moment"),
     [
-        ("sqlite", "sync", "before"),
-        ("sqlite", "sync", "after"),
-        ("sqlite", "async", "after"),
-        ("postgresql", "sync", "before"),
+        ("sqlite", "inline", "after"),
+        ("sqlite", "thread", "before"),
+        ("sqlite", "thread", "after"),
+        ("sqlite", "async", "before"),
+        ("postgresql", "thread", "after"),
         ("postgresql", "async", "after"),
     ],
 )
-def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, kind, mode, moment):
+def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, kind, runtime, moment):
     for number in range(1, APPENDS + 1):
         path = tmp_path / f"runs{number}"
         if kind == "sqlite":
             place = str(tmp_path / f"sessions{number}")
         else:
             place = request.getfixturevalue("postgresql").new_database()
-        check_resumed(place, path, *killed(place, path, mode, moment, number))
+        check_resumed(place, path, *killed(place, path, runtime, moment, number))
 
 
 def test_an_agent_that_no_one_kills_appends_as_often_as_the_tests_kill_it(tmp_path):

@@ -274,16 +274,12 @@ class Agent:
             return session
         if session is not None and store is None:
             raise TypeError(f"the session {session!r} is found in a store: pass store=")
-        seeds = [message for message in (self.instruction_message, self.skills_message) if message is not None]
         if session is not None and store is not None:
             try:
-                found = self._open(Session.open(store, session), None)
+                return self._open(Session.open(store, session), None)
             except KeyError:
                 pass
-            else:
-                if len(found) == 0 and seeds:  # it was killed before it was seeded
-                    found._write([("message", {"message": message}) for message in seeds])
-                return found
+        seeds = [message for message in (self.instruction_message, self.skills_message) if message is not None]
         return Session(seeds, id=session, store=store)
 
     def _new_run(self, prompt: str | User | None, files: Sequence[Any], overlay: Mapping[str, Any] | None) -> Run:

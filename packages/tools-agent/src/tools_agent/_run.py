@@ -130,9 +130,6 @@ class Run:
                 if session.pending_tool_calls:
                     raise Interrupted("approval_required")
             yield from self._deliver_steering()
-            if (ended := self._reply_before()) is not None:
-                self._complete(ended)
-                return
             reply = yield from self._ask()
             if reply is None:
                 return
@@ -140,15 +137,6 @@ class Run:
                 self._check_limits()
             elif not plan.steering:
                 self._complete(reply)
-
-    def _reply_before(self) -> Assistant | None:
-        """Return the reply that the session ends with, if the model was done: the program may have ended since."""
-        last = next(reversed(self.session), None)
-        if self._steps or not isinstance(last, Assistant) or last.tool_calls or last.stop_reason not in (None, "stop"):
-            return None
-        if self.plan.output is not None:
-            self._output, self._problem = self.plan.output.read(last.content)
-        return None if self._problem is not None else last
 
     def _check_limits(self) -> None:
         plan = self.plan
