@@ -74,6 +74,7 @@ def test_an_invalid_name_is_a_problem_and_not_a_tool(site, discovered, name):
     assert "is not a legal name" in problem.error
     assert problem.error.isascii()  # it cannot look like another one
     assert (problem.distribution, problem.fix) == ("tools-odd", "rename it in tools-odd")
+    assert discovered(deny=["tools-odd"]).problems == []
 
 
 @pytest.mark.parametrize("options", [["-c"], ["agent.py"], ["-m", "agent"]], ids=str)
@@ -90,13 +91,17 @@ def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(sit
     assert run_python(code, options=options, cwd=workspace, PYTHONPATH=path) == "['forged', 'get']"  # named by the user
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
-def test_a_named_pipe_is_not_read(site, discovered):
+@pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"\xff"), os.mkdir, getattr(os, "mkfifo", os.mkdir)])
+def test_entry_points_that_cannot_be_read_are_a_problem_and_hide_no_other_package(site, discovered, spoil):
     site.install("tools-good", ["get = {}:Get"])
-    info = site.install("tools-pipe", [])
-    (info / "entry_points.txt").unlink()
-    os.mkfifo(info / "entry_points.txt")
-    assert list(discovered()) == ["get"]
+    path = site.install("tools-bad", ["get = {}:Get"]) / "entry_points.txt"
+    path.unlink()
+    spoil(path)
+    registry = discovered()
+    assert list(registry) == ["get"]
+    (problem,) = registry.problems
+    assert (problem.distribution, problem.version) == ("tools-bad", "1.0")
+    assert problem.error.startswith(f"{path} cannot be read: it is not ")
 
 
 def test_a_new_version_replaces_the_old_one_at_the_next_discovery(site, discovered):

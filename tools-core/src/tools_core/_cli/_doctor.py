@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._advice import install, reinstall
 from tools_core._cli._installed import discovered, packages
 from tools_core._cli._loader import as_dict, load_apart
 from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
-from tools_core._registry._entry_points import normalize, search_path
 from tools_core._version import __version__
 
 if TYPE_CHECKING:
@@ -54,7 +52,6 @@ def run(options: Namespace) -> int:
         failed = [_failure(points[each["name"]], each) for each in loaded["tools"] if _has_failed(each)]
         known = {each["name"] for each in failed}
         problems += [*failed, *(each for each in loaded["problems"] if each["name"] not in known)]
-    problems += _unreadable_metadata()
     report = {
         "tools_core": __version__,
         "python": platform.python_version(),
@@ -107,27 +104,6 @@ def _failure(point: EntryPoint, facts: Facts) -> Facts:
 def _problem(name: str, distribution: str, version: str, error: str, fix: str, where: str = "") -> Facts:
     origin = {"name": name, "distribution": distribution, "version": version}
     return {**origin, "error": error, "location": where, "fix": fix}
-
-
-def _unreadable_metadata() -> Iterator[Facts]:
-    """Yield a problem for each `entry_points.txt` that cannot be read, so that its tools are not found."""
-    folders = [Path(folder) for folder in dict.fromkeys(search_path()) if os.path.isdir(folder)]
-    for path in (path for folder in folders for path in sorted(folder.glob("*.*-info/entry_points.txt"))):
-        reason = _why_unreadable(path)
-        if reason:
-            distribution, _, version = path.parent.stem.partition("-")
-            name, error = normalize(distribution), f"{path} cannot be read: {reason}"
-            yield _problem("entry_points.txt", name, version, error, reinstall(name))
-
-
-def _why_unreadable(path: Path) -> str | None:
-    if path.exists() and not path.is_file():
-        return "it is not a file"  # opening a named pipe would block
-    try:
-        path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failure:
-        return str(failure.strerror) if isinstance(failure, OSError) else "it is not UTF-8"
-    return None
 
 
 def _lines(report: Facts) -> Iterator[str]:

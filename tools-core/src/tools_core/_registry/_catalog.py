@@ -42,17 +42,23 @@ class Catalog:
             self._owners.setdefault(tool.point.name, []).append(tool)
 
     def updated(
-        self, points: Iterable[EntryPoint], admission: Admission, toolsets: dict[type[Toolset], Toolset]
+        self,
+        points: Iterable[EntryPoint],
+        unreadable: Iterable[tuple[str, str, str]],
+        admission: Admission,
+        toolsets: dict[type[Toolset], Toolset],
     ) -> Catalog:
         """Return a catalog with these entry points as well; tools that are new, changed or broken will be loaded."""
         found: dict[str, EntryPoint] = {}
         problems = dict(self.problems)
+        for distribution, version, error in unreadable:
+            problems[error] = LoadProblem("entry_points.txt", distribution, version, error, f"reinstall {distribution}")
         for point in points:
             problem = _problem(point, found.get(point.qualified))
-            if problem:
-                problems[str(problem)] = problem
-            else:
+            if problem is None:
                 found.setdefault(point.qualified, point)
+            elif admission.admits(point):
+                problems[str(problem)] = problem
         tools, blocked = dict(self.tools), {*self.blocked} - found.keys()
         for name, point in found.items():
             known, digest = tools.pop(name, None), admission.digest(point)

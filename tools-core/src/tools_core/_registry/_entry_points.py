@@ -85,13 +85,22 @@ class EntryPoint:
     def __str__(self) -> str:
         return f"{self.distribution} {self.version} ({self.value})"
 
+    def __repr__(self) -> str:
+        return f"<EntryPoint {self.name} of {self}>"
 
-def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
+
+def scan(
+    group: str,
+    paths: Iterable[str | os.PathLike[str]] | None = None,
+    unreadable: list[tuple[str, str, str]] | None = None,
+) -> list[EntryPoint]:
     """Return the entry points of a group, sorted by distribution and name, from `paths` or else `search_path()`.
 
-    If a distribution is found twice, the first one counts, as for an import. Unreadable files are skipped.
+    If a distribution is found twice, the first one counts, as for an import. Files that cannot be read are added to
+    `unreadable`, as distribution, version and error.
     """
     found: list[EntryPoint] = []
+    unreadable = [] if unreadable is None else unreadable
     seen: set[str] = set()
     for path in search_path() if paths is None else paths:
         folder = os.fspath(path)
@@ -101,7 +110,7 @@ def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> l
             if os.path.isfile(folder):
                 found += _in_archive(folder, group, seen)
             continue
-        found += _in_folder(folder, children, group, seen)
+        found += _in_folder(folder, children, group, seen, unreadable)
     return sorted(found, key=lambda point: (point.distribution, point.name))
 
 
@@ -123,10 +132,10 @@ def search_path() -> list[str]:
     return folders
 
 
-def parse(data: bytes, group: str) -> Iterator[tuple[str, str]]:
+def parse(text: str, group: str) -> Iterator[tuple[str, str]]:
     """Yield name and value of each entry point of a group; other lines are skipped."""
     is_inside = False
-    for line in map(str.strip, data.decode("utf-8", "replace").splitlines()):
+    for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
             is_inside = line.strip("[]") == group
         elif is_inside and "=" in line and not line.startswith("#"):
@@ -139,7 +148,9 @@ def normalize(distribution: str) -> str:
     return _separators.sub("-", distribution).lower()
 
 
-def _in_folder(folder: str, children: list[str], group: str, seen: set[str]) -> Iterator[EntryPoint]:
+def _in_folder(
+    folder: str, children: list[str], group: str, seen: set[str], unreadable: list[tuple[str, str, str]]
+) -> Iterator[EntryPoint]:
     # Of two versions in one folder, the higher one comes first. pip renames a package to "~..." while it removes it.
     for child in sorted((each for each in children if each.endswith((".dist-info", ".egg-info"))), reverse=True):
         written, _, rest = child.rpartition(".")[0].partition("-")
@@ -147,11 +158,14 @@ def _in_folder(folder: str, children: list[str], group: str, seen: set[str]) -> 
         if distribution in seen or child.startswith("~"):
             continue
         seen.add(distribution)
+        version = rest.partition("-")[0]  # in an .egg-info, the version of Python follows
         metadata = os.path.join(folder, child)
-        data = _read(os.path.join(metadata, "entry_points.txt"))
-        if group.encode() in data:  # most distributions have no tools
-            version = rest.partition("-")[0]  # in an .egg-info, the version of Python follows
-            yield from (EntryPoint(*each, group, distribution, version, metadata) for each in parse(data, group))
+        path = os.path.join(metadata, "entry_points.txt")
+        text, reason = _read(path)
+        if reason:
+            unreadable.append((distribution, version, f"{path} cannot be read: {reason}"))
+        if group in text:  # most distributions have no tools
+            yield from (EntryPoint(*each, group, distribution, version, metadata) for each in parse(text, group))
 
 
 def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
@@ -166,16 +180,17 @@ def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
         distribution = normalize(name)
         if distribution and distribution not in seen:
             seen.add(distribution)
-            data = text.encode()
-            yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(data, group))
+            yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(text, group))
 
 
-def _read(path: str) -> bytes:
-    """Return the content of a regular file; empty for others, such as a named pipe, and if it cannot be read."""
-    if not os.path.isfile(path):
-        return b""
+def _read(path: str) -> tuple[str, str | None]:
+    """Return the text of a file, empty if there is none, and why it cannot be read or None."""
+    if not os.path.isfile(path):  # a named pipe would block
+        return "", "it is not a file" if os.path.lexists(path) else None
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
+            data = file.read()
+    except OSError as failure:
+        return "", failure.strerror
+    text = data.decode(errors="replace")
+    return text, "it is not UTF-8" if text.encode() != data else None

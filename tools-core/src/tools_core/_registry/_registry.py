@@ -122,11 +122,12 @@ class Registry(Mapping[str, "Tool"]):
         Raises: ValueError if the lock cannot be read.
         """
         admission = Admission(allow, deny, _read_lock(lock))
-        points = scan(group, paths)
+        unreadable: list[tuple[str, str, str]] = []
+        points = scan(group, paths, unreadable)
         with self._lock:
             self._auto = False
             known = self._catalog.tools
-            self._catalog = self._catalog.updated(points, admission, self._toolsets)
+            self._catalog = self._catalog.updated(points, unreadable, admission, self._toolsets)
             return [
                 self._listed(tool)
                 for name, tool in self._catalog.tools.items()
