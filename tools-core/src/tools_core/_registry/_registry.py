@@ -14,7 +14,6 @@ from tools_core._registry._entry_points import scan
 from tools_core._registry._load_problem import LoadProblem
 from tools_core._registry._registered import Registered
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
-from tools_core._values._problem import listing, show
 
 TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
@@ -264,13 +263,11 @@ class Registry(Mapping[str, "Tool"]):
             tool = self[call.name]
         except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
-        if tool.requires_approval and approve != "all":
-            from tools_core._tools._approval import ask  # only for tools that require approval
+        if not tool.requires_approval or approve == "all":
+            return tool.call(call, context)
+        from tools_core._tools._approval import call_if_approved  # not needed for most tools
 
-            refused = ask(tool, call, context, approve)
-            if refused is not None:
-                return refused
-        return tool.call(call, context)
+        return call_if_approved(tool, call, context, approve)
 
     async def acall(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
         """`call` for coroutines; `approve` may be a coroutine function."""
@@ -278,13 +275,11 @@ class Registry(Mapping[str, "Tool"]):
             tool = self[call.name]
         except (DefinitionError, ToolError, UnknownToolError) as error:
             return _not_called(error)
-        if tool.requires_approval and approve != "all":
-            from tools_core._tools._approval import aask  # see call
+        if not tool.requires_approval or approve == "all":
+            return await tool.acall(call, context)
+        from tools_core._tools._approval import acall_if_approved  # see call
 
-            refused = await aask(tool, call, context, approve)
-            if refused is not None:
-                return refused
-        return await tool.acall(call, context)
+        return await acall_if_approved(tool, call, context, approve)
 
     # The inherited comparison would load every tool.
     __eq__ = object.__eq__
@@ -358,16 +353,9 @@ class Registry(Mapping[str, "Tool"]):
         return [LoadProblem.of(point, error, fix)]
 
     def _unknown(self, name: object) -> UnknownToolError:
-        """Return the error for a name without a tool, with the closest names."""
-        known, blocked = list(self), [each for each in self.blocked if name in (each, each.partition(":")[2])]
-        if blocked:
-            reason = f"an allow or deny list, or a lock, blocks {listing(blocked)}"
-            return UnknownToolError(str(name), f"no tool {show(name)}: {reason}")
-        if not known:
-            return UnknownToolError(str(name), f"no tool {show(name)}: there are no tools")
-        near = _nearest(name, known)
-        hint = f"did you mean {listing(near)}?" if near else f"there are {listing(known)}"
-        return UnknownToolError(str(name), f"no tool {show(name)}; {hint}", near)
+        from tools_core._registry._unknown_tool import unknown_tool  # only for a wrong name
+
+        return unknown_tool(name, list(self), self.blocked)
 
 
 def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result:
@@ -375,15 +363,6 @@ def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result
 
     kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
     return Result.error(str(error), type=kind, exception=error)
-
-
-def _nearest(name: object, known: list[str]) -> list[str]:
-    if not isinstance(name, str):
-        return []
-    from difflib import get_close_matches  # only for a wrong name: costs 4 ms at import
-
-    lower = {each.lower(): each for each in known}
-    return [lower[each] for each in get_close_matches(name[:64].lower(), lower)]
 
 
 def _read_lock(path: str | os.PathLike[str] | None) -> Lock | None:

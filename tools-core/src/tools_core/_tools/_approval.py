@@ -75,8 +75,8 @@ class ApprovalRequest:
         return f"ApprovalRequest({self.tool.name!r}, {dict(self.arguments)!r}, run_id={self.run_id!r})"
 
 
-def ask(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result | None:
-    """Return None for a call that is approved, else the result that it ends with."""
+def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
+    """Ask for approval of a call, and make it or refuse it."""
     request = _request(tool, call, context or Context(), approve)
     if isinstance(request, Result):
         return request
@@ -88,20 +88,20 @@ def ask(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -
         if hasattr(answer, "close"):
             answer.close()  # else Python warns that it was never awaited
         raise TypeError("approve is a coroutine function: use acall")
-    return _refusal(request, answer)
+    return tool.call(call, context) if _allows(answer) else _refused(request, answer)
 
 
-async def aask(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result | None:
-    """`ask` for coroutines."""
+async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
+    """`call_if_approved` for coroutines."""
     request = _request(tool, call, context or Context(), approve)
     if isinstance(request, Result):
         return request
     try:
-        answer: Any = approve(request)  # type: ignore[operator, misc]  # see ask
+        answer: Any = approve(request)  # type: ignore[operator, misc]  # as above
         answer = await answer if hasattr(answer, "__await__") else answer
-    except Exception as error:  # noqa: BLE001  (see ask)
+    except Exception as error:  # noqa: BLE001  (as above)
         return _failed(request, error)
-    return _refusal(request, answer)
+    return await tool.acall(call, context) if _allows(answer) else _refused(request, answer)
 
 
 def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:
@@ -117,9 +117,11 @@ def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> 
     return _pending(request) if approve is None else request
 
 
-def _refusal(request: ApprovalRequest, answer: object) -> Result | None:
-    if answer is True or answer == "once":
-        return None
+def _allows(answer: object) -> bool:
+    return answer is True or answer == "once"
+
+
+def _refused(request: ApprovalRequest, answer: object) -> Result:
     return _pending(request) if answer is None else Result.error(f"{request.tool.name} was not approved", type="denied")
 
 

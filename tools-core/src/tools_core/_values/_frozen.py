@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 
 def _refuse(*_: object, **__: object) -> NoReturn:
-    raise TypeError("this part of a tool is fixed when the tool is defined; change a copy: copy.deepcopy(...)")
+    raise TypeError("this is read-only; change a copy: copy.deepcopy(...)")
 
 
 class FrozenDict(dict[str, "Any"]):
