@@ -55,8 +55,8 @@ class Agent:
         model: "PROVIDER:NAME", or a Provider.
         instructions: The first message of each new session.
         tools: A list, a registry or another mapping.
-        runtime: Where tools run; see `tools_runtime.Executor`, also for `hooks`, `policy` and `approve`. A function
-            receives the context.
+        runtime: Where tools run; see `tools_runtime.Executor`, also for `hooks`, `policy`, `approve` and
+            `error_policy`. A function receives the context.
         guardrails: What may change or block input and replies; see `Guardrail`.
         output: A pydantic model, or another type, that replies have to fit; `response.structured_output` is the value.
         max_steps: Replies of the model in one run, then the run is interrupted; None for no limit.
@@ -90,6 +90,7 @@ class Agent:
     settings: ClassVar[Mapping[str, Any]] = {}
     timeout: float | None = None
     tool_timeout: float | None = 10.0
+    error_policy: Literal["capture_all", "strict_bugs"] = "capture_all"
     workspace: Any = None
     heal: bool = False
     on_unknown: Literal["close", "ask"] = "close"
@@ -263,6 +264,7 @@ class Agent:
         return Executor(
             tools, runtime=runtime, hooks=[*options["hooks"], self._recorder], policy=options["policy"],
             approve=self._recorder.approve, default_timeout=options["tool_timeout"],
+            error_policy=options["error_policy"],
         )  # fmt: skip
 
     def _open(self, session: Session | str | None, store: Store | None) -> Session:

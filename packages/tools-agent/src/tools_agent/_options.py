@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     settings: Mapping[str, Any]
     timeout: float | None
     tool_timeout: float | None
+    error_policy: Literal["capture_all", "strict_bugs"]
     workspace: Any
     heal: bool
     on_unknown: Literal["close", "ask"]
