@@ -111,7 +111,10 @@ def forecast(path, body):
             "content": [{"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Oslo"}}]
         }
     if last["role"] == "tool":
-        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": last["content"]}}]}
+        text = {"role": "assistant", "content": last["content"]}
+        if body.get("stream"):
+            return [{"choices": [{"index": 0, "delta": text, "finish_reason": "stop"}]}]
+        return {"choices": [{"index": 0, "message": text}]}
     function = {"name": "weather", "arguments": '{"city": "Oslo", "days": null}'}
     call = {"index": 0, "id": "call_1", "type": "function", "function": function}
     if not body.get("stream"):
