@@ -1,5 +1,8 @@
 """The lifecycle of an agent: each test is named after the statement that it proves. See docs/agent-claims.md."""
 
+import re
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel
 
@@ -609,3 +612,11 @@ def test_an_unknown_option_is_refused_by_name():
 def test_two_tools_of_one_name_are_refused(note):
     with pytest.raises(ValueError, match="note"):
         Agent(model=ScriptedProvider(), tools=[note, note.renamed("note")])
+
+
+def test_each_statement_names_a_test_that_exists():
+    here = Path(__file__).parent
+    page = (here.parents[1] / "docs" / "agent-claims.md").read_text()
+    named = re.findall(r"\[`(test_\w+)`\]\(../tests/tools_agent/(\w+\.py)\)", page)
+    assert len(named) > 50
+    assert [(test, file) for test, file in named if f"def {test}(" not in (here / file).read_text()] == []

@@ -52,7 +52,7 @@ class Guardrail:
     ) -> Any:
         """Check the messages of the session when a run begins, with its prompt.
 
-        Returns None to pass them, other messages to put in their place, or a `Block`. A message keeps its id when
+        Returns None to pass them, other messages to replace them, or a `Block`. A message keeps its id when
         `message.replace(content=...)` made it.
         """
         return None
@@ -65,7 +65,7 @@ class Guardrail:
     ) -> Any:
         """Check a reply of the model before it is added to the session.
 
-        Returns None to pass it, another Assistant to put in its place, or a `Block`: then the reply is not stored.
+        Returns None to pass it, another Assistant to replace it, or a `Block`: then the reply is not stored.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""`Plan`: what an agent gives to each of its runs."""
+"""`Plan`: the settings of one run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """What an agent gives to each of its runs."""
+    """The settings of one run, as its agent has them."""
 
     name: str
     provider: Provider

@@ -50,7 +50,7 @@ class Response:
     usage: Usage = field(default_factory=Usage)
     """The tokens of this run, those of its sub-agents included."""
     steps: int = 0
-    """How many replies of the model this run has received."""
+    """The number of replies that this run has received from the model."""
 
     @property
     def completed(self) -> bool:

@@ -190,7 +190,7 @@ class Session:
         self._write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
 
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
-        """Deny a call that waits for approval: the model is told so, with the reason. Raises KeyError as `approve`."""
+        """Deny a call that waits for approval; the model reads the reason. Raises KeyError as `approve`."""
         pending = self._check_asked(call_id)
         given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
         because = f": {reason}" if reason else " by the user"

@@ -33,7 +33,7 @@ class Skills(Mapping[str, Skill]):
     """The skills in some folders, by name.
 
     Each folder is a skill, or contains folders that are. `SKILL.md` begins with `name: ...` and `description: ...`
-    between two lines `---`. The model is told names and descriptions, and calls `load_skill` for the rest. Raises
+    between two lines `---`. The model sees names and descriptions, and calls `load_skill` for the rest. Raises
     ValueError for a folder without skills, a file without name or description, and two skills of one name.
     """
 

@@ -20,7 +20,7 @@ running: WeakValueDictionary[str, Run] = WeakValueDictionary()  # the runs that 
 
 
 class AgentTool(Tool):
-    """An agent as a tool: each call is a run in a session of its own.
+    """An agent as a tool: each call is a run in a new session.
 
     Where the caller's session has a store, this one is kept there as `SESSION/CALL`, and a call that was killed goes
     on. Tokens and tool events of the run are the caller's, too; calls that wait for approval make this one wait.
