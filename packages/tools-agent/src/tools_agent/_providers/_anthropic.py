@@ -10,31 +10,19 @@ from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
 from tools_agent._providers._output import definition_of, instruction
 from tools_agent._providers._provider import Request
-from tools_agent._providers._retry import Retry
-from tools_agent._providers._sdk_provider import Reply, SDKProvider, alternating, sdk
-from tools_agent._providers._turns import argument_object
-from tools_core.formats import anthropic, anthropic_strict
+from tools_agent._providers._reply import Reply
+from tools_agent._providers._sdk_provider import SDKProvider, sdk
+from tools_agent._providers._turns import alternating, argument_object, own_items, wire_names
+from tools_core.formats import Format, anthropic, anthropic_strict
 
 _MAX_TOKENS = 16_000  # the API wants a limit; a file that a model writes has to fit
 
 
 class AnthropicProvider(SDKProvider):
-    """Anthropic's Messages API. `strict` asks for arguments that fit the tools' schemas for sure."""
+    """Anthropic's Messages API."""
 
     name = "anthropic"
-
-    def __init__(
-        self,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        client: Any = None,
-        async_client: Any = None,
-        retry: Retry | None = None,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, client=client, async_client=async_client, retry=retry)
-        self.format = anthropic_strict if strict else anthropic
+    formats = (anthropic, anthropic_strict)
 
     def _make_client(self, *, is_async: bool) -> Any:
         module = sdk("anthropic", "anthropic")
@@ -44,11 +32,15 @@ class AnthropicProvider(SDKProvider):
         return client.messages.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
 
     def _reply(self, request: Request) -> Reply:
-        return _Reply(self, request)
+        return _Reply(self.name, self.format, request)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        names = self._wire_names(request)
-        system, messages = alternating(self, request, "assistant", "content", lambda reply: _blocks(reply, names))
+        names = wire_names(request, self.format)
+
+        def own(reply: Assistant) -> list[dict[str, Any]]:
+            return own_items(reply, self.name) or _blocks(reply, names)
+
+        system, messages = alternating(request, self.format, "assistant", "content", own)
         made: dict[str, Any] = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS, "stream": True}
         if request.tools:
             made["tools"] = self.format.definitions(request.tools)
@@ -81,12 +73,11 @@ class _Reply(Reply):
         "model_context_window_exceeded": "length",
     }
 
-    def __init__(self, provider: AnthropicProvider, request: Request) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, wire: Format, request: Request) -> None:
+        super().__init__(provider, wire, request)
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
         self._usage: dict[str, int] = {}
-        self._names = provider._wire_names(request)
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         kind = chunk["type"]
@@ -138,4 +129,4 @@ class _Reply(Reply):
             except ValueError:  # the API takes objects alone
                 return []
         blocks = [block for block in self._blocks.values() if block.get("text") != ""]
-        return [] if blocks == _blocks(message, self._names) else blocks
+        return [] if blocks == _blocks(message, self.names) else blocks

@@ -12,10 +12,11 @@ from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
 from tools_agent._providers._output import instruction
 from tools_agent._providers._provider import Request
-from tools_agent._providers._sdk_provider import Reply, SDKProvider, alternating, sdk
-from tools_agent._providers._turns import argument_object, argument_text
+from tools_agent._providers._reply import Reply
+from tools_agent._providers._sdk_provider import SDKProvider, sdk
+from tools_agent._providers._turns import alternating, argument_object, argument_text, own_items, wire_names
 from tools_core import ToolCall
-from tools_core.formats import gemini
+from tools_core.formats import Format, gemini
 
 _FILTERED = (
     *("BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII"),
@@ -30,7 +31,7 @@ class GeminiProvider(SDKProvider):
     """
 
     name = "gemini"
-    format = gemini
+    formats = (gemini, gemini)
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -63,11 +64,15 @@ class GeminiProvider(SDKProvider):
         return _then_aclose(client, sent) if isawaitable(sent) else _then_close(client, sent)
 
     def _reply(self, request: Request) -> Reply:
-        return _Reply(self, request)
+        return _Reply(self.name, self.format, request)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        names = self._wire_names(request)
-        system, contents = alternating(self, request, "model", "parts", lambda reply: _parts(reply, names))
+        names = wire_names(request, self.format)
+
+        def own(reply: Assistant) -> list[dict[str, Any]]:
+            return own_items(reply, self.name) or _parts(reply, names)
+
+        system, contents = alternating(request, self.format, "model", "parts", own)
         config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
         if request.tools:
             config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]
@@ -114,10 +119,9 @@ def _parts(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]
 class _Reply(Reply):
     stops: ClassVar = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(_FILTERED, "content_filter")
 
-    def __init__(self, provider: GeminiProvider, request: Request) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, wire: Format, request: Request) -> None:
+        super().__init__(provider, wire, request)
         self._parts: list[dict[str, Any]] = []
-        self._names = provider._wire_names(request)
 
     def dumped(self, chunk: Any) -> dict[str, Any]:
         dumped: dict[str, Any] = chunk.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
@@ -158,4 +162,4 @@ class _Reply(Reply):
         for call, made in zip(calls, message.tool_calls, strict=True):
             call["id"] = made.id  # the API may have given none
         parts = [part for part in self._parts if part != {"text": ""}]
-        return [] if parts == _parts(message, self._names) else parts
+        return [] if parts == _parts(message, self.names) else parts

@@ -10,9 +10,9 @@ from tools_agent._messages import Assistant, System, Usage, User
 from tools_agent._providers._openai_client import OpenAIClient
 from tools_agent._providers._output import definition_of
 from tools_agent._providers._provider import Request
-from tools_agent._providers._sdk_provider import Reply
-from tools_agent._providers._turns import argument_text, turns
-from tools_core.formats import openai, openai_strict
+from tools_agent._providers._reply import Reply
+from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
+from tools_core.formats import Format, openai, openai_strict
 
 # Members of a message that `Assistant` has itself; others, such as signatures of reasoning, are kept as an item.
 _KNOWN = frozenset(("role", "content", "tool_calls", "refusal"))
@@ -21,10 +21,7 @@ _WHOLE = frozenset(("id", "index", "name", "role", "type", "format"))  # not sen
 
 
 class OpenAIProvider(OpenAIClient):
-    """OpenAI's Chat Completions, or with `base_url` any server that is compatible with it.
-
-    `strict` asks for arguments that fit the tools' schemas for sure; not all compatible servers understand it.
-    """
+    """OpenAI's Chat Completions, or with `base_url` any server that is compatible with it."""
 
     name = "openai"
     formats = (openai, openai_strict)
@@ -33,10 +30,10 @@ class OpenAIProvider(OpenAIClient):
         return client.chat.completions.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
 
     def _reply(self, request: Request) -> Reply:
-        return _Reply(self, request)
+        return _Reply(self.name, self.format, request)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        names = self._wire_names(request)
+        names = wire_names(request, self.format)
         messages: list[dict[str, Any]] = []
         for turn in turns(request.messages):
             if isinstance(turn, System):
@@ -45,8 +42,7 @@ class OpenAIProvider(OpenAIClient):
                 content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
                 messages.append({"role": "user", "content": content})
             elif isinstance(turn, Assistant):
-                own = turn.provider == self.name and turn.items
-                messages.append(dict(turn.items[0]) if own else assistant(turn, names))
+                messages += own_items(turn, self.name) or [assistant(turn, names)]
             else:
                 messages += self.format.results(turn, request.tools)
         made: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
@@ -77,8 +73,8 @@ def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
 class _Reply(Reply):
     stops: ClassVar = {"tool_calls": "tool", "function_call": "tool"}
 
-    def __init__(self, provider: OpenAIProvider, request: Request) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, wire: Format, request: Request) -> None:
+        super().__init__(provider, wire, request)
         self._message: dict[str, Any] = {}
         self._refused = False
 

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar
+from typing import Any
 
-from tools_agent._providers._retry import Retry
 from tools_agent._providers._sdk_provider import SDKProvider, sdk
-from tools_core.formats import Format
 
 
 class OpenAIClient(SDKProvider):
     """A provider over OpenAI's SDK."""
-
-    formats: ClassVar[tuple[Format, Format]]  # the usual one and the strict one
-
-    def __init__(
-        self,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        client: Any = None,
-        async_client: Any = None,
-        retry: Retry | None = None,
-        strict: bool = False,
-    ) -> None:
-        super().__init__(api_key=api_key, base_url=base_url, client=client, async_client=async_client, retry=retry)
-        self.format = self.formats[strict]
 
     def _make_client(self, *, is_async: bool) -> Any:
         openai = sdk("openai", "openai")

@@ -11,10 +11,10 @@ from tools_agent._messages import Assistant, System, Usage, User
 from tools_agent._providers._openai_client import OpenAIClient
 from tools_agent._providers._output import definition_of
 from tools_agent._providers._provider import Request
+from tools_agent._providers._reply import Reply
 from tools_agent._providers._retry import reported_error
-from tools_agent._providers._sdk_provider import Reply
-from tools_agent._providers._turns import argument_text, turns
-from tools_core.formats import responses, responses_strict
+from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
+from tools_core.formats import Format, responses, responses_strict
 
 # Models whose reasoning the API can hand out encrypted; it refuses the request for others.
 _REASONS = re.compile(r"(o\d|gpt-([5-9]|\d\d)(?!.*-chat)|codex)")
@@ -34,10 +34,10 @@ class OpenAIResponsesProvider(OpenAIClient):
         return client.responses.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
 
     def _reply(self, request: Request) -> Reply:
-        return _Reply(self, request)
+        return _Reply(self.name, self.format, request)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        names = self._wire_names(request)
+        names = wire_names(request, self.format)
         is_stored = request.settings.get("store", False)
         sent: list[dict[str, Any]] = []
         for turn in turns(request.messages):
@@ -47,8 +47,8 @@ class OpenAIResponsesProvider(OpenAIClient):
                 content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
                 sent.append({"role": "user", "content": content})
             elif isinstance(turn, Assistant):
-                own = turn.provider == self.name and turn.items
-                sent += _sent_back(turn.items, is_stored=is_stored) if own else _items(turn, names)
+                own = _sent_back(own_items(turn, self.name), is_stored=is_stored)
+                sent += own or _items(turn, names)
             else:
                 sent += self.format.results(turn, request.tools)
         made: dict[str, Any] = {"model": request.model, "input": sent, "stream": True, "store": False}
@@ -66,10 +66,10 @@ class OpenAIResponsesProvider(OpenAIClient):
         return made | settings
 
 
-def _sent_back(items: tuple[dict[str, Any], ...], *, is_stored: bool) -> list[dict[str, Any]]:
+def _sent_back(items: list[dict[str, Any]], *, is_stored: bool) -> list[dict[str, Any]]:
     """Return items of a reply without what the API cannot find again if it did not store them."""
     if is_stored or all(item.get("encrypted_content") for item in items if item["type"] == "reasoning"):
-        return list(items)
+        return items
     kept = [item for item in items if item["type"] != "reasoning" or item.get("encrypted_content")]
     return [{key: value for key, value in item.items() if key != "id"} for item in kept]
 
@@ -86,10 +86,10 @@ def _items(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]
 
 
 class _Reply(Reply):
-    stops: ClassVar = {"completed": "stop", "max_output_tokens": "length"}
+    stops: ClassVar = {"completed": "stop", "max_output_tokens": "length", "incomplete": "length"}
 
-    def __init__(self, provider: OpenAIResponsesProvider, request: Request) -> None:
-        super().__init__(provider, request)
+    def __init__(self, provider: str, wire: Format, request: Request) -> None:
+        super().__init__(provider, wire, request)
         self._items: dict[int, dict[str, Any]] = {}
         self._refused = False
 
@@ -113,7 +113,7 @@ class _Reply(Reply):
             raise reported_error(self.provider, chunk if kind == "error" else chunk["response"])
 
     def _end(self, response: Mapping[str, Any], kind: str) -> None:
-        reason = (response.get("incomplete_details") or {}).get("reason") or kind
+        reason = (response.get("incomplete_details") or {}).get("reason") or response.get("status") or kind
         self.stop = "refusal" if self._refused else reason
         if usage := response.get("usage"):
             self.usage = Usage(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from tools_agent._messages import Assistant, Message, System, ToolResult, User
+from tools_agent._providers._provider import Request
 from tools_core import InvalidArguments, Result, ToolCall
+from tools_core.formats import Format, legal_names
 
 Answers: TypeAlias = list[tuple[ToolCall, Result]]
 
@@ -48,3 +50,47 @@ def argument_object(call: ToolCall) -> dict[str, object]:
         return call.arguments
     except InvalidArguments:
         return {"invalid_json": call.raw}
+
+
+def wire_names(request: Request, wire: Format) -> dict[str, str]:
+    """Return the names on the wire of all tools, those of earlier calls included."""
+    names = [tool["name"] for tool in request.tools]
+    replies = [message for message in request.messages if isinstance(message, Assistant)]
+    return legal_names([*names, *(call.name for reply in replies for call in reply.tool_calls)], wire.name)
+
+
+def own_items(message: Assistant, provider: str) -> list[dict[str, Any]]:
+    """Return the parts of a reply that this provider has sent itself."""
+    return list(message.items) if message.provider == provider else []
+
+
+def alternating(
+    request: Request, wire: Format, model: str, key: str, own: Callable[[Assistant], list[dict[str, Any]]]
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the instructions, and the messages in turn by the user and the model, as Anthropic and Gemini want them.
+
+    `model` is the role of the model's messages, `key` the member with the parts of a message; `own` makes the parts of
+    a reply.
+    """
+    system: list[str] = []
+    made: list[dict[str, Any]] = []
+
+    def add(role: str, parts: list[dict[str, Any]]) -> None:
+        if not made and role == model:
+            add("user", wire.content(["(the conversation goes on)"]))
+        if not made or made[-1]["role"] != role:
+            made.append({"role": role, key: []})
+        made[-1][key] += parts
+
+    for turn in turns(request.messages):
+        if isinstance(turn, System):
+            system.append(turn.content)
+        elif isinstance(turn, User):
+            texts = [turn.content] if turn.content.strip() else []
+            add("user", wire.content([*texts, *turn.files] or ["(empty)"]))
+        elif isinstance(turn, Assistant):
+            add(model, own(turn))
+        else:
+            for message in wire.results(turn, request.tools):
+                add("user", message[key])
+    return "\n\n".join(text for text in system if text.strip()), made
