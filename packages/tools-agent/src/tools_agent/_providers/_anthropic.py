@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._output import definition_of, instruction
+from tools_agent._providers._output import instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider, sdk
@@ -45,9 +45,9 @@ class AnthropicProvider(SDKProvider):
         if request.tools:
             made["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            [definition] = anthropic_strict.definitions([definition_of(request.output_schema)])
-            if definition["strict"]:
-                made["output_config"] = {"format": {"type": "json_schema", "schema": definition["input_schema"]}}
+            found = strict_schema(request.output_schema, anthropic_strict)
+            if found and found[1]:
+                made["output_config"] = {"format": {"type": "json_schema", "schema": found[0]}}
             else:
                 system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
         if system:

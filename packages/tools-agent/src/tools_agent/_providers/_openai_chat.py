@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, System, Usage, User
 from tools_agent._providers._openai_client import OpenAIClient
-from tools_agent._providers._output import definition_of
+from tools_agent._providers._output import NAME, instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
@@ -50,9 +50,11 @@ class OpenAIProvider(OpenAIClient):
         if request.tools:
             made["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            function = openai_strict.definitions([definition_of(request.output_schema)])[0]["function"]
-            schema = {"name": function["name"], "schema": function["parameters"], "strict": function["strict"]}
-            made["response_format"] = {"type": "json_schema", "json_schema": schema}
+            if found := strict_schema(request.output_schema, openai_strict):
+                schema = {"name": NAME, "schema": found[0], "strict": found[1]}
+                made["response_format"] = {"type": "json_schema", "json_schema": schema}
+            else:
+                messages.append({"role": "system", "content": instruction(request.output_schema)})
         return {**made, **request.settings}
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, System, Usage, User
 from tools_agent._providers._openai_client import OpenAIClient
-from tools_agent._providers._output import definition_of
+from tools_agent._providers._output import NAME, instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._retry import reported_error
@@ -57,9 +57,11 @@ class OpenAIResponsesProvider(OpenAIClient):
         if request.tools:
             made["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            function = responses_strict.definitions([definition_of(request.output_schema)])[0]
-            schema = {"name": function["name"], "schema": function["parameters"], "strict": function["strict"]}
-            made["text"] = {"format": {"type": "json_schema", **schema}}
+            if found := strict_schema(request.output_schema, responses_strict):
+                schema = {"name": NAME, "schema": found[0], "strict": found[1]}
+                made["text"] = {"format": {"type": "json_schema", **schema}}
+            else:
+                sent.append({"role": "system", "content": instruction(request.output_schema)})
         settings = dict(request.settings)
         if "max_tokens" in settings:
             settings["max_output_tokens"] = settings.pop("max_tokens")

@@ -1,4 +1,4 @@
-"""Structured output: the schema of a reply in a request, and the value in the reply."""
+"""Structured output: the schema of a reply in a request, and the JSON in the reply."""
 
 from __future__ import annotations
 
@@ -7,27 +7,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from tools_core import InvalidArguments
-from tools_core.formats import openai_strict
+from tools_core.formats import Format, openai_strict
 
 NAME = "reply"
+_UNIONS = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 
 
-def definition_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema as a tool's definition, for formats to make it strict."""
+def strict_schema(schema: Mapping[str, Any], wire: Format) -> tuple[dict[str, Any], bool] | None:
+    """Return the schema as a strict format writes it, and whether it is strict; None unless it is that of an object."""
+    if schema.get("type") != "object" or not _UNIONS.isdisjoint(schema):
+        return None
+    [written] = wire.definitions([_definition(schema)])
+    written = written.get("function", written)
+    return written.get("parameters") or written["input_schema"], written["strict"]
+
+
+def _definition(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": NAME, "description": "", "input_schema": schema}
 
 
 def instruction(schema: Mapping[str, Any]) -> str:
-    """Return the words for a model whose API takes no schema."""
+    """Return the words for a model whose API takes no schema, or not this one."""
     text = json.dumps(schema, ensure_ascii=False)
-    return f"Reply with one JSON object that fits this JSON Schema, and with nothing else:\n{text}"
+    return f"Reply with JSON that fits this JSON Schema, and with nothing else:\n{text}"
 
 
-def value_of(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return the JSON object in a reply without the nulls that strict mode put in for absent members, else None."""
-    text = text.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
+def without_absent(text: str, schema: Mapping[str, Any]) -> str:
+    """Return a reply's JSON without the nulls that strict mode puts in for absent members; other text as it is."""
     call = {"function": {"name": NAME, "arguments": text}}
     try:
-        return openai_strict.calls([call], [definition_of(schema)])[0].arguments
-    except InvalidArguments:
-        return None
+        found = openai_strict.calls([call], [_definition(schema)])[0].arguments
+        return text if found == json.loads(text) else json.dumps(found, ensure_ascii=False)
+    except (InvalidArguments, ValueError):
+        return text

@@ -32,8 +32,7 @@ class Provider(Protocol):
 
     Both methods yield deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller
     that stops iterating and closes the iterator closes the connection. A request that fails is made again where that
-    can help, after a `Retrying`; what cannot be helped raises `ProviderError`. A provider may set `structured_output`
-    of a reply to the JSON value in its text, which has not been validated yet.
+    can help, after a `Retrying`; what cannot be helped raises `ProviderError`.
     """
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from tools_agent._events import Delta, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._output import value_of
+from tools_agent._providers._output import without_absent
 from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._providers._turns import wire_names
 from tools_core import ToolCall
@@ -79,17 +79,17 @@ class Reply(ABC):
         calls = () if stop in ("refusal", "content_filter") else self._finished_calls()
         if stop == "tool" and not calls:
             raise ProviderError(f"{self.provider}: the reply stopped for tool calls and has none", retryable=True)
+        content = "".join(self.texts)
+        if self.request.output_schema is not None and stop == "stop":
+            content = without_absent(content, self.request.output_schema)
         message = Assistant(
-            content="".join(self.texts),
+            content=content,
             tool_calls=calls,
             provider=self.provider,
             model=self.request.model,
             stop_reason="tool" if calls and stop == "stop" else stop,
             usage=self.usage,
         )
-        schema = self.request.output_schema
-        if schema is not None and message.stop_reason == "stop":
-            message = message.replace(structured_output=value_of(message.content, schema))
         if stop in ("refusal", "content_filter"):  # what came before is not to be continued
             return message
         return message.replace(items=self.items(message))

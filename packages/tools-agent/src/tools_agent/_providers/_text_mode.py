@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tools_agent._events import Delta, Retrying, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Message, System, User
-from tools_agent._providers._output import instruction, value_of
+from tools_agent._providers._output import instruction
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._text_calls import MALFORMED, NOTATIONS, Notation
 from tools_agent._providers._turns import argument_text, turns
@@ -78,7 +78,6 @@ class _Reply:
 
     def __init__(self, notation: Notation, request: Request) -> None:
         self._notation = notation
-        self._request = request
         self._text = ""
         self._shown = 0
         self.asked = _as_text(request, notation)
@@ -113,14 +112,8 @@ class _Reply:
             yield from self._show(len(self._text))
         for index, call in enumerate(calls):
             yield ToolCallDelta(index, call.id, call.name, argument_text(call))
-        output: Any = message.structured_output
-        if self._request.output_schema is not None and not calls and output is None:
-            output = value_of(content, self._request.output_schema)
         stop = "tool" if calls else message.stop_reason
-        yield message.replace(
-            content=content, tool_calls=(*message.tool_calls, *calls), items=(), stop_reason=stop,
-            structured_output=output,
-        )  # fmt: skip
+        yield message.replace(content=content, tool_calls=(*message.tool_calls, *calls), items=(), stop_reason=stop)
 
 
 def _as_text(request: Request, notation: Notation) -> Request:
