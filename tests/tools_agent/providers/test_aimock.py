@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools_agent import (
+    Agent,
     AnthropicProvider,
     GeminiProvider,
     OpenAIProvider,
@@ -28,6 +29,12 @@ PROVIDERS = {
     "openai-responses": (OpenAIResponsesProvider, "/v1"),
     "anthropic": (AnthropicProvider, ""),
     "gemini": (GeminiProvider, ""),
+}
+MODELS = {
+    "openai": "gpt-5",
+    "openai-responses": "gpt-5",
+    "anthropic": "claude-sonnet-5-5",
+    "gemini": "gemini-2.5-flash",
 }
 
 
@@ -79,13 +86,18 @@ def url(tmp_path_factory):
 def provider(request, url, monkeypatch):
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1beta")  # the only one that aimock has
     kind, path = PROVIDERS[request.param]
-    return kind(api_key="key", base_url=url + path, retry=Retry(sleep=lambda _: None))
+    return kind(MODELS[request.param], api_key="key", base_url=url + path, retry=Retry(sleep=lambda _: None))
 
 
 def pieces(provider, *messages):
-    model = {"gemini": "gemini-2.5-flash", "anthropic": "claude-sonnet-5-5"}.get(provider.name, "gpt-5")
-    asked = Request(model=model, messages=messages, tools=[add.definition])
-    return list(provider.stream(asked))
+    return list(provider.stream(Request(model=provider.model, messages=messages, tools=[add.definition])))
+
+
+def test_an_agent_runs_its_tools_with_every_provider(provider):
+    agent = Agent(model=provider, tools=[add])
+    assert agent.generate("two sums").content == "2 and 4."
+    results = [message.content for message in agent.session.messages if isinstance(message, ToolResult)]
+    assert results == ["2", "4"]
 
 
 def test_calls_are_made_and_their_results_lead_to_a_reply(provider):

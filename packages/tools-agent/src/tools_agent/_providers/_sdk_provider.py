@@ -31,9 +31,10 @@ def sdk(module: str, extra: str) -> Any:
 class SDKProvider(ABC):
     """A model behind an official SDK, which is imported with the first request.
 
-    `client` and `async_client` are the SDK's own, in place of those made of `api_key` and `base_url`; what is not given
-    comes from the SDK's environment variables. The SDK's own retries are turned off. `strict` asks for arguments that
-    fit the tools' schemas for sure; Gemini, and some servers that are compatible with OpenAI's, have no such mode.
+    `model` is for agents, which ask this provider for it; a Request names its own. `client` and `async_client` are the
+    SDK's own, in place of those made of `api_key` and `base_url`; what is not given comes from the SDK's environment
+    variables. The SDK's own retries are turned off. `strict` asks for arguments that fit the tools' schemas for sure;
+    Gemini, and some servers that are compatible with OpenAI's, have no such mode.
     """
 
     name: ClassVar[str]
@@ -41,6 +42,7 @@ class SDKProvider(ABC):
 
     def __init__(
         self,
+        model: str = "",
         *,
         api_key: str | None = None,
         base_url: str | None = None,
@@ -49,6 +51,7 @@ class SDKProvider(ABC):
         retry: Retry | None = None,
         strict: bool = False,
     ) -> None:
+        self.model = model
         self.format = self.formats[strict]
         self._options = {
             key: value for key, value in (("api_key", api_key), ("base_url", base_url)) if value is not None

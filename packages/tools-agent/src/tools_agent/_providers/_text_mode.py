@@ -47,6 +47,7 @@ class TextMode:
         if notation not in NOTATIONS:
             raise ValueError(f"expected a notation of {', '.join(NOTATIONS)}; got {notation!r}")
         self.provider = provider
+        self.model: str = getattr(provider, "model", "")
         self._notation = NOTATIONS[notation]
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
