@@ -1,4 +1,4 @@
-"""What the original ask-tools promised (S-01 to S-20), and where it was weak (W-01 to W-20), claim by claim."""
+"""The promises of the original ask-tools (S-01 to S-20) and its weaknesses (W-01 to W-20), claim by claim."""
 
 import json
 import subprocess

@@ -257,6 +257,8 @@ def test_exceptions_come_back_whole(anew):
     invalid = anew(caught.value)
     assert [str(problem) for problem in invalid.problems] == ['number must be an integer, got "many"']
     assert (str(invalid), invalid.type) == (str(caught.value), "validation_error")
+    foreign = double.call(number=lambda: 1).exception  # the error does not need what was sent
+    assert str(anew(foreign)) == str(foreign) == "number must be JSON, got a function"
     with pytest.raises(UnknownToolError) as missing:
         Registry()["nope"]
     unknown = anew(missing.value)

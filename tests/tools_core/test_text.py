@@ -1,4 +1,4 @@
-"""What may be shown of foreign text: nothing that hides or acts, and no secret."""
+"""Foreign text is shown without secrets, and without characters that hide or act."""
 
 from __future__ import annotations
 

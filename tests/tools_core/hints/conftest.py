@@ -1,4 +1,4 @@
-"""What these tests share: a function with one hinted parameter, read, judged by `jsonschema`, and called."""
+"""Shared by these tests: a function with one hinted parameter, read, judged by `jsonschema`, and called."""
 
 from typing import Any
 

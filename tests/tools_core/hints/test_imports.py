@@ -1,4 +1,4 @@
-"""What reading a signature loads: whoever defines tools pays for it at start."""
+"""The modules that defining a tool loads, which programs pay for at start."""
 
 import subprocess
 import sys

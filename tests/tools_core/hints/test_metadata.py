@@ -1,4 +1,4 @@
-"""What `Annotated` carries: texts, limits, predicates."""
+"""Metadata of `Annotated`: texts, limits, predicates."""
 
 import re
 from datetime import date
@@ -15,7 +15,7 @@ from tools_core._values._errors import DefinitionError, InvalidArguments
 
 
 class Meta:
-    """What msgspec.Meta offers."""
+    """The attributes of msgspec.Meta."""
 
     def __init__(self, **given):
         for name in (

@@ -1,4 +1,4 @@
-"""What cannot be a tool is refused when it is defined, with the function, the parameter and a fix."""
+"""A function that cannot be a tool is refused when it is defined, with the function, the parameter and a fix."""
 
 import ipaddress
 import re

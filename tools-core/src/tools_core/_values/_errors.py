@@ -50,7 +50,7 @@ class InvalidArguments(ToolError):
     type = "validation_error"
 
     def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:
-        Exception.__init__(self, problems, reason)
+        # `args` is set already, and rendering a message for ToolError would cost every rejected call.
         self.problems = tuple(problems)
         self.reason = reason
 

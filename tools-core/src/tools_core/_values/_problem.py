@@ -61,10 +61,10 @@ class Problem:
         return f"Problem({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Problem) and (self.where, self._rule) == (other.where, other._rule)
+        return isinstance(other, Problem) and self.where == other.where and self.text == other.text
 
     def __hash__(self) -> int:
-        return hash((self.where, self._rule))
+        return hash(self.where)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Problem, (self.where, self.text)
