@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tools_core._definition._docstring import parse_docstring
-from tools_core._definition._draft import Draft, is_builtin, is_context
+from tools_core._definition._draft import Draft, is_context
 from tools_core._definition._hints import Reader, Schema, Unsupported
 from tools_core._definition._hints._functions import MISSING, Function, read_function
 from tools_core._definition._spec import Spec, is_async
@@ -85,14 +85,14 @@ def _output_schema(shape: Function) -> Schema | None:
     """Read the return type, if its JSON is an object; a type that JSON cannot describe is not an error here."""
     try:
         hint = shape.hint("return")
-        if hint is MISSING or is_builtin(hint):
+        if hint is MISSING:
             return None
         reader = Reader(is_output=True)
         schema, _ = reader.read(hint)
     except Unsupported:
         return None
     definition = reader.defs.get(schema.get("$ref", "").removeprefix("#/$defs/"), schema)
-    if definition.get("type") != "object":
+    if definition.get("type") != "object" or len(definition) == 1:  # such as a bare dict
         return None
     schema = {"type": "object", **schema}
     return {**schema, "$defs": reader.defs} if reader.defs else schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
@@ -13,6 +12,7 @@ from tools_core._definition._hints._convert import Problems
 from tools_core._definition._hints._functions import MISSING, Function
 from tools_core._definition._hints._metadata import annotate, field_default, is_field
 from tools_core._definition._parameter import Parameter, object_schema
+from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, InvalidArguments
 from tools_core._values._problem import Problem, listing
 
@@ -147,18 +147,7 @@ def _guessed(default: Any) -> type[Any]:
 
 
 def is_context(hint: Any) -> bool:
-    """Tell whether a hint is Context, or Context | None."""
-    if is_builtin(hint):
-        return False
-    module = sys.modules.get("tools_core._values._context")  # whoever has a Context has loaded it
-    if module is None:
-        return False
-    if hint is module.Context:
+    """Return whether a hint is Context, or Context | None."""
+    if hint is Context:
         return True
-    origin = get_origin(hint)
-    return origin in (Annotated, Union, UnionType) and any(map(is_context, get_args(hint)))
-
-
-def is_builtin(hint: Any) -> bool:
-    """Tell whether a hint is str, int, dict or the like, without more."""
-    return hint.__class__ is type and hint.__module__ == "builtins"
+    return get_origin(hint) in (Annotated, Union, UnionType) and any(map(is_context, get_args(hint)))
