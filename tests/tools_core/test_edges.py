@@ -523,8 +523,9 @@ circle.content = [circle, circle]
         ({"a": {"b": (Opaque(),)}}, "at a.b[0],"),
         (Holder([Holder(Opaque())]), "at content[0].content,"),
         ({"a": {Opaque()}}, "at a,"),
+        (Result.ok([Opaque()]), "at [0],"),
     ],
-    ids=["alone", "list", "deep", "dataclass", "set"],
+    ids=["alone", "list", "deep", "dataclass", "set", "result"],
 )
 def test_a_result_that_has_no_form_in_json_is_an_error_that_names_type_and_place(value, where):
     result = tool(lambda: value, name="give", description="Give.").call()
@@ -533,3 +534,25 @@ def test_a_result_that_has_no_form_in_json_is_an_error_that_names_type_and_place
     assert "Opaque" in result.error
     assert where in result.error
     assert tool(lambda: circle, name="give", description="Give.").call().ok
+
+
+def test_a_function_has_no_form_in_json():
+    result = tool(lambda: [len, test_a_function_has_no_form_in_json], name="give", description="Give.").call()
+    assert "builtin_function_or_method at [0]" in str(result)
+    result = tool(lambda: test_a_function_has_no_form_in_json, name="give", description="Give.").call()
+    assert "a value of type function" in str(result)
+
+
+def test_a_result_may_have_any_output_if_its_content_is_given():
+    result = tool(lambda: Result.ok(Opaque(), content="opened"), name="give", description="Give.").call()
+    assert (result.ok, result.content) == (True, "opened")
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_an_iterator_is_read_once_into_a_list(timeout):
+    double = tool(
+        lambda: map(str, [1, 2]), name="double", description="Double.", **({"timeout": timeout} if timeout else {})
+    )
+    for result in (double.call(), asyncio.run(double.acall())):
+        assert result.output == ["1", "2"]
+        assert (result.content, result.to_dict()["output"]) == ('["1","2"]', ["1", "2"])

@@ -234,6 +234,11 @@ class Notes(Toolset):
     def read(self, limit: int = 10) -> list[str]:
         return []
 
+    @tool
+    @staticmethod
+    def count(words: int) -> int:
+        return words
+
 
 def double(number: int) -> int:
     return 2 * number
@@ -241,6 +246,7 @@ def double(number: int) -> int:
 
 notes = Notes()
 read: list[str] = notes.read(limit=3)
+counted: int = Notes.count(3)
 doubled: int = tool(double)(4)
 any_tool: Tool = tool(double)
 """
@@ -248,6 +254,7 @@ MISTYPED = {
     "notes.read('three')": "arg-type",
     "tool(double)('four')": "arg-type",
     "notes.read(most=3)": "call-arg",
+    "Notes.count('three')": "arg-type",
 }
 
 
@@ -329,6 +336,15 @@ def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
         class Outer(Toolset):
             @tool
             @classmethod
+            def demo(cls) -> int:
+                """Demo."""
+                return 1
+
+    with pytest.raises(DefinitionError, match=r"demo: a class method cannot be a tool"):
+
+        class Inner(Toolset):
+            @classmethod
+            @tool
             def demo(cls) -> int:
                 """Demo."""
                 return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from tools_core._execution._outcome import Stopped
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GRACE = 0.35  # seconds for a coroutine to end when it was cancelled
 _MARGIN = 5.0  # seconds for a tool that manages its time to end by itself, so that its own result arrives
 _AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
-_UNFINISHED = _AWAITED | {GeneratorType}
+_FINISHED = frozenset({str, int, float, bool, type(None), dict, list})
 
 
 def run(tool: Callee, arguments: dict[str, Any], context: Context | None) -> Any:
@@ -25,7 +25,7 @@ def run(tool: Callee, arguments: dict[str, Any], context: Context | None) -> Any
     spec = tool._spec
     if context is None and not spec.is_async:  # at once, for the commonest kind
         value = tool.execute(**arguments)
-        return finish(value) if type(value) in _UNFINISHED else value
+        return value if type(value) in _FINISHED else finish(value)
     limit, grace = _limit_of(context), _MARGIN if tool.manages_timeout else 0.0
     if spec.is_async:
         return _run_coroutine(tool.execute(**arguments), context, limit, grace)
@@ -104,7 +104,7 @@ def _limit_of(context: Context | None) -> float | None:
 
 
 def finish(value: Any, context: Context | None = None) -> Any:
-    """Return the outcome of an unfinished value: the items of a generator, the value of a coroutine.
+    """Return the outcome of an unfinished value: the items of an iterator, the value of a coroutine.
 
     A body may return a coroutine without being an `async def`: a lambda, or a wrapper around one.
     """
@@ -114,7 +114,7 @@ def finish(value: Any, context: Context | None = None) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    return list(value) if type(value) is GeneratorType else value
+    return list(value) if hasattr(type(value), "__next__") else value
 
 
 async def _limited(

@@ -38,13 +38,14 @@ def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
     elif issubclass(kind, Halt):  # returned where a decorator would swallow the exception
         result = Result.halt(value.output)
     elif issubclass(kind, Result):
-        result = value
+        result = value if value.halted or value._content is not None else _checked(value.output, value)
     else:
         result = _checked(value)
     return _noted(result, repairs) if repairs else result
 
 
-def _checked(value: Any) -> Result:
+def _checked(value: Any, result: Result | None = None) -> Result:
+    """Return `result`, or one with this value, if the value has a form in JSON; else an error."""
     from tools_core._values._jsonable import foreign_part  # results of plain text never need it
 
     try:
@@ -52,7 +53,7 @@ def _checked(value: Any) -> Result:
     except RecursionError:  # the result says how deep it can be shown
         found = None
     if found is None:
-        return make_result(True, value)
+        return make_result(True, value) if result is None else result
     path, foreign = found
     name = foreign.__qualname__ if foreign.__module__ == "builtins" else f"{foreign.__module__}.{foreign.__qualname__}"
     where = f" at {render_path(path)}" if path is not None else ""

@@ -93,6 +93,8 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         def __get__(
             self: FunctionTool[Concatenate[S, Q], R], instance: S, owner: type | None = None
         ) -> Callable[Q, R]: ...
+        @overload  # a static method
+        def __get__(self, instance: object, owner: type | None = None) -> Callable[P, R]: ...
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
             """On an instance the method, bound as ever."""
     else:
@@ -197,7 +199,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         made._options = {**function._options, **options}  # type: ignore[typeddict-item]
         return made
     if isinstance(function, classmethod):
-        raise DefinitionError(f"{function.__qualname__}: a class method cannot be a tool; use @staticmethod or `self`")
+        raise _no_class_method(function)
     if isinstance(function, staticmethod):
         return ToolMethod(function.__func__, options, is_static=True)  # type: ignore[arg-type]
     return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
@@ -236,11 +238,18 @@ def _is_method(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if hasattr(function, "__self__"):  # bound already
         return False
-    if code is None or code.co_argcount == 0 or code.co_varnames[0] != "self":
+    if code is None or code.co_argcount == 0 or code.co_varnames[0] not in ("self", "cls"):
         return False
-    if "self" in getattr(function, "__annotations__", {}):
+    first = code.co_varnames[0]
+    if first in getattr(function, "__annotations__", {}):
         return False
     owner, _, name = function.__qualname__.rpartition(".")
     if not owner or owner.endswith("<locals>"):
-        raise DefinitionError(f"{function.__module__}.{name} is not a method: remove its parameter `self`")
+        raise DefinitionError(f"{function.__module__}.{name} is not a method: remove its parameter `{first}`")
+    if first == "cls":
+        raise _no_class_method(function)
     return True
+
+
+def _no_class_method(function: Any) -> DefinitionError:
+    return DefinitionError(f"{function.__qualname__}: a class method cannot be a tool; use @staticmethod or `self`")

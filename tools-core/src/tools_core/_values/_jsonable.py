@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from functools import partial
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tools_core._values._content import Block, File
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 _DEPTH_LIMIT = 200
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BINARY = (bytes, bytearray, memoryview)
-_KNOWN = (str, int, float, *_BINARY, Enum, Block, Mapping, AbstractSet, BaseException, type, FunctionType)
+_KNOWN = (str, int, float, *_BINARY, Enum, Block, Mapping, AbstractSet, BaseException, type)
 _RECORDS = ("model_dump", "to_dict", "_asdict", "tolist")  # pydantic; ours and pandas'; named tuples; numpy
 _FORMS = (*_RECORDS, "isoformat", "total_seconds", "__fspath__", "__dataclass_fields__", "__attrs_attrs__", "__iter__")
 _LONG = 14_000  # bits of an integer: 4,214 digits, and sys.get_int_max_str_digits() begins at 4,300
