@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 from tools_agent._calls import Recorder
 from tools_agent._drive import adrive, calling_back, drive
@@ -19,19 +19,23 @@ from tools_agent._output_type import Output
 from tools_agent._plan import Plan
 from tools_agent._providers._provider import Provider
 from tools_agent._response import Interrupted, Response
-from tools_agent._run import Run
+from tools_agent._run import Run, running
 from tools_agent._session import Session
 from tools_agent._skills import Skills
 from tools_agent._stream import AsyncStream, Stream
-from tools_agent._sub_agent import AgentTool, running
 from tools_core import Tool
 from tools_runtime import Executor
+
+if TYPE_CHECKING:
+    from tools_agent._sub_agent import AgentTool
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 
 
 class _AsTool:
     def __get__(self, agent: Agent | None, owner: type[Agent]) -> Callable[..., AgentTool]:
+        from tools_agent._sub_agent import AgentTool  # 10 ms, for agents that are tools
+
         return partial(AgentTool, owner if agent is None else agent)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from tools_agent._calls import Calls
 from tools_agent._drive import END, Callback, Close, Next, Source, Steps, Write
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tools_agent._guardrails import Guardrail
     from tools_agent._session import Session
 
+running: WeakValueDictionary[str, Run] = WeakValueDictionary()  # the runs that are under way, by session
 _log = logging.getLogger("tools_agent")
 
 

@@ -194,8 +194,9 @@ class Session:
         pending = self._check_asked(call_id)
         given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
         because = f": {reason}" if reason else " by the user"
+        again = " again" if pending.get("was_started") else ""
         message = (
-            f"{pending['tool']} was not called: denied{because}. "
+            f"{pending['tool']} was not called{again}: denied{because}. "
             "Do not try to reach the same by other means; tell the user, or go on without it."
         )
         denied = Result.error(message, type="denied")

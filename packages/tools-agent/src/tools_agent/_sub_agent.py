@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
-from weakref import WeakValueDictionary
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._messages import Assistant, User
+from tools_agent._run import Run, running
 from tools_agent._session import Session
 from tools_core import Context, Effects, Result, Tool, ToolError
 
 if TYPE_CHECKING:
     from tools_agent._response import Response
-    from tools_agent._run import Run
-
-running: WeakValueDictionary[str, Run] = WeakValueDictionary()  # the runs that are under way, by session
 
 
 class AgentTool(Tool):

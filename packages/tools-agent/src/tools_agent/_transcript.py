@@ -76,7 +76,7 @@ class CallState:
 
 
 class Transcript:
-    """The messages of a session: see the module."""
+    """The messages of a session: see the module. `records` are those that no rollback has undone."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self.entries: list[Entry] = []
@@ -84,7 +84,7 @@ class Transcript:
         self.summary: Mapping[str, Any] | None = None
         self._by_id: dict[str, Entry] = {}
         self.askers: dict[str | None, Entry] = {}  # the messages that ask for calls, by call id
-        for record in effective(records):
+        for record in records:
             self.apply(record.kind, record.data)
 
     # ------------------------------------------------------------------------------------------------ reading
