@@ -79,4 +79,15 @@ show ask-tools call "$tool" city=Oslo
 say "Its tests pass:"
 show python -m pytest -q
 
+mkdir "$workspace/office"
+cd "$workspace/office"
+cp ../notes.txt ../first.py .
+export ASK_TOOLS_SESSIONS=$workspace/sessions XDG_CONFIG_HOME=$workspace XDG_STATE_HOME=$workspace
+say "An agent calls the installed tools; this one follows a script, and needs no key. What changes files is asked about:"
+show ask-tools run "Look around" --model scripted:demo --session tidy </dev/null || echo "(exit code $?)"
+
+say "Its session goes on in another process, with the call approved:"
+show ask-tools run --session tidy --yes
+show ask-tools sessions list
+
 say "That is all. Next: README.md, and make test."

@@ -9,14 +9,14 @@ import os
 import signal
 import sys
 
-from tools_agent import Agent, Assistant, ScriptedProvider, open_store
+from tools_agent import Agent, Assistant, ScriptedProvider, StoreError, open_store
 from tools_core import ToolCall, tool
 
 CALLS = {"a": "look", "b": "put", "c": "send", "d": "pay"}  # by id; the first three are made at once
 
 
 class Killer:
-    """A store that kills the process before or after one append."""
+    """A store that kills the process before or after one append, or cannot do it."""
 
     def __init__(self, store, moment, number):
         self._store = store
@@ -27,6 +27,8 @@ class Killer:
 
     def append(self, *args, **kwargs):
         self._left -= 1
+        if self._left == 0 and self._moment == "full disk":
+            raise StoreError("the disk is full")
         if self._left == 0 and self._moment == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         value = self._store.append(*args, **kwargs)

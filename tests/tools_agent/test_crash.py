@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_agent import Session, SQLiteStore, ToolResult, open_store
+from tools_agent import Session, SQLiteStore, StoreError, ToolResult, open_store
 
 PROGRAM = Path(__file__).with_name("crash_agent.py")
 spec = importlib.util.spec_from_file_location("crash_agent", PROGRAM)
@@ -93,6 +93,30 @@ def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, 
         else:
             place = request.getfixturevalue("postgresql").new_database()
         check_resumed(place, path, *killed(place, path, runtime, moment, number))
+
+
+@pytest.mark.parametrize("runtime", ["inline", "thread"])
+def test_a_record_that_cannot_be_written_ends_the_run_and_no_call_is_lost_or_repeated(tmp_path, runtime):
+    for number in range(1, APPENDS + 1):
+        path = tmp_path / f"runs{number}"
+        with SQLiteStore(":memory:") as store:
+            failing = program.Killer(store, "full disk", number)
+            with (
+                program.make_agent(failing, path, runtime) as agent,
+                pytest.raises(StoreError, match="the disk is full"),
+            ):
+                program.go_on(agent)
+            with program.make_agent(store, path, runtime) as agent:
+                assert program.go_on(agent).content == "All done."
+                results = [message for message in agent.session if isinstance(message, ToolResult)]
+        assert [result.tool_call_id for result in results] == list(program.CALLS)
+        runs = runs_of(path)
+        for result in results:
+            id, name = result.tool_call_id, result.name
+            if result.error is None:
+                assert runs[id] == 1 or (runs[id] == 2 and name in REPEATABLE)
+            else:
+                assert runs[id] <= 1 and result.error_type in ("outcome_unknown", "cancelled")
 
 
 def test_an_agent_that_no_one_kills_appends_as_often_as_the_tests_kill_it(tmp_path):
