@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -217,3 +218,14 @@ RECEIPT = '[tool]\nrequirements = [{ name = "ask-tools" }, { name = "tools-weath
 def test_the_fix_fits_the_way_that_ask_tools_was_installed(advice, name, files, expected):
     fix, python = advice(name, files)
     assert fix == expected.format(python=python)
+
+
+@pytest.mark.parametrize(
+    ("is_editable", "expected"), [(True, "--editable '/src/tools bad'"), (False, "'/src/tools bad'")]
+)
+def test_a_package_that_came_from_a_folder_is_installed_from_there_again(ask_tools, site, is_editable, expected):
+    site.install("tools-bad", {"bad": "get"}, "1 / 0")
+    source = {"url": "file:///src/tools%20bad", "dir_info": {"editable": is_editable}}
+    (site.folder / "tools_bad-1.0.dist-info" / "direct_url.json").write_text(json.dumps(source))
+    (problem,) = ask_tools("doctor", "--json").json["problems"]
+    assert problem["fix"] == f"pip install {expected}, or pip uninstall tools-bad"

@@ -38,6 +38,7 @@ def test_each_command_has_a_help_of_its_own(ask_tools, command):
     ended = ask_tools(command, "--help")
     assert ended.code == 0
     assert ended.out.startswith(f"usage: ask-tools {command} ")
+    assert ask_tools("help", command).out == ended.out
 
 
 def test_the_version_is_printed(ask_tools):

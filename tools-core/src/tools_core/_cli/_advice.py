@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from shlex import quote
 
 import tools_core
 
@@ -34,8 +37,23 @@ def _commands(package: str) -> tuple[str, str]:
         upgrade = f"pipx upgrade --include-injected {name}"
         return f"pipx inject {name} {package}", f"{upgrade}, or pipx uninject {name} {package}"
     pip, option = _pip()
-    upgrade = f"{pip} install {option}-U {package}"
+    upgrade = f"{pip} install {option}{_folder(package) or f'-U {package}'}"
     return f"{pip} install {option}{package}", f"{upgrade}, or {pip} uninstall {option}{package}"
+
+
+def _folder(package: str) -> str:
+    """Return the argument that installs a package from the folder that it came from; empty for other packages."""
+    try:
+        source = json.loads(distribution(package).read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return ""
+    if "dir_info" not in source:
+        return ""
+    from urllib.parse import urlsplit  # rare; urllib.request brings sockets
+    from urllib.request import url2pathname
+
+    folder = quote(url2pathname(urlsplit(source["url"]).path))
+    return f"--editable {folder}" if source["dir_info"].get("editable") else folder
 
 
 def _archive() -> str:

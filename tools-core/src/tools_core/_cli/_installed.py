@@ -50,11 +50,7 @@ def load(name: str, registry: Registry | None = None) -> Tool:
         with prints_aside():
             return registry[name]
     except UnknownToolError as unknown:
-        hint = "list of tools: ask-tools list"
-        if not registry:
-            from tools_core._cli._advice import install  # only for a mistake
-
-            hint = f"no tools are installed; for files and a shell: {install('tools-filesystem')} tools-shell"
+        hint = "list of tools: ask-tools list" if registry else "make your own: ask-tools new NAME"
         raise CommandError(str(unknown), hint, type="unknown_tool") from unknown
     except ToolError as broken:
         cause = broken.__cause__

@@ -81,6 +81,8 @@ def _run(words: list[str]) -> int:
     if not words:
         return _write_overview()
     name, *rest = words
+    if name == "help" and rest:
+        return _run([rest[0], "--help"])
     if name in ("-h", "--help", "help"):
         return _write_help()
     if name in ("-V", "--version"):
