@@ -152,9 +152,15 @@ def test_only_calls_that_wait_can_be_approved(tools):
 
 
 def test_the_agents_own_approve_answers_at_once(tools, made, generate):
-    agent = Agent(model=ScriptedProvider(call("1", "delete", name="a"), "Done"), tools=tools, approve=lambda _: True)
-    assert generate(agent, "Go").completed
-    assert made == [("delete", "a")]
+    async def later(request):
+        return request.arguments["name"] == "b"
+
+    calls = [call("1", "delete", name="a"), call("2", "delete", name="b")]
+    for approve, expected in ((lambda _: True, "ab"), (later, "b"), ("all", "ab")):
+        made.clear()
+        agent = Agent(model=ScriptedProvider(calls, "Done"), tools=tools, approve=approve)
+        assert generate(agent, "Go").completed
+        assert made == [("delete", name) for name in expected]
 
 
 def test_a_policy_denies_a_call_without_ending_the_run(tools, made):

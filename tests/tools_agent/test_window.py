@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_agent import Agent, Assistant, ScriptedProvider, Session, System, ToolResult, User, Window
+from tools_agent import Agent, Assistant, ScriptedProvider, Session, System, TextDelta, ToolResult, User, Window
 from tools_core import Result, ToolCall
 
 BIG = "x" * 400
@@ -49,7 +49,8 @@ def test_the_oldest_messages_are_hidden_and_the_start_stays_the_same_for_a_while
 def test_what_is_hidden_is_summarized_and_the_summary_outlives_the_process():
     provider = ScriptedProvider("They looked around.", "Done", "Again")
     session = Session(messages=turns(1, 1, 1))
-    Agent(session, model=provider, window=Window(900, summarize="Sum up.")).generate("Go")
+    events = list(Agent(session, model=provider, window=Window(900, summarize="Sum up.")).stream("Go"))
+    assert "".join(event.content for event in events if isinstance(event, TextDelta)) == "Done"
     asked, request = provider.calls
     assert asked.messages[0].content == "Sum up."
     assert "look" in asked.messages[1].content

@@ -221,10 +221,7 @@ class Agent:
     @classmethod
     def identifier(cls) -> str:
         """The name of the agents of this class."""
-        return (
-            vars(cls).get("name")
-            or re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls.__name__).lower()
-        )
+        return vars(cls).get("name") or _WORDS.sub("_", cls.__name__).lower()
 
     @classmethod
     def all(cls) -> list[type[Agent]]:
@@ -299,14 +296,13 @@ class Agent:
             tools = self._find_tools(context)
             executor = self._make_executor(tools)
         plan = Plan(
-            name=self.name, provider=self._provider, model=self._model, tools=tools,
+            provider=self._provider, model=self._model, tools=tools,
             definitions=[{**tool.definition, "name": name} for name, tool in tools.items()], executor=executor,
             guardrails=self._guardrails, output=self._output, settings=options["settings"], timeout=options["timeout"],
             max_steps=options["max_steps"], max_session_steps=options["max_session_steps"], heal=options["heal"],
             ask_on_unknown=options["on_unknown"] == "ask", window=options["window"],
             workspace=resolve(options["workspace"], context), approve=options["approve"], depth=self.depth,
-            max_depth=options["max_depth"],
-            steering=self._steering,
+            max_depth=options["max_depth"], steering=self._steering,
         )  # fmt: skip
         return Run(plan, self.session, context, message, self._count)
 

@@ -75,6 +75,7 @@ class Calls:
             lambda: plan.executor.aiterate(calls, context, as_completed=True),
         )
         try:
+            check()  # again, since from here on an interrupt reaches the calls
             while (pair := (yield Next(source, wakes=True))) is not END:
                 while self._events:
                     yield self._events.popleft()
@@ -100,7 +101,8 @@ class Calls:
                 asked = "approval_asked", {"call_id": id, "pending": pending}
                 yield Write(session, session._write, [asked])
             return
-        if result.error_type == "cancelled" and id not in self._started:
+        is_cancelled = self._context is not None and self._context.cancelled
+        if is_cancelled and result.error_type == "cancelled" and id not in self._started:
             return
         change = session._finished(id, result)
         yield Write(session, session._write, [change])
@@ -176,7 +178,7 @@ class Calls:
             except Exception as error:
                 self._failure = error
                 raise
-            if attempt == 1 or id not in self._started:
+            if id not in self._started:
                 self.emit(ToolStarted(call))
             self._started.add(id)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 class Plan:
     """The settings of one run, as its agent has them."""
 
-    name: str
     provider: Provider
     model: str
     tools: Mapping[str, Tool]

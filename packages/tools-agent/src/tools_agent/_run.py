@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -167,7 +168,7 @@ class Run:
         if self.plan.window is None:
             messages = self.session.messages
         else:
-            messages = yield from self.plan.window.fit(self.session, self._request)
+            messages = yield from self.plan.window.fit(self.session, partial(self._request, is_shown=False))
         reply = yield from self._request(messages, self.plan.definitions, self.plan.output)
         self._steps += 1
         reply = yield from self._check_output(with_unique_ids(reply, self.session._transcript.askers))
@@ -192,8 +193,15 @@ class Run:
         self._output, self._problem = output.read(reply.content)
         return reply if self._problem is not None else reply.replace(structured_output=output.dump(self._output))
 
-    def _request(self, messages: Sequence[Message], tools: Sequence[Any] = (), output: Output | None = None) -> Any:
-        """Send a request to the model, pass on the deltas of its reply, and return it."""
+    def _request(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Any] = (),
+        output: Output | None = None,
+        *,
+        is_shown: bool = True,
+    ) -> Any:
+        """Send a request to the model, pass on the deltas of its reply if the user is to see them, and return it."""
         plan = self.plan
         request = Request(
             model=plan.model, messages=messages, tools=tools, settings=plan.settings, timeout=plan.timeout,
@@ -208,6 +216,8 @@ class Run:
                     reply = piece
                     continue
                 self._check()
+                if not is_shown:
+                    continue
                 if isinstance(piece, TextDelta):
                     self._partial += piece.content
                 elif isinstance(piece, Retrying):

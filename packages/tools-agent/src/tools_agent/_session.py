@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from getpass import getuser
 from threading import RLock
 from typing import Any, Self
@@ -248,7 +248,7 @@ class Session:
         self._transcript = Transcript(effective(records))
         self._seq = records[-1].seq if records else 0
 
-    def _write(self, changes: Iterable[Change]) -> None:
+    def _write(self, changes: Sequence[Change]) -> None:
         """Append changes to the store, then make them here."""
         with self._lock:
             run = self._owner or ""
