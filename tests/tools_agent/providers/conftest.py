@@ -30,6 +30,7 @@ class Answer:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     error: str = "overloaded"
+    code: str | None = None
     sent: int | None = None  # the number of events after which the connection is cut
     waits: bool = False  # after the first events, until the client hangs up
 
@@ -177,7 +178,7 @@ class Server:
             handler.send_header(name, value)
         handler.end_headers()
         if failed:
-            error = {"error": {"message": answer.error, "code": answer.status}}
+            error = {"error": {"message": answer.error, "code": answer.code or answer.status}}
             handler.wfile.write(json.dumps(error).encode())
             return
         for event in list(answer.events or spoken(answer))[: answer.sent]:

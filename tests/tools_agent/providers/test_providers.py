@@ -3,7 +3,12 @@
 import asyncio
 import contextlib
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
+import anthropic
+import google.genai
+import openai
 import pytest
 
 from tools_agent import (
@@ -11,6 +16,7 @@ from tools_agent import (
     ProviderError,
     ReasoningDelta,
     Request,
+    Retry,
     Retrying,
     System,
     TextDelta,
@@ -271,6 +277,19 @@ def test_attempts_end_with_an_error_that_says_why(api, pieces):
     assert (caught.value.status, caught.value.retryable, len(made.server.bodies)) == (503, True, 3)
 
 
+SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "least", "most"),
+    [({"retry_after_ms": "1500"}, 1.5, 1.5), ({"retry_after": SOON}, 0, 50), ({}, 0.375, 0.5)],
+    ids=["milliseconds", "date", "none"],
+)
+def test_the_time_to_wait_is_read_in_every_form(connect, headers, least, most):
+    retrying, *_ = streamed(connect("openai", busy(429, **headers), HELLO))
+    assert least <= retrying.delay <= most
+
+
 @pytest.mark.parametrize("answer", [busy(400), busy(401), busy(429, retry_after="3600")])
 def test_a_request_that_cannot_succeed_is_not_made_again(api, answer):
     made = api(answer)
@@ -278,6 +297,14 @@ def test_a_request_that_cannot_succeed_is_not_made_again(api, answer):
         streamed(made)
     assert caught.value.status == answer["status"]
     assert ("check the API key" in str(caught.value)) == (answer["status"] == 401)
+    assert made.delays == []
+
+
+@pytest.mark.parametrize("answer", [busy(503, x_should_retry="false"), busy(429) | {"code": "insufficient_quota"}])
+def test_an_api_that_says_that_waiting_does_not_help_is_believed(connect, answer):
+    made = connect("openai", answer)
+    with pytest.raises(ProviderError, match="overloaded"):
+        streamed(made)
     assert made.delays == []
 
 
@@ -341,6 +368,28 @@ def test_a_reply_that_takes_too_long_is_asked_for_again(api, pieces):
     [retrying] = [piece for piece in found if isinstance(piece, Retrying)]
     assert "no answer in time" in retrying.reason
     assert found[-1].content == "Hello"
+
+
+def client_of(name, url, **options):
+    if name == "gemini":
+        return google.genai.Client(api_key="key", http_options={"base_url": url})
+    return (anthropic.Anthropic if name == "anthropic" else openai.OpenAI)(api_key="key", base_url=url, **options)
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
+def test_a_client_that_is_passed_in_is_used_without_its_own_retries(connect, name):
+    api = connect(name, busy(503), HELLO, HELLO)
+    url = f"{api.server.url}/v1" if name == "openai" else api.server.url
+    client = client_of(name, url, **({} if name == "gemini" else {"max_retries": 2}))
+    api.provider = type(api.provider)(client=client, retry=Retry(sleep=api.delays.append))
+    retrying, *_, reply = streamed(api)
+    assert isinstance(retrying, Retrying)
+    assert reply.content == streamed(api)[-1].content == "Hello"
+
+
+def test_a_server_of_ones_own_needs_no_key(connect, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert streamed(connect("openai", HELLO, api_key=None))[-1].content == "Hello"
 
 
 def test_closing_the_iterator_closes_the_connection(api):
