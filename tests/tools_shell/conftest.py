@@ -10,7 +10,7 @@ import pytest
 
 from tools_core import ToolError
 from tools_shell import Bash, Sandbox, end_run
-from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._sandbox._choose import isolation_for
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,10 @@ import pytest
 
 from tools_core import ToolError
 from tools_shell import Bash
-from tools_shell._process._command import Command
-from tools_shell._sandbox._isolation import candidates, isolation_for
+from tools_shell._sandbox._choose import candidates, isolation_for
+from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import is_inside
+from tools_shell._sandbox._wrap import wrap
 from tools_shell._settings import Resources, Sandbox
 
 IS_LINUX = sys.platform == "linux"
@@ -47,15 +48,15 @@ def rungs():
 @linux
 def test_no_level_but_a_sandbox_promises_anything(root):
     none, contained = (isolation_for(Sandbox(level=level), str(root)) for level in ("none", "contained"))
-    assert (none.rung, none.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
-    assert (contained.rung, contained.missing) == ("contained", OUTSIDE)
+    assert (none.level, none.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert (contained.level, contained.missing) == ("contained", OUTSIDE)
 
 
 @pytest.mark.parametrize("level", ["contained", "sandboxed"])
 def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     found = isolation_for(Sandbox(level=level), str(root))
-    assert (found.rung, found.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert (found.level, found.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
     with pytest.raises(ToolError, match="sandboxes need Linux"):
         isolation_for(Sandbox(level="required"), str(root))
 
@@ -64,7 +65,7 @@ def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
 def test_a_command_without_a_sandbox_is_as_it_was(root):
     isolation = isolation_for(Sandbox(level="contained"), str(root))
     command = Command(["/bin/true", "x"], {"A": "1"}, -1, str(root), isolation, Resources())
-    assert isolation.wrap(command)[:3] == (["/bin/true", "x"], {"A": "1"}, None)
+    assert wrap(command)[:3] == (["/bin/true", "x"], {"A": "1"}, None)
 
 
 @linux
@@ -74,14 +75,14 @@ def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
     if best[0] == "contained":
         pytest.skip("this kernel has no sandbox")
     found = isolation_for(Sandbox(level=level), str(root))
-    assert (found.rung, found.missing) == best
+    assert (found.level, found.missing) == best
 
 
 @linux
 def test_without_bubblewrap_the_next_rung_is_found(root, monkeypatch):
     monkeypatch.setenv("PATH", str(root))
     found = isolation_for(Sandbox(), str(root))
-    assert (found.rung, found.missing) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
+    assert (found.level, found.missing) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
 
 
 @linux
@@ -91,7 +92,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
         fake.write_text(f"#!/bin/sh\n{script}\n")
         fake.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        assert isolation_for(Sandbox(readable=(root,)), str(root)).rung != "bubblewrap"
+        assert isolation_for(Sandbox(readable=(root,)), str(root)).level != "bubblewrap"
 
 
 @linux
@@ -108,7 +109,7 @@ def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_
     (tmp_path / "bin" / "bwrap").symlink_to(fake)
     monkeypatch.setenv("PATH", f"{path.format(root=root, outside=tmp_path)}:/usr/bin:/bin")
     monkeypatch.chdir(root / "bin")
-    assert isolation_for(Sandbox(), str(root)).rung == best
+    assert isolation_for(Sandbox(), str(root)).level == best
     assert not (tmp_path / "escaped").exists()
 
 
@@ -199,7 +200,7 @@ BARE = """
 import json, os, struct, sys
 from tools_core import ToolError
 from tools_shell import Sandbox
-from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._sandbox._choose import isolation_for
 from tools_shell._supervisor._seccomp import install
 from tools_shell._supervisor._system import gain_nothing
 steps = [(0x20, 0, 0, 0), *((0x15, 0, 1, number) if step == 0 else (0x06, 0, 0, 0x50000 | 38)
@@ -208,7 +209,7 @@ gain_nothing()
 install(b"".join(struct.pack("<HBBI", *step) for step in steps))
 os.environ["PATH"] = "/nothing"
 found = isolation_for(Sandbox(), sys.argv[1])
-said = [found.rung, found.missing]
+said = [found.level, found.missing]
 for level in ("required", "landlock", "bubblewrap"):
     try:
         isolation_for(Sandbox(level=level), sys.argv[1])
@@ -240,7 +241,7 @@ def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_w
         full.setattr(tempfile, "tempdir", str(root / "missing"))
         with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):
             isolation_for(setting, str(root))
-    assert isolation_for(setting, str(root)).rung == next(rungs())[0]
+    assert isolation_for(setting, str(root)).level == next(rungs())[0]
 
 
 @linux
@@ -256,7 +257,7 @@ def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_
 def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
     best = next(rungs())[0]
     root.chmod(0o555)
-    assert isolation_for(Sandbox(), str(root)).rung == best
+    assert isolation_for(Sandbox(), str(root)).level == best
     root.chmod(0)
     with pytest.raises(ToolError, match="closed to its own user") as raised:
         isolation_for(Sandbox(network=True), str(root))

@@ -199,9 +199,9 @@ def test_the_search_for_survivors_touches_nobody_else():
 @needs_proc
 @pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
 def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended(root):
-    from tools_shell._process._launch import start
     from tools_shell._process._pump import Pump
     from tools_shell._process._run import settle
+    from tools_shell._sandbox._start import start
     from tools_shell._supervisor._descendants import is_zombie, stat
 
     stdout = bytearray()

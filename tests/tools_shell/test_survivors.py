@@ -15,7 +15,7 @@ import pytest
 
 from tools_core import Context, ToolError
 from tools_shell import Bash, Sandbox
-from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._sandbox._choose import isolation_for
 
 RUNGS = ["contained", "landlock", "bubblewrap"]
 
@@ -230,7 +230,7 @@ FORKS = {"Python's": os.fork, "a library's": ctypes.PyDLL(None).fork}
 @pytest.mark.slow
 @pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
 def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, lifeline, fork):
-    from tools_shell._process._launch import start
+    from tools_shell._sandbox._start import start
 
     tool = Bash(str(root), sandbox=level)
     script = ["/bin/bash", "-c", f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"]
@@ -374,9 +374,9 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
 
 
 def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
-    from tools_shell._process._launch import start
     from tools_shell._process._pump import Pump
     from tools_shell._process._run import settle
+    from tools_shell._sandbox._start import start
 
     tool = Bash(str(root), sandbox=level)
     started = []

@@ -31,8 +31,8 @@ PYTHON = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.e
 HOST = """
 import ctypes, json, os, re, shutil, subprocess, sys
 from tools_shell import _settings
-from tools_shell._process import _command
-from tools_shell._sandbox import _isolation
+from tools_shell._sandbox import _command
+from tools_shell._sandbox import _choose, _isolation, _wrap
 from tools_shell._supervisor import _confine, _landlock
 said = json.load(sys.stdin)
 os.dup2(said["stdin"], 0)
@@ -46,16 +46,16 @@ if os.geteuid() != said["user"]:
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as a process that was started by that user
 os.environ.update(said["host"])
 sandbox = _settings.Sandbox(**said["settings"])
-known = [*_isolation.candidates(sandbox, said["root"]), _isolation.Isolation(rung="none", missing=())]
+known = [*_choose.candidates(sandbox, said["root"]), _isolation.Isolation(level="none", missing=())]
 rung, _, proc = said["rung"].partition(" with the shared ")
 isolation = next(
-    found for found in known if found.rung == rung and (not proc or found.bubblewrap.proc == "shared")
+    found for found in known if found.level == rung and (not proc or found.bubblewrap.proc == "shared")
 )
 command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
     terminal=said["terminal"], extra=said["extra"],
 )
-wrapped = isolation.wrap(command, said["temporary"])
+wrapped = _wrap.wrap(command, said["temporary"])
 os.chdir(said["workdir"])
 if wrapped.policy is not None:
     _confine.confine(json.loads(json.dumps(wrapped.policy)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_shell._sandbox._isolation import isolation_for
+from tools_shell._sandbox._choose import isolation_for
 from tools_shell._workspace import workspace_path
 
 if TYPE_CHECKING:
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def diagnosis(sandbox: Sandbox, root: str | None) -> dict[str, object]:
-    """The rung that these settings lead to, what it leaves open, and the programs that are there for it."""
+    """The level that these settings lead to, what it leaves open, and the programs that are there for it."""
     place = workspace_path(root)
     isolation = isolation_for(sandbox, place)
     facts: dict[str, object] = {
-        "isolation": isolation.rung,
+        "isolation": isolation.level,
         "isolation_level": sandbox.level,
         "not_isolated": list(isolation.missing),
     }
-    if sandbox.level == "sandboxed" and isolation.rung in {"contained", "none"}:
+    if sandbox.level == "sandboxed" and isolation.level in {"contained", "none"}:
         try:
             isolation_for(replace(sandbox, level="required"), place)
         except ToolError as reason:

@@ -38,9 +38,9 @@ def record_of(output: Output) -> dict[str, Any]:
     return record
 
 
-def exit_of(status: int | None, rung: str) -> dict[str, Any]:
+def exit_of(status: int | None, level: str) -> dict[str, Any]:
     """Return an exit status as `exit_code`, or the name of the `signal`; from bubblewrap, which adds 128, both."""
-    if status is None or 0 <= status <= _SIGNALLED or (status > 0 and rung != "bubblewrap"):
+    if status is None or 0 <= status <= _SIGNALLED or (status > 0 and level != "bubblewrap"):
         return {"exit_code": status}
     number = -status if status < 0 else status - _SIGNALLED
     code = {"exit_code": None if status < 0 else status}
@@ -52,7 +52,7 @@ def exit_of(status: int | None, rung: str) -> dict[str, Any]:
 
 def isolation_of(isolation: Isolation) -> dict[str, Any]:
     """Return the metadata about isolation that every result has."""
-    return {"isolation": isolation.rung, "not_isolated": isolation.left_open}
+    return {"isolation": isolation.level, "not_isolated": isolation.left_open}
 
 
 def report(

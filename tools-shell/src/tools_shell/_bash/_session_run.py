@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_shell._bash._snapshot import LARGEST, Snapshot, parse, program, starting
 from tools_shell._nameless import nameless_file
 from tools_shell._process._run import Ended, run
+from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tools_shell._output._output import Output
-    from tools_shell._process._command import Command
+    from tools_shell._sandbox._command import Command
 
 NOT_SAVED = "the state of this script was not saved: the session is as it was before"
 _LOWEST = 20  # our descriptors have numbers from here on: scripts use those below
@@ -47,8 +48,9 @@ def run_after(
         out, given = _moved(theirs), _moved(os.dup(source.fileno()))
         source.write(program(before, request.script, out, stays=request.stays, variables=request.variables))
         source.seek(0)
+        arguments = [*command.arguments, "-c", starting(given), "bash"]
         ended = run(
-            command._replace(arguments=[*command.arguments, "-c", starting(given), "bash"], extra=(out, given)),
+            start(command._replace(arguments=arguments, extra=(out, given))),
             output,
             stdin=request.stdin,
             limit=limit,

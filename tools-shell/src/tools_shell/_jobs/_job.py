@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_shell._jobs._ring import Ring
 from tools_shell._output._redactor import RedactedStream
 from tools_shell._output._text import decoded, incomplete_end, incomplete_start
-from tools_shell._process._launch import start
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, SLICE, conclude, settle
 from tools_shell._report import BACKGROUND, SURVIVORS, exit_of
+from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_shell._output._redactor import Redactor
-    from tools_shell._process._command import Command
     from tools_shell._process._run import Ended
+    from tools_shell._sandbox._command import Command
 
 _LONGEST_WAIT = 24 * 3600.0  # seconds that `poll` can count, and more
 
@@ -186,7 +186,7 @@ class Job:
                 "survivors": None if self.ended.is_gone else SURVIVORS,
                 "problem": self.problem,
             }
-            facts = {"status": "ended", **exit_of(self.ended.returncode, self.isolation.rung)}
+            facts = {"status": "ended", **exit_of(self.ended.returncode, self.isolation.level)}
             return facts | {name: value for name, value in found.items() if value}
 
     @property

@@ -14,7 +14,7 @@ from tools_shell._process._streams import Streams, starting
 from tools_shell._process._survivors import end_marked, is_any_left, marked, signal_marked
 
 if TYPE_CHECKING:
-    from tools_shell._process._command import Command
+    from tools_shell._process._launch import Launch
 
 _PATIENCE = 1.0  # seconds for what was killed to be gone
 _BECOME = """
@@ -35,7 +35,7 @@ class _End(Protocol):
 class Direct(Streams):
     """See `Process`. What left the group and emptied its environment is not ended, nor is anything if we are killed."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Launch) -> None:
         self.exit: int | None = None
         self.is_gone = False
         self.hit: str | None = None

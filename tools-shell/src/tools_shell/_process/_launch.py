@@ -1,19 +1,86 @@
-"""Starting commands: under a supervisor that ends all that comes of them, or, at level none, directly."""
+"""What is started, and the process that comes of it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from tools_shell._process._command import Command, Process
+    from collections.abc import Mapping, Sequence
+
+    from tools_shell._settings import Resources
 
 
-def start(command: Command) -> Process:
-    """Start a command; OSError when that is not possible."""
-    if command.isolation.rung == "none":
-        from tools_shell._process._direct import Direct  # one of the two is enough for most
+class Launch(NamedTuple):
+    """A program to start, put into its sandbox already.
 
-        return Direct(command)
-    from tools_shell._process._supervised import Supervised
+    `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
+    their own numbers. `policy` is what the first process gives up before it becomes the program, `wrappers` the number
+    of processes before the command itself, `temporary` a folder that is removed at the end. `guarding` are descriptors
+    of mounts, for `numbers`, and then of `placeholders`, two for each name.
+    """
 
-    return Supervised(command)
+    arguments: Sequence[str]
+    environment: Mapping[str, str]
+    directory: int
+    workdir: str
+    resources: Resources
+    has_stdin: bool = False
+    terminal: bool = False
+    merged: bool = False
+    extra: Sequence[int] = ()
+    supervised: bool = False
+    takes_terminal: bool = True
+    policy: dict[str, Any] | None = None
+    wrappers: int = 0
+    temporary: str = ""
+    guarding: Sequence[int] = ()
+    numbers: Sequence[int] = ()
+    placeholders: Sequence[str] = ()
+
+
+class Process(Protocol):
+    """A command that was started: our ends of its streams, and news of it.
+
+    The descriptors do not block. With a terminal `stdin` is `stdout`, and there is no `stderr`.
+    """
+
+    @property
+    def stdin(self) -> int | None: ...
+    @property
+    def stdout(self) -> int: ...
+    @property
+    def stderr(self) -> int | None: ...
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an order to interrupt, or to kill all but the leader, is still under way."""
+        ...
+
+    news: int  # readable when there is news to take
+    exit: int | None  # the exit code, or minus the signal; None as long as the command runs
+    is_gone: bool  # the command has ended, and so has all that it started
+    hit: str | None  # the limit that it was ended for
+
+    def take_news(self) -> None:
+        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date."""
+        ...
+
+    def close_stdin(self) -> None:
+        """End what the command reads."""
+        ...
+
+    def interrupt(self, *, spare_leader: bool) -> None:
+        """Send SIGINT to all of the job, or to all but the command itself."""
+        ...
+
+    def terminate(self) -> None:
+        """Ask all of the job to end."""
+        ...
+
+    def kill(self, *, spare_leader: bool = False) -> None:
+        """Begin to end all of the job by force, or all but the command itself; news will say when it is done."""
+        ...
+
+    def close(self) -> None:
+        """Give up all descriptors; what is still there is killed."""
+        ...

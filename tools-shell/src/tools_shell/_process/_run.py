@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._process._launch import start
 from tools_shell._process._pump import Pump
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tools_shell._output._output import Output
-    from tools_shell._process._command import Command, Process
+    from tools_shell._process._launch import Process
 
 DEFAULT = 120  # seconds that a command may run
 LONGEST = 600  # seconds that a model may ask for
@@ -36,7 +34,7 @@ class Ended(NamedTuple):
 
 
 def run(
-    command: Command,
+    process: Process,
     output: Output,
     *,
     stdin: bytes = b"",
@@ -44,16 +42,8 @@ def run(
     cancelled: Callable[[], bool],
     more: Mapping[int, Callable[[bytes], object]] | None = None,
 ) -> Ended:
-    """Run to the end or to the limit; OSError when it cannot be started.
-
-    The `extra` descriptors of the command are closed. `more` are descriptors to read besides its output.
-    """
+    """Run to the end or to the limit; `more` are descriptors to read besides the output."""
     started = time.monotonic()
-    try:
-        process = start(command)
-    finally:
-        for descriptor in command.extra:
-            os.close(descriptor)
     try:
         pump = Pump(process, output.add_stdout, output.add_stderr, stdin, more=more)
         reason = wait_for_end(process, pump, started + limit, min(GRACE, limit / 2), cancelled)

@@ -12,8 +12,6 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import tools_shell
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,7 +27,7 @@ def _interpreter() -> str:
 
 def _import_folder() -> str:
     """Where another Python finds this package."""
-    return os.path.dirname(os.path.dirname(os.path.abspath(tools_shell.__file__)))
+    return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def _rights() -> tuple[object, ...]:

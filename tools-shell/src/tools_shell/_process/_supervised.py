@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import socket
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,7 +19,7 @@ from tools_shell._process._survivors import end_marked, marked
 from tools_shell._supervisor._descendants import descendants, is_zombie, kill, send_if, stat
 
 if TYPE_CHECKING:
-    from tools_shell._process._command import Command
+    from tools_shell._process._launch import Launch
 
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
 _SLICE = 0.1  # seconds of that between two looks at why there is none yet
@@ -34,7 +33,7 @@ class _NotTaken(OSError):
 class Supervised(Streams):
     """See `Process`."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: Launch) -> None:
         self.exit: int | None = None
         self.is_gone = False
         self.hit: str | None = None
@@ -44,13 +43,11 @@ class Supervised(Streams):
         self._rest = b""  # of the news: the beginning of a line
         self._supervisor = 0
         self._is_ordered = False  # to kill all
-        self._temporary = ""  # a folder for the job, where it needs one
+        self._temporary = command.temporary
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
-            if command.isolation.needs_temporary:
-                self._temporary = tempfile.mkdtemp(prefix="ask-tools-")
             request = self._request(command)
-            descriptors = [*self.theirs, *command.extra, *_guarding(command), command.directory]
+            descriptors = [*self.theirs, *command.extra, *command.guarding, command.directory]
             try:
                 self._ask(request, descriptors)
             except _NotTaken:  # the server was killed before anything has begun: the next one is new
@@ -58,8 +55,6 @@ class Supervised(Streams):
         except BaseException:  # nobody will close it
             self._close_rest()
             raise
-        if command.guard is not None:
-            command.guard.is_taken = True
         self.release()
         self._control.setblocking(False)
         self.news = self._control.fileno()
@@ -92,20 +87,19 @@ class Supervised(Streams):
                     raise
                 server.wake()  # the command of another job may have stopped that
 
-    def _request(self, command: Command) -> bytes:
-        wrapped = command.isolation.wrap(command, self._temporary)
-        self._mark, environment = marked(wrapped.environment)
+    def _request(self, command: Launch) -> bytes:
+        self._mark, environment = marked(command.environment)
         request = {
             "host": os.getpid(),
-            "arguments": wrapped.arguments,
+            "arguments": command.arguments,
             "environment": environment,
-            "numbers": [0, 1, 2, *command.extra, *wrapped.numbers],
-            "placeholders": [each.name for each in command.guard.placeholders] if command.guard is not None else [],
-            "terminal": command.terminal and wrapped.takes_terminal,
+            "numbers": [0, 1, 2, *command.extra, *command.numbers],
+            "placeholders": command.placeholders,
+            "terminal": command.terminal and command.takes_terminal,
             "resources": asdict(command.resources),
-            "confine": wrapped.policy,
+            "confine": command.policy,
             "temporary": self._temporary,  # which it removes, since it may outlive us, or else the server does
-            "wrappers": command.isolation.wrappers,
+            "wrappers": command.wrappers,
         }
         data = json.dumps(request).encode()  # undecodable bytes in paths are surrogates, which JSON escapes
         return len(data).to_bytes(4, "big") + data
@@ -210,12 +204,3 @@ class Supervised(Streams):
         if self._temporary and not self._is_taken:
             with suppress(OSError):  # it was taken after all, which was not heard any more
                 os.rmdir(self._temporary)
-
-
-def _guarding(command: Command) -> list[int]:
-    """The descriptors of the guard: for each mount one, and two for each placeholder that the supervisor removes."""
-    if command.guard is None:
-        return []
-    placeholders = command.guard.placeholders
-    mounts = [mount.descriptor for mount in command.guard.mounts]
-    return [*mounts, *(number for each in placeholders for number in (each.folder, each.descriptor))]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import Image
 from tools_shell._output._text import encoded
-from tools_shell._process._launch import start
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Ended, conclude, settle, wait_for_end
 from tools_shell._report import exit_of
+from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tools_shell._output._output import Output
-    from tools_shell._process._command import Command
+    from tools_shell._sandbox._command import Command
 
 _LARGEST = 64 << 20  # bytes of a reply
 # Nothing is imported from the workspace before the code itself runs.
@@ -47,11 +47,10 @@ class Kernel:
         self._output: Output | None = None
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
-        number = theirs.fileno()
+        number = theirs.detach()  # `start` closes it
         options = ["-s", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
         try:
-            with theirs:
-                self.process = start(command._replace(arguments=[*command.arguments, *options], extra=[number]))
+            self.process = start(command._replace(arguments=[*command.arguments, *options], extra=[number]))
         except BaseException:
             self._channel.close()
             raise
@@ -156,7 +155,7 @@ class Kernel:
     def _how_it_ended(self) -> str:
         if self.process.hit is not None:
             return self.process.hit
-        found = exit_of(self.process.exit, self.isolation.rung)
+        found = exit_of(self.process.exit, self.isolation.level)
         return found.get("signal") or f"exit code {self.process.exit}"
 
     def _hear(self, chunk: bytes) -> None:

@@ -1,1 +1,1 @@
-"""How far a command is kept from the rest of the machine: what it sees, and which rung holds."""
+"""How far a command is kept from the rest of the machine: what it sees, and which level holds."""

@@ -65,6 +65,12 @@ class Guard:
         """The placeholders in working trees, in the form of an ignore file of git."""
         return "".join(f"/{each.name}/\n" for each in self.placeholders if each.name.startswith("."))
 
+    @property
+    def descriptors(self) -> list[int]:
+        """One for each mount, and two for each placeholder, which a supervisor removes."""
+        placed = [number for each in self.placeholders for number in (each.folder, each.descriptor)]
+        return [*(mount.descriptor for mount in self.mounts), *placed]
+
     def close(self) -> None:
         """Close all descriptors, and remove the placeholders unless a supervisor does."""
         if self.is_taken:

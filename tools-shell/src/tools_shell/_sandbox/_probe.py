@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_shell._output._output import Output
-from tools_shell._process._command import Command
 from tools_shell._process._run import run
+from tools_shell._sandbox._command import Command
+from tools_shell._sandbox._start import start
 from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources
 
@@ -61,9 +62,9 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 
 def first_that_works(
-    setting: tuple[object, ...], root: str, rungs: Sequence[str], candidates: Callable[[], Sequence[Isolation]]
+    setting: tuple[object, ...], root: str, levels: Sequence[str], candidates: Callable[[], Sequence[Isolation]]
 ) -> Isolation | str:
-    """The first candidate that keeps what it promises, or what would make one of these rungs do so.
+    """The first candidate that keeps what it promises, or what would make one of these levels do so.
 
     It is found out once for a setting.
     """
@@ -71,18 +72,18 @@ def first_that_works(
         if setting not in _known:
             if len(_known) == _MOST:
                 del _known[next(iter(_known))]
-            _known[setting] = _first(candidates(), root, rungs)
+            _known[setting] = _first(candidates(), root, levels)
         return _known[setting]
 
 
-def _first(candidates: Sequence[Isolation], root: str, rungs: Sequence[str]) -> Isolation | str:
+def _first(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
     problems: dict[str, str] = {}
     for candidate in candidates:
         problem = _try(candidate, root)
         if problem is None:
             return candidate
-        problems.setdefault(candidate.rung, problem)
-    return "; ".join(f"{rung}: {problems.get(rung, _ABSENT[rung])}" for rung in rungs)
+        problems.setdefault(candidate.level, problem)
+    return "; ".join(f"{level}: {problems.get(level, _ABSENT[level])}" for level in levels)
 
 
 def _try(candidate: Isolation, root: str) -> str | None:
@@ -139,7 +140,7 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
         )
         # Under a supervisor, as all that follows: so it is no matter what signals this process ignores, or waits for.
         output = Output()
-        ended = run(command, output, limit=_PATIENCE, cancelled=lambda: False)
+        ended = run(start(command), output, limit=_PATIENCE, cancelled=lambda: False)
     finally:
         os.close(pin)
     if ended.reason is not None:

@@ -20,7 +20,7 @@ def confine(policy: dict[str, Any]) -> None:
 
     It comes from `Isolation.wrap`. The standard streams have to be in place: a terminal among them stays usable.
     """
-    if policy["rung"] == "landlock":
+    if policy["level"] == "landlock":
         _confine_self(policy)
     else:
         _prepare_bubblewrap(policy)

@@ -16,6 +16,7 @@ from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
 from tools_shell._report import exit_of, record_of, report
+from tools_shell._sandbox._start import start
 from tools_shell._terminal import check_lines
 from tools_shell._tools._shell_tool import ShellTool
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from tools_shell._bash._sessions import Session
-    from tools_shell._process._command import Command
     from tools_shell._process._run import Ended
+    from tools_shell._sandbox._command import Command
     from tools_shell._tools._shell_tool import Settings
 
 
@@ -96,7 +97,7 @@ class Bash(ShellTool):
                         held.save(after)
                 notes = () if after is not None else (NOT_SAVED,)
                 return _result(output, ended, prepared, {"session": session}, notes)
-            ended = run(prepared, output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled)
+            ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled)
         return _result(output, ended, prepared)
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:
@@ -110,7 +111,7 @@ class Bash(ShellTool):
 def _result(
     output: Output, ended: Ended, command: Command, more: Mapping[str, Any] | None = None, notes: tuple[str, ...] = ()
 ) -> Result:
-    record = {**record_of(output), **exit_of(ended.returncode, command.isolation.rung), **(more or {})}
+    record = {**record_of(output), **exit_of(ended.returncode, command.isolation.level), **(more or {})}
     if notes:
         record["notes"] = list(notes)
     return report(record, output.merged.text, ended, command.isolation, notes=notes)

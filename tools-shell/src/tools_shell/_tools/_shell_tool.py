@@ -12,8 +12,8 @@ from tools_core import Effects, Tool, ToolError
 from tools_shell._environment import checked_additions, clean_environment
 from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
-from tools_shell._process._command import Command
-from tools_shell._sandbox._isolation import guarded, isolation_for
+from tools_shell._sandbox._choose import guarded, isolation_for
+from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import leads_out
 from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir, workspace_path
