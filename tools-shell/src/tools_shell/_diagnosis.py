@@ -1,4 +1,4 @@
-"""What `ask-tools doctor` is told: the isolation that commands get on this machine, and why it is not more."""
+"""The report for `ask-tools doctor`: the isolation that commands get on this machine, and why it is not more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def diagnosis(sandbox: Sandbox, root: str | None) -> dict[str, object]:
-    """The level that these settings lead to, what it leaves open, and the programs that are there for it."""
+    """Return the level that these settings lead to, what it leaves open, and the installed programs."""
     place = workspace_path(root)
     isolation = isolation_for(sandbox, place)
     facts: dict[str, object] = {

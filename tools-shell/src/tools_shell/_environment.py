@@ -17,7 +17,7 @@ _ALLOWED = frozenset((
     "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ))  # fmt: skip
 
-# What runs code, or changes how a script is read, before its first command does.
+# Variables that run code, or change how a script is read, before its first command.
 _OF_THE_LOADER = ("BASH_FUNC_", "DYLD_", "LD_")
 _OF_THE_SHELL = frozenset((
     "BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD",
@@ -30,19 +30,19 @@ _LARGEST_ADDED = 32 * 1024
 
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables of a host that say where and in which language, and none that say who may."""
+    """Return the host's variables for folders and language, without credentials."""
     kept = {name: host[name] for name in _ALLOWED.intersection(host)}
     kept["PATH"] = _absolute(kept.get("PATH", "")) or os.defpath
     return kept
 
 
 def _absolute(path: str) -> str:
-    """Leave out what is relative to the folder of the script: a program there is no part of the system."""
+    """Remove relative folders: a program in the folder of a script does not belong to the system."""
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
 
 
 def changes_the_shell(name: str) -> bool:
-    """Whether a variable of this name acts on the loader of programs or on the shell itself."""
+    """Return whether a variable of this name acts on the loader of programs or on the shell itself."""
     return name in _OF_THE_SHELL or name.startswith(_OF_THE_LOADER)
 
 
@@ -60,7 +60,7 @@ def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
         raise ToolError(f"{message}; write the data to a file", "limit_exceeded")
     for name, value in variables.items():
         if not is_variable_name(name):
-            message = f"env: {name!r} is no name of a variable; use letters, digits and _"
+            message = f"env: {name!r} is not a variable name; use letters, digits and _"
             raise ToolError(message, "validation_error")
         if "\0" in value:
             raise ToolError(f"env: the value of {name} must not contain NUL characters", "validation_error")

@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 
 def nameless_file(purpose: str) -> BinaryIO:
-    """An unbuffered file that nobody can find; where it is memory, it can be sealed."""
+    """Return an unbuffered file that no other program can find."""
     if hasattr(os, "memfd_create"):  # Linux
         return open(os.memfd_create(purpose, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b", buffering=0)
     import tempfile  # 10 ms that Linux does not need

@@ -1,4 +1,4 @@
-"""What a developer allows commands to do; nothing of it is the model's to widen."""
+"""Settings of a developer; a model cannot widen them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlo
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one job may use, all its processes together; None for no limit. At level "none" no limit holds.
+    """Limits on the resources of a job, all its processes together; None for no limit. At level "none" none holds.
 
     `cpu` in seconds, `memory` in bytes that processes use, and as many that files in temporary folders take,
     `file_size` in bytes of any one file that it writes, `processes` counts their threads, too, `open_files` of any one
@@ -41,7 +41,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How far commands are kept from the rest of the machine.
+    """The isolation of commands from the rest of the machine.
 
     `level` is what is asked for: "none" and "contained" isolate nothing, "contained" ends everything that was
     started; "sandboxed" is the strongest there is on this machine, down to "contained"; "required" refuses to run

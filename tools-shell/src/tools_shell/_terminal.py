@@ -1,4 +1,4 @@
-"""What is typed on a terminal."""
+"""Keys and lines of a terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEYS = {
 
 
 def typed(key: str) -> bytes:
-    """What a terminal sends for a key; ToolError for one that it does not know."""
+    """Return what a terminal sends for a key; ToolError for an unknown one."""
     if key.lower() not in _KEYS:
         raise ToolError(f"no key {key!r}; there are {', '.join(_KEYS)}", "validation_error")
     return _KEYS[key.lower()]
@@ -45,7 +45,7 @@ def check_lines(data: bytes, before: int = 0) -> None:
 
 
 def waits_for_lines(terminal: int) -> bool:
-    """Whether it does, since no program has told it otherwise."""
+    """Return whether it does: a program may have switched that off."""
     import termios  # not on Windows
 
     return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)

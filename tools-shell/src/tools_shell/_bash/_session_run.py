@@ -1,4 +1,4 @@
-"""One script of a session: restored, run and saved by a bash of its own."""
+"""One script of a session: restored, run and saved by a separate bash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOWEST = 20  # our descriptors have numbers from here on: scripts use those bel
 
 
 class Request(NamedTuple):
-    """What a call asks for: `stays` in the folder that the command starts in, `variables` are exported."""
+    """The request of a call: `stays` in the folder that the command starts in, `variables` are exported."""
 
     script: str
     stays: bool

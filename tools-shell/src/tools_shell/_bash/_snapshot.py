@@ -1,7 +1,7 @@
 r"""The state of a bash session as a snapshot: what one script leaves is restored before the next.
 
-A session has no process of its own. Each call starts a bash, which restores the snapshot, runs the script, and writes
-a new snapshot to a descriptor of its own when it ends, whichever way: an EXIT trap does that. The restoring program is
+A session is not a process. Each call starts a bash, which restores the snapshot, runs the script, and writes a new
+snapshot to a separate descriptor when it ends, whichever way: an EXIT trap does that. The restoring program is
 a single line of `eval $'...'`, so that messages of bash count the lines of the script, and every command in it is
 `\builtin`, so that no alias or function of the script takes its place.
 """
@@ -82,7 +82,7 @@ def quoted(text: str | bytes) -> str:
 
 
 def starting(program: int) -> str:
-    """Return what bash is told on its command line: to read its program from a descriptor of that number."""
+    """Return the script for `bash -c`: it reads its program from a descriptor."""
     return f'IFS= \\read -rd "" REPLY <&{program}; \\exec {program}<&-; \\builtin eval "$REPLY"'
 
 

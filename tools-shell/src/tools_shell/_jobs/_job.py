@@ -217,7 +217,7 @@ class Job:
                 poll = select.poll()
                 poll.register(descriptor, select.POLLOUT)
                 poll.poll(min(left, SLICE) * 1000)
-            except OSError:  # no process reads it any more
+            except OSError:  # no process reads it
                 self.close_stdin()
         return given
 

@@ -39,7 +39,7 @@ class Direct(Streams):
         self.exit: int | None = None
         self.is_gone = False
         self.hit: str | None = None
-        self._is_lost = False  # it has ended, and somebody else has been told how
+        self._is_lost = False  # it has ended, and its status was read elsewhere
         self._was_told = False  # to end, and is to be looked for
         self._mark, environment = marked(command.environment)
         arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
@@ -78,11 +78,11 @@ class Direct(Streams):
         if self.exit is None and not self._is_lost and self._poll.poll(0):
             try:
                 self.exit = self._status()
-            except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: nobody knows it now
+            except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
                 self._is_lost = True
                 self._process.wait()  # and the number of the group may be another's
             self.is_gone = self._is_lost or not self._was_told
-            if not self.is_gone and not is_any_left(self._mark):  # nobody has a use for the rest of the grace
+            if not self.is_gone and not is_any_left(self._mark):  # the rest of the grace is not needed
                 self.kill()
 
     def _status(self) -> int:
@@ -90,7 +90,7 @@ class Direct(Streams):
             self._signal(signal.SIGKILL)
             return self._process.wait()
         # Not waited for yet: so long the number of its group is not used again.
-        ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only for who does not wait
+        ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only with WNOHANG
         return int(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
     def interrupt(self, *, spare_leader: bool) -> None:
@@ -153,7 +153,7 @@ class _Descriptor:
 def _end_of(pid: int) -> _End:
     try:
         return _news_of(pid)
-    except ProcessLookupError:  # it has ended, and somebody else has been told how: so has a pipe that nobody holds
+    except ProcessLookupError:  # it has ended, and its status was read elsewhere: a closed pipe reads the same
         end, other = os.pipe()
         os.close(other)
         return _Descriptor(end)

@@ -53,7 +53,7 @@ class Process(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether an order to interrupt, or to kill all but the leader, is still under way."""
+        """Return whether an order to interrupt, or to kill all but the leader, is still under way."""
         ...
 
     news: int  # readable when there is news to take

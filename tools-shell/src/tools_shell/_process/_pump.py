@@ -21,7 +21,7 @@ _LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal as it is when it 
 class Pump:
     """Feeds the standard input, ends it then, and hands what is written to the sinks; nothing waits but `step`.
 
-    With None for `stdin` that is left alone, for somebody else to feed.
+    With None for `stdin`, another caller writes to it.
     With a `poll` that others use too, whoever polls it calls `handle` for the descriptors in `descriptors`.
     """
 
@@ -50,7 +50,7 @@ class Pump:
 
     @property
     def is_dry(self) -> bool:
-        """Whether nobody holds the other ends of the output any more."""
+        """Return whether the other ends of the output are closed."""
         return not self._sinks
 
     @property
@@ -67,7 +67,7 @@ class Pump:
         return bool(ready)
 
     def handle(self, descriptor: int, events: int) -> None:
-        """Do what there is to do at one descriptor, without waiting."""
+        """Read from or write to one descriptor, without waiting."""
         if descriptor == self._process.news:
             self._process.take_news()
             if self._process.is_gone:
@@ -111,11 +111,11 @@ class Pump:
 
 
 def begun(text: bytes, before: int = 0) -> int:
-    """How many bytes of a line stand on a terminal without its end, when `text` is typed after so many `before`."""
+    """Return the bytes of the unfinished line on a terminal, when `text` is typed after so many `before`."""
     end = max(map(text.rfind, _LINE_ENDS))
     return len(text) - 1 - end if end >= 0 else before + len(text)
 
 
 def end_of_file(begun: int) -> bytes:
-    """What says so on a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
+    """Return what ends the input of a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
     return b"\x04\x04" if begun else b"\x04"

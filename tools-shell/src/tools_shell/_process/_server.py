@@ -59,7 +59,7 @@ class Server:
             self.wake()
 
     def _is_sent(self, requests: socket.socket, message: bytes, descriptors: Sequence[int]) -> bool:
-        """Hand them over; False when nobody is there to take them."""
+        """Hand them over; False when there is no process to take them."""
         if self._is_lost(requests) or self._rights != _rights():
             self._pid = 0  # it ends with its last job, which is not waited for
             return False
@@ -72,8 +72,8 @@ class Server:
         return True
 
     def _is_lost(self, requests: socket.socket) -> bool:
-        """Whether somebody has closed it; then its number, which may be another's now, is let go of."""
-        with suppress(OSError):  # that number is nobody's
+        """Return whether the host has closed it; then its number, which may be another's now, is released."""
+        with suppress(OSError):  # the number is free
             if os.fstat(requests.fileno()).st_ino == self._inode:
                 return False
         requests.detach()
@@ -116,7 +116,7 @@ class Server:
             self._requests = None
         if self._pid and self._owner == os.getpid():
             self.wake()
-            with suppress(ChildProcessError):  # somebody else has waited for it
+            with suppress(ChildProcessError):  # another part of the program has waited for it
                 os.waitpid(self._pid, 0)
         self._pid = 0
 

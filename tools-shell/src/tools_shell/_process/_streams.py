@@ -1,4 +1,4 @@
-"""What a command reads from and writes to."""
+"""The standard streams of a command."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ class Streams:
         os.close(nothing)
 
     def held(self) -> set[int]:
-        """What keeps the command from seeing that we are gone."""
+        """Return the descriptors that keep the command from seeing that this process is gone."""
         return self.ours
 
 
 # Held while descriptors are opened or closed, or a command is started by this process itself: a fork in between would
-# keep open what somebody waits to be closed. A signal handler that forks may have it already.
+# keep open a descriptor whose end a process waits for. A signal handler that forks may have it already.
 starting = threading.RLock()
 _known: weakref.WeakSet[Streams] = weakref.WeakSet()
 

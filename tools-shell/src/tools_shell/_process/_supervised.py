@@ -27,7 +27,7 @@ _ROUNDS, _ROUND = 100, 0.005  # of killing, and the seconds for what was killed 
 
 
 class _NotTaken(OSError):
-    """Nobody has begun with the job."""
+    """No supervisor has begun with the job."""
 
 
 class Supervised(Streams):
@@ -52,7 +52,7 @@ class Supervised(Streams):
                 self._ask(request, descriptors)
             except _NotTaken:  # the server was killed before anything has begun: the next one is new
                 self._ask(request, descriptors)
-        except BaseException:  # nobody will close it
+        except BaseException:  # no caller can close it
             self._close_rest()
             raise
         self.release()
@@ -117,8 +117,8 @@ class Supervised(Streams):
         if not chunk and not self._is_taken:
             raise _NotTaken(errno.EPIPE, "the server of supervisors has ended")
         if not chunk and not self.is_gone:
-            # Somebody killed the supervisor, perhaps even before it could tell that the command runs; the server ends
-            # what it left behind, unless it was killed, too.
+            # The supervisor was killed, perhaps even before it could report that the command runs; the server ends
+            # its job, unless it was killed, too.
             server.wake()
             end_marked(self._mark)
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
@@ -172,7 +172,7 @@ class Supervised(Streams):
         return send_if(lambda _: not self._is_left(), self._supervisor, signal.SIGCONT)
 
     def _is_left(self) -> bool:
-        """Whether nobody holds the other end any more, which only the supervisor has."""
+        """Return whether the supervisor has closed its end."""
         poll = select.poll()
         poll.register(self._control, 0)
         return bool(poll.poll(0))
@@ -202,5 +202,5 @@ class Supervised(Streams):
     def _close_rest(self) -> None:
         super().close()
         if self._temporary and not self._is_taken:
-            with suppress(OSError):  # it was taken after all, which was not heard any more
+            with suppress(OSError):  # it was taken after all, and the news came too late
                 os.rmdir(self._temporary)

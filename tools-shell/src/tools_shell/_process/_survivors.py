@@ -1,4 +1,4 @@
-"""Finding what left the process group: who carries the job's mark in its environment is part of it."""
+"""Finding processes that left the process group, by the job's mark in their environment."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def signal_marked(mark: str, number: int, *, spare: int = 0) -> None:
 
 
 def is_any_left(mark: str) -> bool:
-    """Whether a process may have the mark, as one may where there is no /proc."""
+    """Return whether a process may have the mark, as one may where there is no /proc."""
     entry, found = os.fsencode(mark), _processes()
     return not found or any(_has(pid, entry) for pid in found)
 
@@ -56,7 +56,7 @@ def is_any_left(mark: str) -> bool:
 def _signal(mark: str, number: int, spare: int, ended: set[int]) -> tuple[int, bool]:
     """Send a signal to those that have the mark, each as soon as it is found.
 
-    Returns how many there were, and whether there may be more: who begins a program has no environment for a moment.
+    Returns how many there were, and whether there may be more: a process has no environment while it begins a program.
     Those are added to `ended` that were looked at too late, and may have forked after they were listed.
     """
     entry = os.fsencode(mark)
@@ -90,7 +90,7 @@ def _has(pid: int, entry: bytes) -> bool:
 
 
 def _environment(pid: int) -> bytes | None:
-    """What a program began with; None where that is nobody's business."""
+    """Return the environment that a program began with; None where it may not be read."""
     found = _read(str(pid))
     if not found and (other := place(pid)) != str(pid):  # its first thread has ended before it
         found = _read(other)

@@ -1,4 +1,4 @@
-"""Which Python runs a model's code: a developer says where it is, a model at most which of those."""
+"""The Python that runs a model's code: a developer names them, and a model chooses among those."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folders_of(python: str, limit: float, writable: tuple[str, ...]) -> tuple[st
     It has `limit` seconds to tell; ToolError when it does not.
 
     It is asked outside of that. So of an environment that commands can write to, whose start would run what they have
-    put there, it is the interpreter behind it that is asked, and nobody where they can change that one, too.
+    put there, it is the interpreter behind it that is asked, and none where they can change that one, too.
     """
     if leads_through(python, writable):
         python = os.path.realpath(python)
@@ -72,5 +72,5 @@ def default_interpreter() -> str:
 
 
 def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """What the environment needs besides: figures are drawn into pictures, not into windows."""
+    """Return variables to add: figures are drawn into pictures, not into windows."""
     return {} if "MPLBACKEND" in env else {"MPLBACKEND": "Agg"}

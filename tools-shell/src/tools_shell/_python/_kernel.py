@@ -29,7 +29,7 @@ _SIGNATURES = {b"p": b"\x89PNG\r\n\x1a\n", b"j": b"\xff\xd8\xff"}
 
 
 class Reply(NamedTuple):
-    """What a piece of code came to."""
+    """The outcome of a piece of code."""
 
     value: str | None = None
     error: dict[str, str] | None = None  # type, message and traceback of what was raised

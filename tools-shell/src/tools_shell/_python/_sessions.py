@@ -41,7 +41,7 @@ class Session:
         self.is_closed = False
 
     def ready(self, start: Callable[[], Kernel]) -> tuple[Kernel, list[str]]:
-        """Return the kernel, and what there is to say about a new one."""
+        """Return the kernel, and notes if it is new."""
         if self.kernel is not None and not self.kernel.is_alive():
             self.why, self.kernel = self.kernel.lost, None
         notes = []

@@ -1,1 +1,1 @@
-"""How far a command is kept from the rest of the machine: what it sees, and which level holds."""
+"""The isolation of commands: what they see, which level works here, and how they are put into it."""

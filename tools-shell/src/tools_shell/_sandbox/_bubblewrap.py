@@ -1,4 +1,4 @@
-"""The arguments of bwrap: namespaces of its own for a command, in which nothing is mounted but what it may see."""
+"""The arguments of bwrap: separate namespaces for a command, with nothing mounted but what it may see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SMALL = 64 * 1024  # bytes of a file that is rather copied than mounted
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (those of the sandbox)
 _IGNORE = "/etc/gitignore"  # the user's settings for git in the sandbox lead there
-_OF_THE_KERNEL = ("/dev", "/proc")  # who has no home may be said to live there
+_OF_THE_KERNEL = ("/dev", "/proc")  # some users have one of these as their home
 
 
 class Bubblewrap(NamedTuple):
@@ -84,7 +84,7 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
     guarded: Sequence[tuple[int, Mount]] = (),
     ignore: int | None = None,
 ) -> Told:
-    """What bwrap is to be told before the command; the environment is in it, since that is not for bwrap itself.
+    """Return the options of bwrap. The environment is among them, since it is not for bwrap itself.
 
     All temporary folders together take at most `memory` bytes. `numbers` are those of the descriptors that it may be
     given to copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
@@ -173,12 +173,12 @@ def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], s
         at[path] = ["--bind-try", path, path]
     for path in filter(seen.can_be_guarded, (*seen.guarded, *seen.settings)):
         at[path] = ["--ro-bind-try", path, path]
-        # What holds it must not be moved away, which what is mounted cannot be.
+        # The folders above it become mounts, since a mount cannot be moved away.
         way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
         at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
     for number, path in copies.items():
         at[path] = ["--file", str(number), path]
-    # What holds the mount points is memory of ours, without a limit; and root owns some switches in /proc.
+    # The folders of mount points are memory without a limit, and root owns some switches in /proc.
     closed = ["/dev", *(["/proc"] if bubblewrap.proc == "new" else []), *([] if is_everything else ["/"])]
     return _Mounts(at, [word for path in closed for word in ("--remount-ro", path)], copies)
 

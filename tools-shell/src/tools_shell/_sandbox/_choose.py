@@ -67,7 +67,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     own = ("own environment",) if seen.guarded else ()
     unguarded = () if all(map(seen.can_be_guarded, seen.guarded)) else own
     unprotected = _unprotected(sandbox)
-    # Without a network of its own a command shares the abstract sockets of all.
+    # Without a separate network a command shares the abstract sockets of all processes.
     has_scopes = sandbox.network and version >= SCOPES
     abstract = ("abstract sockets",) if sandbox.network and not has_scopes else ()
     found = [

@@ -19,7 +19,7 @@ PROTECTED_FILES = "protected files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """What a command gets: the level of the ladder, and words for each guarantee that this one does not give.
+    """The isolation of a command: the level, and a name for each guarantee that it does not give.
 
     "files" (any can be read and written that the user can), "own environment" (what this program runs from lies in the
     workspace and can be changed), "file metadata" (of files outside, names, sizes, modes and times can be read, and
@@ -52,5 +52,5 @@ class Isolation:
 
     @property
     def needs_temporary(self) -> bool:
-        """Whether a command needs a private folder to have any for its temporary files."""
+        """Return whether a command needs a private folder to have any for its temporary files."""
         return self.level == "landlock"

@@ -47,7 +47,7 @@ _ABSENT = {
 _PATIENCE = 30.0
 _PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 
-# What was found for each setting: a host may go through many workspaces.
+# The isolation found for each setting; a host may go through many workspaces.
 _MOST = 256
 _known: dict[tuple[object, ...], Isolation | str] = {}
 _lock = threading.Lock()
@@ -115,7 +115,7 @@ def _not_found_out(error: OSError, what_to_do: str) -> ToolError:
 
 
 def _is_writable(root: str) -> bool:
-    """Whether a sandbox can write to the workspace, where not even root may more than the mode says.
+    """Return whether a sandbox can write to the workspace, where not even root may more than the mode says.
 
     A command can take its own user the rights to it: that must be no reason to run the next one without a sandbox.
     ToolError when a sandbox cannot be entered for that.

@@ -1,4 +1,4 @@
-"""What a sandboxed command sees of the file system: the system, programs, the workspace, and what was named."""
+"""The paths that a sandboxed command sees: the system, programs, the workspace, and those that were named."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ protocols networks rpc localtime timezone locale.alias locale.conf os-release *-
 ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem pki/tls/openssl.cnf pki/ca-trust crypto-policies java*
 fonts mime.types magic terminfo inputrc bash.bashrc bashrc profile shells gitconfig login.defs perl python3* texmf
 """
-# What the programs in a folder `shims` of a version manager (pyenv, rbenv, asdf, mise) call, in the folder above it.
+# Entries beside a folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that its programs call.
 _OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
 _KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
-# File systems that are no files but the machine itself, which user 0 may change without any capability.
+# File systems of the kernel, whose settings user 0 may change without any capability.
 _SETTINGS = frozenset((
     b"binfmt_misc", b"bpf", b"cgroup", b"cgroup2", b"configfs", b"debugfs", b"devtmpfs", b"efivarfs", b"proc",
     b"securityfs", b"sysfs", b"tracefs",
@@ -47,12 +47,12 @@ class Visible(NamedTuple):
     settings: tuple[str, ...] = ()
 
     def can_be_guarded(self, path: str) -> bool:
-        """Whether a mount keeps it as it is: what is a link, or has to be writable itself, none can."""
+        """Return whether a mount can keep it from being changed: not a link, nor a path that has to be writable."""
         return os.path.realpath(path) == path and path not in self.writable
 
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
-    """What is visible with these settings; ToolError for a path in them that is not there."""
+    """Return what is visible with these settings; ToolError for a path that does not exist."""
     place, given = os.path.realpath(root), _existing(sandbox.writable, "writable")
     named = list(_settled(given, (place, *map(os.path.realpath, given))))
     writable = _outermost([place, *named])
@@ -68,25 +68,25 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of the folders, or in or below one."""
+    """Return whether a path is one of the folders, or in or below one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def leads_through(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is or leads through one of the folders; who can write there decides what is found at its end."""
+    """Return whether a path is or leads through one of the folders: commands that can write there decide its end."""
     parts = path.split("/")
     return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
 def leads_out(path: str, target: str, sandbox: Sandbox) -> bool:
-    """Whether a path goes through a folder that was opened to commands, who can lead it elsewhere, to one outside."""
+    """Return whether a path goes through a folder that commands can write to, to one outside of it."""
     given = _existing(sandbox.writable, "writable")
     named = list(_settled(given, list(map(os.path.realpath, given))))
     return leads_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
 
 
 def top_entries() -> tuple[str, ...]:
-    """What to make writable instead of `/`, whose devices and kernel settings are no files to work on."""
+    """Return the paths to make writable instead of `/`: without devices and kernel settings."""
     return tuple(f"/{name}" for name in os.listdir("/") if name not in _KERNEL)
 
 
@@ -141,7 +141,7 @@ def _unescaped(path: str) -> str:
 
 
 def _overlap(path: str, named: list[str]) -> bool:
-    """Whether the developer has opened it, or a part of it."""
+    """Return whether the developer has opened it, or a part of it."""
     return is_inside(path, named) or any(is_inside(each, [path]) for each in named)
 
 

@@ -19,7 +19,7 @@ _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 
 
 class Wrapped(NamedTuple):
-    """What to execute, with which environment, and what `confine` is to do before it.
+    """The program to execute, its environment, and the policy for `confine`.
 
     `takes_terminal` is whether what is executed first is to have the terminal, and is interrupted by it.
     """
@@ -32,7 +32,7 @@ class Wrapped(NamedTuple):
 
 
 def wrap(command: Command, temporary: str = "") -> Wrapped:
-    """Put the command into its sandbox; `temporary` is a folder of its own, where it needs one."""
+    """Put the command into its sandbox; `temporary` is its private folder, where it needs one."""
     isolation = command.isolation
     if isolation.bubblewrap is not None:
         return _in_bubblewrap(isolation.bubblewrap, isolation, command)
@@ -46,7 +46,7 @@ def wrap(command: Command, temporary: str = "") -> Wrapped:
 
 def _in_bubblewrap(bubblewrap: Bubblewrap, isolation: Isolation, command: Command) -> Wrapped:
     first = max((2, *command.extra)) + 1  # for the filter; then the arguments, names for git to ignore, and copies
-    # bwrap needs some descriptors of its own.
+    # bwrap itself needs some descriptors.
     most = min(_MOST_DESCRIPTORS, command.resources.open_files or _MOST_DESCRIPTORS) - 16
     if command.resources.file_size is not None:  # the kernel would keep that limit for what bwrap copies, too
         most = 0
@@ -96,7 +96,7 @@ def _policy(isolation: Isolation, temporary: str) -> dict[str, Any]:
 
 @functools.cache
 def _terminal_opener() -> list[str]:
-    """What begins a session on the terminal that is its standard input (setsid of util-linux); empty without it."""
+    """Return the command that begins a session on the terminal of its standard input (setsid of util-linux), if any."""
     import shutil  # once
 
     program = shutil.which("setsid", path="/usr/bin:/bin")

@@ -1,4 +1,4 @@
-"""Whether a script only reads: an allow-list of commands, with the options that do not write."""
+"""The test whether a script only reads: an allow-list of commands, with the options that do not write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READING = words("""
     seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort
     tty type uname unexpand unset uptime users vdir wc which who whoami yes
 """)
-# What they run is a command of its own.
+# The commands that they run are judged themselves.
 _WRAPPERS = words("""
     bash builtin command env exec nice sh stdbuf timeout xargs
 """)
@@ -177,7 +177,7 @@ def _find(arguments: Sequence[Word]) -> bool:
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in ("-exec", "-execdir"):  # what it runs is a command of its own
+        if word in ("-exec", "-execdir"):  # its command is judged itself
             while rest and rest.pop(0) not in (";", "+"):
                 pass
         elif word in _FIND_VALUES:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import Word
 
-# What they run is not seen, or they change what is read after them.
+# Commands that run what is not seen, or change what is read after them.
 _NEVER = words("""
     . alias ash bind busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable eval
     expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter parallel

@@ -1,1 +1,1 @@
-"""What runs in the process that supervises a job and in the job's leader: the standard library alone."""
+"""The process that supervises a job, and the job's leader: the standard library alone."""

@@ -1,4 +1,4 @@
-"""Capabilities: what makes root more than an ordinary user, and is given up for good."""
+"""Capabilities: the rights of root beyond those of an ordinary user, dropped for good."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _drop_bounding() -> bool:
         except OSError as error:
             if error.errno == errno.EINVAL:  # the kernel knows no more
                 return True
-            if error.errno == errno.EPERM:  # no_new_privs keeps what is given up from coming back
+            if error.errno == errno.EPERM:  # no_new_privs keeps dropped capabilities from coming back
                 return False
             raise
     return True

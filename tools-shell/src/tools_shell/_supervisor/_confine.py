@@ -1,4 +1,4 @@
-"""What the first process of a sandboxed job gives up before it becomes the command."""
+"""The rights that the first process of a sandboxed job gives up before it becomes the command."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _terminals() -> list[str]:
 
 
 def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
-    """Lay out what bwrap reads: its arguments, which are nobody's business on a command line, and the filter."""
+    """Prepare what bwrap reads: its arguments, which a command line would show to all users, and the filter."""
     _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
     _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
     for number, text in policy["texts"].items():

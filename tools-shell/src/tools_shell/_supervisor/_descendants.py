@@ -40,7 +40,7 @@ def line_of(first: int, length: int, found: dict[int, int]) -> set[int]:
 def groups_of(pids: Iterable[int]) -> set[int]:
     """The process groups that they are in; those of a job are its own, since its leader began a session.
 
-    One that is just going may have none any more, which reads 0 or -1, and to killpg means something else.
+    A process that is ending may have none: that reads 0 or -1, which killpg takes for something else.
     """
     return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
 
@@ -77,7 +77,7 @@ def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
 
 
 def stat(process: int | str) -> list[bytes]:
-    """What follows the name in /proc/PID/stat: state, parent, ... (proc_pid_stat(5)); nothing when it is gone."""
+    """Return the fields after the name in /proc/PID/stat: state, parent, ...; empty when it is gone."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()  # the name may have any character in it, `)` included
@@ -86,18 +86,18 @@ def stat(process: int | str) -> list[bytes]:
 
 
 def is_zombie(pid: int) -> bool:
-    """Whether it has ended and waits for its parent; no signal changes that."""
+    """Return whether it has ended and waits for its parent; no signal changes that."""
     fields = stat(pid)
     return fields[:1] == [b"Z"] and has_ended(fields)
 
 
 def has_ended(fields: list[bytes]) -> bool:
-    """Whether what `stat` tells is of a process without a living thread; its first one may end before the others."""
+    """Return whether these fields are of a process without a living thread; the first may end before others."""
     return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
 
 
 def place(pid: int) -> str:
-    """Where below /proc the memory of a process is told of: at a thread that has any, as one that has ended has not."""
+    """Return where below /proc the memory of a process can be read: at a thread that has not ended."""
     threads: list[str] = []
     if stat(pid)[:1] == [b"Z"]:
         with suppress(OSError):  # it has ended now
@@ -129,7 +129,7 @@ def _table() -> Callable[[int], list[int]]:
 
 
 def _is_child(pid: int, parents: Collection[int]) -> bool:
-    """Whether it has one of these parents, who are asked where it may not be looked at (proc(5), hidepid)."""
+    """Return whether it has one of these parents, who are asked where it may not be looked at (proc(5), hidepid)."""
     parent = _parent(pid)
     return parent in parents if parent is not None else any(pid in _children(one) for one in parents)
 

@@ -55,7 +55,7 @@ def _read_request(control: int) -> dict[str, Any]:
 
 
 def _say(control: int, **news: object) -> None:
-    with suppress(OSError):  # nobody listens any more: the end of file will say what that means
+    with suppress(OSError):  # the host is gone: the end of file says what that means
         os.write(control, json.dumps(news).encode() + b"\n")
 
 
@@ -67,7 +67,7 @@ class _Job:
         self._placeholders: list[Placeholder] = []
         self._host = os.pidfd_open(request["host"])
         self._leader = 0
-        # How many of the leader's line are no part of the command but wrap it, as bwrap does.
+        # The number of processes from the leader on that wrap the command, as bwrap does.
         self._wrappers: int = request["wrappers"]
         self._spared: int | None = None  # all are being killed but so many of that line; None while none is
         self._doomed: set[int] = set()  # at the last round of killing
@@ -76,10 +76,10 @@ class _Job:
         self._rest = b""  # of what the host says: the beginning of a line
 
     def start(self, descriptors: list[int]) -> bool:
-        """Start the leader; False when that is not possible, which the host is told."""
+        """Start the leader; when that is not possible, report it to the host and return False."""
         descriptors = self._without_placeholders(descriptors)
         self._leader, problem = start_leader(self._request, descriptors)
-        # A terminal that nobody has open says that its output has ended; the job may come back to it (/dev/tty).
+        # A terminal that no process has open says that its output has ended; the job may come back to it (/dev/tty).
         kept = descriptors[0] if self._request["terminal"] else None
         for descriptor in descriptors:
             if descriptor != kept:
@@ -145,7 +145,7 @@ class _Job:
         return self._round
 
     def _obey(self) -> bool:
-        """Take what the host says; False when it will say nothing any more."""
+        """Read the orders of the host; False when it has closed the connection."""
         try:
             chunk = os.read(self._control, 4096)
         except OSError:

@@ -21,7 +21,7 @@ _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _MAKE_CHAR, _MAKE_BLOCK = 1 << 6, 1 << 11
 _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
-# How many rights there are for files, by ABI: 2 adds moving between folders, 3 truncating, 5 ioctl on devices.
+# The number of rights for files, by ABI: 2 adds moving between folders, 3 truncating, 5 ioctl on devices.
 _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV  # the others are for folders alone
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
@@ -46,7 +46,7 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Itera
     """Leave the files in and below these paths and no others; OSError when the kernel does not do it.
 
     What is readable may be executed. Paths that are not there grant nothing, nor do writable ones that are links.
-    Signals and abstract sockets reach nobody outside from ABI 6 on, and without `network` there is no TCP from ABI 4.
+    Signals and abstract sockets reach no process outside from ABI 6 on; without `network` there is no TCP from ABI 4.
     """
     version = abi()
     handled = (1 << _RIGHTS.get(version, 16)) - 1
@@ -56,7 +56,7 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Itera
         for path in readable:
             _allow(ruleset, path, handled & _READ)
         for path in writable:
-            # A link may have come in its place since it was looked at: another command may write to the same folder.
+            # Another command that can write to the same folder may have put a link in its place.
             _allow(ruleset, path, handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV), os.O_NOFOLLOW)
         for path in devices:
             _allow(ruleset, path, handled & _DEVICE)
@@ -66,7 +66,7 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Itera
 
 
 def restrict_scopes() -> None:
-    """Let signals and abstract sockets reach nobody outside; OSError before ABI 6."""
+    """Keep signals and abstract sockets from processes outside; OSError before ABI 6."""
     ruleset = _create(abi(), 0, 0)
     try:
         system_call(_RESTRICT_SELF, ruleset, 0)

@@ -12,7 +12,7 @@ from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import as_before, limit, limit_open_files
 from tools_shell._supervisor._system import be_visible, gain_nothing
 
-# What Python handles or ignores, which a program would go on ignoring.
+# Signals that Python handles or ignores, which a program would go on ignoring.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
 Problem: TypeAlias = tuple[int | None, str]  # errno, and the words for it
 _ROOM = 300  # numbers above those of the command, for descriptors that a sandbox adds

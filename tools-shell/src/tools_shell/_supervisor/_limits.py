@@ -1,4 +1,4 @@
-"""What a job may use: limits that the kernel keeps for each process, and a watch over all of them together."""
+"""Limits on the resources of a job: some kept by the kernel for each process, some by a watch over all of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def limit_time(pid: int, resources: Resources) -> None:
 
 
 def limit_open_files(resources: Resources) -> None:
-    """Set the one limit that is too tight for who has to watch over the job; called in its leader."""
+    """Set the one limit that would be too tight for the supervisor; called in the leader."""
     if (files := resources["open_files"]) is not None:
         _set(resource.RLIMIT_NOFILE, int(files))
 
@@ -85,7 +85,7 @@ class Expendable:
         self._set(self._before)
 
     def _set(self, score: bytes) -> None:
-        with suppress(OSError):  # some security modules let nobody write to /proc
+        with suppress(OSError):  # some security modules forbid writing to /proc
             self._score.write(score)
 
 
@@ -104,7 +104,7 @@ def _running() -> int:
 
 
 class Watch:
-    """Looks at what the processes of a job use together.
+    """Looks at the resources that the processes of a job use together.
 
     `interval` until the next look is in milliseconds, None when there is nothing to watch: it grows while nothing
     happens, and with the time that a look takes. So many `wrappers` are not counted.
@@ -123,7 +123,7 @@ class Watch:
         self._used_before = 0.0  # by those that have gone since
 
     def look(self, pids: Iterable[int]) -> str | None:
-        """The limit that the job is beyond, in words; None while there is none."""
+        """Return the limit that the job has exceeded, in words, or None."""
         if self.interval is None:
             return None
         started = time.monotonic()
@@ -156,7 +156,7 @@ class Watch:
         self.interval = max(doubled if is_idle else _INTERVAL, cost * _SHARE)
 
     def _used_in_all(self, used: dict[tuple[int, bytes], float]) -> float:
-        """Seconds of all that was ever seen: of children that nobody wants to hear of nobody is told them."""
+        """Return the seconds of all processes ever seen: the kernel does not count children that are not waited for."""
         self._used_before += sum(self._used[one] for one in self._used.keys() - used.keys())
         self._used = used
         return self._used_before + sum(used.values())
@@ -189,7 +189,7 @@ def _in_use(pids: Iterable[int]) -> int:
 
 
 def hit_of(code: int, resources: Resources) -> str | None:
-    """The limit that an exit code speaks of, be it that of the process or, as shells say it, of a child."""
+    """Return the limit that an exit code stands for: of the process, or, in the form of shells, of a child."""
     cpu = resources["cpu"]
     if code in {-signal.SIGXCPU, 128 + signal.SIGXCPU} and cpu is not None and _used_by_ended() >= cpu:
         return f"CPU limit {cpu:g} s"

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def remove(path: str) -> None:
-    """Remove a folder whose owner is done with it; what cannot be removed is left, since nobody is left to be told.
+    """Remove a folder that is no longer used; entries that cannot be removed stay, without a report.
 
     Folders are taken out of each other first, so that no depth is too deep for the stack, or for open descriptors.
     """

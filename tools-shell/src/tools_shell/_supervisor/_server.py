@@ -24,7 +24,7 @@ _LONGEST = 1 << 13  # bytes that come with it: a path, which has at most half as
 
 
 def main() -> None:
-    """Serve the socket at descriptor 0 until nobody holds its other end, and then until the last job has ended."""
+    """Serve the socket at descriptor 0 until its other end is closed and the last job has ended."""
     open_many()
     # The host's libraries may have left some open, also beyond a limit that was lowered since.
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
@@ -89,7 +89,7 @@ class _Server:
             os._exit(code)  # whatever happened: this is no second server
 
     def _reap(self) -> None:
-        """Forget supervisors that have ended, and end what one that was killed has left behind."""
+        """Forget supervisors that have ended, and end the jobs of those that were killed."""
         with suppress(ChildProcessError):  # there are none left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 temporary = self._supervisors.pop(ended[0], "")

@@ -59,7 +59,7 @@ _MACHINE = (
 )
 NEVER = (*_OTHER_PROCESSES, *_MOUNTS, *_KERNEL, *_MACHINE)
 
-# What finds its partner by a number or a name that all processes share, unless there is a namespace in between.
+# Objects found by a number or name that all processes share, unless a namespace separates them.
 SHARED_MEMORY = (
     *("shmget", "shmctl", "shmat", "semget", "semctl", "semtimedop", "semop", "msgget", "msgctl", "msgrcv", "msgsnd"),
     *("mq_open", "mq_unlink"),
@@ -70,7 +70,7 @@ WORD = 0xFFFFFFFF  # all bits of the half that is looked at
 
 
 class Test(NamedTuple):
-    """Whether an argument's lower half, under `mask`, is `value`; or, with `equal` False, whether it is not."""
+    """Return whether an argument's lower half, under `mask`, is `value`; or, with `equal` False, whether it is not."""
 
     argument: int
     value: int
@@ -145,7 +145,7 @@ OTHERS = (
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 
-# A pair of datagram sockets can still send to any path; the two ends of a stream know nobody but each other.
+# A pair of datagram sockets can still send to any path; the two ends of a stream reach only each other.
 PAIRS = Rule("socketpair", (_none_of(0, _UNIX), _none_of(1, _STREAM, _SEQPACKET, mask=_TYPE)))
 
 

@@ -1,4 +1,4 @@
-"""What the tools that run something have in common: the settings, and a command made ready by them."""
+"""The base of the tools that run something: their settings, and commands prepared by them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tools_shell._settings import Level
 
     class Settings(TypedDict, total=False):
-        """What every tool that runs something is told when it is made, besides its workspace; see `ShellTool`."""
+        """The settings of every tool that runs something, besides its workspace; see `ShellTool`."""
 
         sandbox: Sandbox | Level | None
         env: Mapping[str, str] | None
@@ -42,7 +42,7 @@ class _Host(NamedTuple):
 
 
 class ShellTool(Tool, abstract=True):
-    """Runs something in the workspace; what a developer allows is said when it is made."""
+    """A tool that runs something in the workspace, with the settings of a developer."""
 
     destructive = True
     open_world = True
@@ -94,7 +94,7 @@ class ShellTool(Tool, abstract=True):
         return self._current_host().redactor
 
     def _current_host(self) -> _Host:
-        # What lies behind os.environ: that itself decodes each variable anew, at a third of what a call may cost.
+        # The mapping behind os.environ, which itself decodes each variable anew, at a third of the time of a call.
         variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
         if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
             now = os.environ.copy()
@@ -117,7 +117,7 @@ class ShellTool(Tool, abstract=True):
         """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
 
         `env` is what the model adds, `readable` says what this command must be able to read besides the folders that
-        it can write to. An OSError from the block that starts it is told as a ToolError.
+        it can write to. An OSError from the block that starts it becomes a ToolError.
         """
         _check_system()
         if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
@@ -127,7 +127,7 @@ class ShellTool(Tool, abstract=True):
         sandbox = self._sandbox
         with open_workdir(self._root, context, workdir) as place:
             if sandbox.writable and leads_out(workspace_path(self._root or context.workspace), place.root, sandbox):
-                message = "the workspace leads out of a folder that commands can write to; name where it is to lead"
+                message = "the workspace escapes from a folder that commands can write to, by a link; name its target"
                 raise ToolError(message, "denied")
             try:
                 if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
