@@ -106,3 +106,9 @@ def test_a_package_with_broken_metadata_does_not_hide_the_names_of_others(ask_to
     monkeypatch.setenv("PYTHONPATH", str(broken.parent))
     assert "has a tool called bash" in ask_tools("new", "bash").stderr
     assert ask_tools("new", "weather").returncode == 0
+
+
+def test_the_next_commands_of_add_work_in_the_folder_where_it_was_called(ask_tools):
+    ask_tools("new", "weather")
+    result = json.loads(ask_tools("add", "forecast", "--dir", "tools-weather", "--json").stdout)
+    assert result["next"][0] == "cd tools-weather && python -m pip install --editable ."

@@ -60,4 +60,4 @@ def _run(arguments: argparse.Namespace) -> int:
         return plan_tool(arguments.name, into=arguments.dir, **tool_options(arguments))
 
     # The entry points of an editable installation are read when it is installed.
-    return run(arguments, make_plan, first_step="python -m pip install --editable {folder}")
+    return run(arguments, make_plan, first_step="cd {folder} && python -m pip install --editable .")
