@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -131,3 +132,19 @@ def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_w
     os.close(master)
     assert process.returncode == 0
     assert (b"Done: summary.md" in seen) == (place / "summary.md").exists() == is_written
+
+
+def test_ctrl_c_stops_a_call_and_the_session_goes_on(place):
+    tools = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
+    (place / "slow.py").write_text(f"{tools}    sleep(600)\n    return ''\n")
+    (place / "fast.py").write_text(f"{tools}    return 'a file'\n")
+    words = ["run", "Hi", "--model", "scripted:demo", "--session", "s", "--yes", "--tools"]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*COMMAND, *words, "./slow.py:list_directory,write_file"], **pipes) as process:
+        assert process.stderr.readline() == "→ list_directory {}\n"  # printed while the call runs
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.read().endswith("interrupted; go on with: ask-tools run --session s\n")
+    done = ask("run", "--session", "s", "--yes", "--tools", "./fast.py:list_directory,write_file")
+    assert done.out.endswith("Done: summary.md has the list of files.\n")
+    assert "cancelled" in (place / "summary.md").read_text()

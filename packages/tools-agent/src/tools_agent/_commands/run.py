@@ -60,7 +60,9 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
-    from tools_agent import Agent  # not needed for --help
+    import asyncio  # not needed for --help
+
+    from tools_agent import Agent
     from tools_runtime import Policy, PolicyError, ask_on_terminal
 
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
@@ -81,7 +83,7 @@ def run(options: Namespace) -> int:
         resume = f"ask-tools run --session {session.id}"
         try:
             with _standard_output() as output, agent:
-                response = _show(agent, prompt, None if options.json else output)
+                response = asyncio.run(_show(agent, prompt, None if options.json else output))
         except KeyboardInterrupt:
             note(f"\ninterrupted; go on with: {resume}")
             return 130
@@ -146,7 +148,7 @@ def _standard_output() -> Generator[TextIO]:
         yield output
 
 
-def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Response:
+async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Response:
     """Run the agent, and show each event as it happens; text only where there is an output."""
     from tools_agent import Retrying, TextDelta, ToolFinished, ToolStarted
 
@@ -156,7 +158,7 @@ def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Response:
             output.flush()
 
     last = ""  # what was written
-    for event in (stream := agent.stream(prompt)):
+    async for event in (stream := agent.astream(prompt)):  # its events arrive while tools run
         if isinstance(event, TextDelta):
             write(event.content)
             last = event.content or last
