@@ -14,8 +14,9 @@ from tools_agent._providers._reply import Reply
 from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
 from tools_core.formats import Format, openai, openai_strict
 
-# Members of a message that `Assistant` has itself; others, such as signatures of reasoning, are kept as an item.
-_KNOWN = frozenset(("role", "content", "tool_calls", "refusal"))
+# Members of a message that `Assistant` has itself, or that the API does not take back; others, such as signatures of
+# reasoning, are kept as an item.
+_KNOWN = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
 _CALL = frozenset(("function", "id", "index", "type"))
 _WHOLE = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
 
@@ -120,7 +121,8 @@ def _merge(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
             _merge(whole.setdefault(key, {}), value)
         elif isinstance(value, list):
             for item in value:
-                _merge(_item(whole.setdefault(key, []), item), item)
+                if isinstance(item, Mapping):
+                    _merge(_item(whole.setdefault(key, []), item), item)
         elif isinstance(value, str) and key in whole and key not in _WHOLE:
             whole[key] += value
         elif value is not None:
