@@ -119,6 +119,7 @@ def test_a_bug_in_a_tool_names_file_and_line_and_its_traceback_is_an_option(ask_
     for debug in (ask_tools("call", "shaky.py", "--debug"), ask_tools("call", "shaky.py", ASK_TOOLS_DEBUG="1")):
         assert "Traceback (most recent call last):" in debug.err
         assert "decoder.py" in debug.err
+        assert "--debug" not in debug.err
 
 
 def test_a_tool_in_a_file_is_called_shown_and_checked_without_being_installed(ask_tools, here):

@@ -202,7 +202,8 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
         return []
     function = getattr(tool, "__wrapped__", None) or type(tool)
     where = location(result.exception, function.__module__.partition(".")[0])
-    return [f"at {where}", "show the traceback: --debug"] if where else ["show the traceback: --debug"]
+    traceback = [] if os.environ.get("ASK_TOOLS_DEBUG") else ["show the traceback: --debug"]
+    return [f"at {where}", *traceback] if where else traceback
 
 
 def _write_content(result: Result) -> None:
