@@ -123,6 +123,16 @@ def test_no_state_lies_in_the_workspace_even_where_that_is_the_folder_for_state(
         assert list(root.iterdir()) == []
 
 
+def test_commands_never_see_the_snapshots_of_others(root, level, workspaces):
+    if level in {"none", "contained"}:
+        pytest.skip("nothing is kept from commands")
+    Bash(str(root), sandbox=level).call({"command": "secret=1", "session": "s"}, Context(run_id="other"))
+    bash = Bash(str(root), sandbox=Sandbox(level=level, readable=(workspaces / "state",)))
+    assert bash.call(command="mine=1", session="s").ok
+    found = bash.call(command=f"grep -r mine= {workspaces}/state").output["stdout"]
+    assert found == ""
+
+
 def test_variables_of_the_developer_are_not_written_to_disk(root, workspaces):
     bash = Bash(str(root), sandbox="contained", env={"SERVICE_TOKEN": "tok-1234567890abcdef"})
     assert bash.call(command="own=1; echo $SERVICE_TOKEN", session="s").output["stdout"] == "[redacted SERVICE_TOKEN]\n"

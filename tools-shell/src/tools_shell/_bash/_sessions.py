@@ -47,7 +47,7 @@ class Session:
 
 @contextmanager
 def session(
-    owner: Owner, name: str, settings: str, writable: Iterable[str], until: float, cancelled: Callable[[], bool]
+    owner: Owner, name: str, settings: str, visible: Iterable[str], until: float, cancelled: Callable[[], bool]
 ) -> Generator[Session]:
     """Hold a session; ToolError when another call still does at `until`.
 
@@ -55,7 +55,7 @@ def session(
     """
     import fcntl  # POSIX only
 
-    top = _state_folder(writable)
+    top = _state_folder(visible)
     folder = top / _digest(owner.run_id)
     key = _digest(f"{owner.device}:{owner.inode}:{settings}:{name}")
     try:
@@ -96,15 +96,16 @@ def _digest(text: str) -> str:
 def _folders() -> tuple[Path, Path]:
     import tempfile  # not where nothing can be run
 
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    state = os.environ.get("XDG_STATE_HOME", "")
+    state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     return Path(state, "ask-tools", "sessions"), Path(tempfile.gettempdir(), f"ask-tools-sessions-{user}")
 
 
-def _state_folder(writable: Iterable[str]) -> Path:
-    """Return the user's folder for state, or one for temporary files where commands can write to the former."""
+def _state_folder(visible: Iterable[str]) -> Path:
+    """Return the user's folder for state, or one for temporary files where commands in a sandbox see the former."""
     usual, other = _folders()
-    chosen = other if is_inside(os.path.realpath(usual), tuple(writable)) else usual
+    chosen = other if is_inside(os.path.realpath(usual), tuple(visible)) else usual
     with suppress(OSError):
         chosen.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(OSError):

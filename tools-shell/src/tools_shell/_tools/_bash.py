@@ -102,10 +102,10 @@ class Bash(ShellTool):
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:
         isolation = command.isolation
-        writable = isolation.seen.writable if isolation.is_sandbox else ()
+        visible = (*isolation.seen.readable, *isolation.seen.writable) if isolation.is_sandbox else ()
         settings = json.dumps({**self._approval_settings(), "env": None})
         owner = owner_of(context, self._root)
-        return held_session(owner, name, settings, writable, until, lambda: context.cancelled)
+        return held_session(owner, name, settings, visible, until, lambda: context.cancelled)
 
 
 def _result(
