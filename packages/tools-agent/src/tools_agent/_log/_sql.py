@@ -186,10 +186,15 @@ class SQLStore:
         if not rows:
             raise KeyError(f"there is no session {session!r}")
         holder, process, until, last = rows[0]
-        is_alive = process == this_process() or (until or 0) > time.time()
-        if holder not in (None, owner) and is_alive and not has_ended(process):
+        if holder not in (None, owner) and _is_alive(process, until):
             raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
         return int(last)
+
+
+def _is_alive(process: str, until: float) -> bool:
+    """Return whether the owner of a lease may still run: here, or in a process that has renewed it and not ended."""
+    is_ours = process == this_process() != ""
+    return is_ours or (until > time.time() and not has_ended(process))
 
 
 def _metadata(execute: Execute, session: str) -> str:
