@@ -6,13 +6,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
+from typing import Annotated, Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
 
 import pytest
 
 from tools_core._definition._define import define
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError
+from tools_core._values._limits import Limits
 
 T = TypeVar("T")
 NO_JSON = "cannot be made from JSON"
@@ -80,6 +81,11 @@ class Growing(Generic[T]):
         ),
         (Empty, f"Empty has no members; {VALUES}"),
         (Objects, f"Objects has a member that is no JSON value; {VALUES}"),
+        (
+            Annotated[int | None, Limits(min_length=2)],
+            "min_length is a limit of text and arrays, and this is of type integer or null; remove it",
+        ),
+        (Annotated[str, Limits(ge=1)], "ge is a limit of numbers, and this is of type string; remove it"),
         (Literal[b"a"], f"Literal[b'a'] has a member that is no JSON value; {VALUES}"),
     ],
     ids=str,

@@ -76,11 +76,14 @@ def _add(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
 
 
 def _bounds(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
-    is_number = not is_converted and bool({"integer", "number"}.intersection(types_of(schema)))
+    types = [] if is_converted else types_of(schema)
+    is_number = not {"integer", "number"}.isdisjoint(types)
     for name, keyword, compare, words in _BOUNDS:
         bound = getattr(one, name, None)
         if bound is None or callable(bound):
             continue
+        if types and not is_number and type(bound) in (int, float):
+            raise Unsupported(f"{name} is a limit of numbers, and this is of type {' or '.join(types)}", "remove it")
         if is_number and type(bound) in (int, float) and keyword not in schema:
             schema[keyword] = bound
         else:
@@ -95,6 +98,9 @@ def _lengths(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
         if type(length) is not int or (end == "min" and length == 0):
             continue
         fitting = [end + LENGTH_KEYWORDS[kind] for kind in types if kind in LENGTH_KEYWORDS]
+        if types and not fitting:
+            kinds = " or ".join(types)
+            raise Unsupported(f"{name} is a limit of text and arrays, and this is of type {kinds}", "remove it")
         if fitting and schema.keys().isdisjoint(fitting):
             schema.update(dict.fromkeys(fitting, length))
         else:
