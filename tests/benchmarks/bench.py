@@ -15,11 +15,14 @@ import time
 import typing
 from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
+from tools_agent import Agent, Assistant, Request, Session, SQLiteStore, User
 from tools_core import Context, Result, ToolCall, tool
 from tools_core.formats import FORMATS
 from tools_runtime import Executor, ProcessRuntime, hookimpl
@@ -343,6 +346,59 @@ def executors() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     ]
 
 
+class Counting:
+    """A model that calls `add` 50 times, without any delay."""
+
+    def __init__(self) -> None:
+        self.model, self.asked = "counting", 0
+
+    def stream(self, _request: Request) -> Generator[Assistant]:
+        self.asked += 1
+        call = ToolCall(f"call_{self.asked}", "plus", {"a": 2, "b": 3})
+        yield Assistant(tool_calls=(call,)) if self.asked <= 50 else Assistant(content="Done")
+
+    astream: Any = None
+
+
+def agents(folder: Path) -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of the agent: its loop, and long sessions."""
+
+    def ours() -> None:
+        Agent(model=Counting(), tools=[plus], max_steps=None).generate("Go")
+
+    rows: list[tuple[str, str, Callable[[], Any], Callable[[], Any]]] = []
+    with suppress(ImportError):  # a peer, where it is installed
+        import pydantic_ai
+        from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+        from pydantic_ai.models.function import FunctionModel
+
+        def theirs() -> None:
+            asked = count(1)
+
+            def reply(_messages: Any, _info: Any) -> Any:
+                number = next(asked)
+                call = ToolCallPart("plus", {"a": 2, "b": 3}, f"call_{number}")
+                return ModelResponse(parts=[call if number <= 50 else TextPart("Done")])
+
+            limits = pydantic_ai.UsageLimits(request_limit=None)
+            pydantic_ai.Agent(FunctionModel(reply), tools=[plus.execute]).run_sync("Go", usage_limits=limits)
+
+        rows.append(("50 steps of an agent / pydantic-ai with its FunctionModel", "0.2", ours, theirs))
+    store = SQLiteStore(folder / "long.db")
+    texts = [User(content="Look around. " * 10), Assistant(content="I see a tree. " * 10)]
+    messages = [text.replace(id=f"{number} {text.role}") for number in range(2_500) for text in texts]
+    Session(id="long", store=store, messages=messages)
+    return [
+        *rows,
+        (
+            "open a session of 5,000 messages / read its rows",
+            "1.5",
+            lambda: Session.open(store, "long"),
+            lambda: store.read("long"),
+        ),
+    ]
+
+
 @tool
 def plus(a: int, b: int) -> int:
     """Add two numbers."""
@@ -480,6 +536,9 @@ def main(words: list[str]) -> None:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:
+        for what, target, ours, baseline in agents(Path(folder)):
+            if not words or any(word in what for word in words):
+                show(what, target, *per_call(ours, baseline), "us", 1e6)
         for what, target, ours_command, baseline_command, path in processes(Path(folder)):
             if not words or any(word in what for word in words):
                 show(what, target, *per_process(ours_command, baseline_command, path), "ms", 1e3)

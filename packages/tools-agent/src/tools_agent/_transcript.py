@@ -14,43 +14,40 @@ from tools_agent._log._store import Record
 from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict
 from tools_core import ToolCall
 
-Stored = Message | Mapping[str, Any]
+Stored = Message | dict[str, Any]
 Change = tuple[str, dict[str, Any]]
 
 
 class Entry:
     """A message, read from JSON when it is first needed, with the results of its tool calls by call id."""
 
-    __slots__ = ("_value", "id", "results")
+    __slots__ = ("_value", "call_ids", "id", "is_assistant", "results")
 
     def __init__(self, value: Stored) -> None:
-        self.set(value)
         self.results: dict[str, Entry] = {}
+        self.set(value)
 
     def set(self, value: Stored) -> None:
         """Replace the message."""
         self._value = value
-        self.id: str = value["id"] if isinstance(value, Mapping) else value.id
+        self.call_ids: Sequence[str] = ()
+        if isinstance(value, dict):
+            self.id: str = value["id"]
+            self.is_assistant = value["role"] == "assistant"
+            if self.is_assistant and value["tool_calls"]:
+                self.call_ids = [call["id"] for call in value["tool_calls"]]
+            return
+        self.id = value.id
+        self.is_assistant = isinstance(value, Assistant)
+        if isinstance(value, Assistant):
+            self.call_ids = [cast("str", call.id) for call in value.tool_calls]
 
     @property
     def message(self) -> Any:
         """The message."""
-        if isinstance(self._value, Mapping):
+        if isinstance(self._value, dict):
             self._value = cast("Message", message_from_dict(self._value))
         return self._value
-
-    @property
-    def is_assistant(self) -> bool:
-        """True for a reply of the model."""
-        return (self._value["role"] if isinstance(self._value, Mapping) else self._value.role) == "assistant"
-
-    @property
-    def call_ids(self) -> Sequence[str]:
-        """The ids of the tool calls of a reply."""
-        value = self._value
-        if isinstance(value, Mapping):
-            return [call["id"] for call in value.get("tool_calls", ())]
-        return [cast("str", call.id) for call in value.tool_calls] if isinstance(value, Assistant) else ()
 
     @property
     def unanswered(self) -> list[str]:
@@ -60,7 +57,9 @@ class Entry:
     def __iter__(self) -> Iterator[Any]:
         yield self.message
         if self.results:
-            yield from (self.results[id].message for id in self.call_ids if id in self.results)
+            for id in self.call_ids:
+                if id in self.results:
+                    yield self.results[id].message
 
 
 class CallState:
@@ -91,7 +90,10 @@ class Transcript:
 
     def __iter__(self) -> Iterator[Any]:
         for entry in self.entries:
-            yield from entry
+            if entry.results:
+                yield from entry
+            else:
+                yield entry.message
 
     def __len__(self) -> int:
         return len(self.entries) + sum(len(entry.results) for entry in self.entries if entry.results)
@@ -133,12 +135,12 @@ class Transcript:
         else:
             self.entries.insert(self._position(after) + 1 if after else 0, entry)
         self._by_id[entry.id] = entry
-        if entry.is_assistant:
-            self.askers.update(dict.fromkeys(entry.call_ids, entry))
+        for id in entry.call_ids:
+            self.askers[id] = entry
 
     def _apply_update(self, data: Mapping[str, Any]) -> None:
         value = data["message"]
-        entry = self.find(value["id"] if isinstance(value, Mapping) else value.id)
+        entry = self.find(value["id"] if isinstance(value, dict) else value.id)
         if entry is None:
             return
         before = entry.message.tool_calls if entry.is_assistant else ()
@@ -218,7 +220,7 @@ def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
     taken: set[str | None] = set()
     seen: set[str] = set()
     for value in messages:
-        message: Any = message_from_dict(value) if isinstance(value, Mapping) else value
+        message: Any = message_from_dict(value) if isinstance(value, dict) else value
         if not isinstance(message, Message):
             raise TypeError(f"a message is a Message or what its to_dict() returns, got {type(message).__name__}")
         if message.id in seen:
