@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -17,6 +19,44 @@ def test_an_exit_code_is_a_fact_and_no_error(bash):
     assert rare == {"stdout": "out\n", "stderr": "error\n", "exit_code": 3, "timed_out": False}
     assert result.output == rare
     assert {"duration", "isolation", "not_isolated"} <= set(result.metadata)
+
+
+def test_a_model_reads_plain_text_and_then_how_the_script_ended(bash):
+    assert re.fullmatch(r"out\n\[exit 3 after \d+\.\d s\]", bash.call(command="echo out; exit 3").content)
+    assert re.fullmatch(r"no end\n\[exit 0 after .* s\]", bash.call(command="printf 'no end'").content)
+    assert bash.call(command="kill -KILL $$").content.startswith("[killed by SIGKILL after ")
+
+
+def test_both_streams_are_merged_in_order_of_arrival(bash, root):
+    for name in ("one", "two"):
+        os.mkfifo(root / name)
+    script = "echo out; echo > one; cat two; echo error >&2; echo > one; cat two; echo out"
+    context = Context(run_id="")
+
+    def answer():
+        for _ in range(2):
+            (root / "one").read_text()
+            (root / "two").write_text("")
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    content = bash.call({"command": script}, context).content
+    thread.join()
+    assert sorted(content.split("\n")[:3]) == ["error", "out", "out"]
+    assert content.startswith("out\n")
+
+
+def test_what_a_model_reads_of_long_output_has_both_ends_and_says_what_is_missing(bash):
+    content = bash.call(command="seq 100000").content
+    head, tail = re.split(r"\n\[\.\.\. 558,895 bytes omitted \.\.\.\]\n", content)
+    assert (head[:4], len(head), tail[:14_999].endswith("\n100000")) == ("1\n2\n", 15_000, True)
+    assert content.endswith("[30,000 bytes of output are shown; redirect it to a file to read the rest]")
+
+
+@pytest.mark.parametrize("level", ["contained", "landlock", "bubblewrap"], indirect=True)
+def test_a_failure_for_lack_of_network_is_explained_in_a_sandbox(bash, level):
+    content = bash.call(command="echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").content
+    assert ("no network in this sandbox" in content) == (level != "contained")
 
 
 def test_a_signal_is_told_by_its_name(bash):
