@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
-from tools_filesystem import EditFile, Root, Workspace, WriteFile
+import tools_filesystem
+from tools_filesystem import ApplyPatch, DeletePath, EditFile, ReadFile, Root, Workspace, WriteFile
 
 SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config", ".git", ".git./config", ".git /x"]
 SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
@@ -135,3 +138,52 @@ def test_a_root_that_is_a_link_or_the_top_of_all_is_judged_alike(root, tmp_path)
     assert top.call(path=f"{root}/.git/x", content="x").error_type == "denied"
     assert top.call(path=f"{root}/x", content="x").ok
     assert os.listdir(root) == ["x"]
+
+
+@pytest.mark.skipif(sys.prefix == sys.base_prefix, reason="needs a virtual environment")
+def test_the_environment_that_the_host_runs_from_is_protected():
+    workspace = Workspace(Path(sys.prefix).parent)
+    name = Path(sys.prefix).name
+    result = WriteFile(workspace).call(path=f"{name}/ask-tools-test.pth", content="import os")
+    assert result.error_type == "denied"
+    assert "runs from there" in result.error
+    assert DeletePath(workspace).call(path=name, recursive=True).error_type == "denied"
+
+
+def test_the_source_of_a_tool_package_is_protected():
+    source = Path(tools_filesystem.__file__).parent
+    result = WriteFile(Workspace(source.parent)).call(path=f"{source.name}/new.py", content="")
+    assert result.error_type == "denied"
+
+
+@pytest.mark.parametrize("name", [".devcontainer/x", "ask-tools.lock", "sub/approvals.json", "policy.toml"])
+def test_files_that_decide_what_may_run_are_protected(root, name):
+    assert WriteFile(root).call(path=name, content="").error_type == "denied"
+
+
+def test_of_nested_roots_the_inner_one_decides(root):
+    (root / "data").mkdir()
+    (root / "data" / "file").write_text("old")
+    (root / "link").symlink_to("data")
+    inner = Workspace(root, Root(str(root / "data"), writable=False))
+    for path in ("data/new", "link/new", "data/deep/new", f"{root}/data/new", "./data/../data/new"):
+        assert WriteFile(inner).call(path=path, content="").error_type == "denied", path
+    patch = "*** Begin Patch\n*** Update File: data/file\n-old\n+new\n*** End Patch\n"
+    assert ApplyPatch(inner).call(patch=patch).error_type == "denied"
+    assert WriteFile(inner).call(path="new", content="").ok
+    outer = Workspace(Root(str(root), writable=False), root / "data")
+    assert WriteFile(outer).call(path="data/new", content="").ok
+    assert WriteFile(outer).call(path="other", content="").error_type == "denied"
+
+
+def test_a_path_of_many_new_folders_is_refused_and_leaves_none(root):
+    path = "/".join(["a"] * 800)
+    assert WriteFile(root).call(path=path, content="").error_type == "limit_exceeded"
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
+    assert ApplyPatch(root).call(patch=patch).error_type == "limit_exceeded"
+    assert os.listdir(root) == []
+
+
+def test_a_message_does_not_repeat_a_path_of_any_length(root):
+    assert len(ReadFile(root).call(path="a/" * 1900 + "x").error) < 1000
+    assert len(ReadFile(root).call(path="/" + "a/" * 1900 + "x").error) < 1000

@@ -7,6 +7,8 @@ This is the one list for all packages. Names are protected in every folder of a 
 from __future__ import annotations
 
 import functools
+import os
+import sys
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -14,13 +16,14 @@ if TYPE_CHECKING:
 
 FOLDERS = frozenset((
     *(".git", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
-    *(".vscode", ".idea", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks and servers of editors and agents
+    *(".vscode", ".idea", ".devcontainer", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks, servers
     *(".ssh", ".gnupg"),
 ))  # fmt: skip
 FILES = frozenset((
     *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc"),
     *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+    *("ask-tools.lock", "ask-tools.toml", "policy.toml", "approvals.json"),  # what is allowed to run
 ))  # fmt: skip
 PROTECTED = FOLDERS | FILES | {"git~1"}  # the last is what FAT and NTFS also call `.git`
 
@@ -44,6 +47,15 @@ def fold(name: str) -> str:
 def is_protected(name: str, names: frozenset[str] = PROTECTED) -> bool:
     """Return whether `name`, a single name without slashes, is one of `names` in some spelling."""
     return fold(name) in _folded(names)
+
+
+def host_folders() -> list[str]:
+    """Return the real paths of the folders that this process runs from: its virtual environment, and tool packages."""
+    folders = {sys.prefix} if sys.prefix != sys.base_prefix else set[str]()
+    for name, module in sys.modules.copy().items():
+        if name.startswith("tools_") and "." not in name and (file := getattr(module, "__file__", None)):
+            folders.add(os.path.dirname(file))
+    return [os.path.realpath(folder) for folder in sorted(folders)]
 
 
 def is_git_directory(names: Iterable[str]) -> bool:

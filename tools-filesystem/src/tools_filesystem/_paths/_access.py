@@ -10,20 +10,24 @@ from tools_core import ToolError
 from tools_filesystem._ledger import Ledger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools_core import Context
     from tools_filesystem._workspace import Root, Workspace
 
 _LONGEST_PATH = 4096
+_SHOWN = 300  # characters of a path in a message
 
 
 class PinnedRoot:
     """A root as a descriptor; every path is taken relative to it. Below it nobody writes to the `protected` names."""
 
-    __slots__ = ("descriptor", "path", "protected", "root")
+    __slots__ = ("descriptor", "nested", "path", "protected", "root")
 
-    def __init__(self, root: Root, protected: frozenset[str] = frozenset()) -> None:
+    def __init__(self, root: Root, protected: frozenset[str] = frozenset(), others: Iterable[Root] = ()) -> None:
         self.root = root
         self.protected = protected
+        self.nested = {key: other for other in others if (key := _identity(other.path)) is not None}
         self.path = root.path
         try:
             self.descriptor = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -76,17 +80,23 @@ class Access:
         ToolError for what is no path, for a path elsewhere, and for writing where nothing may be written.
         """
         check_path(path)
+        first = self.workspace.roots[0]
+        absolute = path if path.startswith("/") else f"{first.path}/{path}"
+        found: Place | None = None
         for root in self.workspace.roots:
             pinned = self._pin(root)
             try:
-                found = Place(pinned, pinned.relative(path))
+                below = path if root is first and absolute is not path else pinned.relative(absolute)
             except OSError:
                 continue
-            if write and not root.writable:
-                raise ToolError(f"{path!r} is in a read-only root; writable: {self._writable()}", "denied")
-            return found
-        message = f"{path!r} leads out of the workspace; give a path below {self.workspace}"
-        raise ToolError(message, "denied")
+            if found is None or len(root.path) > len(found.root.path):  # of nested roots, the inner one
+                found = Place(pinned, below)
+        if found is None:
+            message = f"{clipped(path)} leads out of the workspace; give a path below {self.workspace}"
+            raise ToolError(message, "denied")
+        if write and not found.root.root.writable:
+            raise ToolError(f"{clipped(path)} is in a read-only root; writable: {self._writable()}", "denied")
+        return found
 
     def ledger(self, context: Context) -> Ledger:
         """Return the ledger of a call: that of its session (`file_ledger` in the state), else the workspace's."""
@@ -95,7 +105,8 @@ class Access:
 
     def _pin(self, root: Root) -> PinnedRoot:
         if root not in self._pinned:
-            self._pinned[root] = PinnedRoot(root, self.workspace.protected)
+            others = [other for other in self.workspace.roots if other is not root]
+            self._pinned[root] = PinnedRoot(root, self.workspace.protected, others)
         return self._pinned[root]
 
     def _writable(self) -> str:
@@ -122,6 +133,19 @@ def check_path(path: str) -> None:
     if length >= _LONGEST_PATH:
         message = f"path is {length} bytes long; the system takes less than {_LONGEST_PATH}"
         raise ToolError(message, "validation_error")
+
+
+def clipped(path: str) -> str:
+    """Return a path in quotes, short enough for a message."""
+    return repr(path if len(path) <= _SHOWN else f"{path[: _SHOWN // 2]}[...]{path[-_SHOWN // 2 :]}")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def _components(path: str) -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_filesystem._paths._access import clipped
 from tools_filesystem._paths._names import not_found
 from tools_filesystem._paths._step import SpecialFileError
 
@@ -39,8 +40,8 @@ def explained(access: Access, path: str) -> Generator[None]:
     except FileNotFoundError as error:
         raise ToolError(not_found(access, path), "not_found") from error
     except SpecialFileError as error:
-        message = f"{path!r} is a pipe, a socket, a device or a file of the kernel, which is not opened"
+        message = f"{clipped(path)} is a pipe, a socket, a device or a file of the kernel, which is not opened"
         raise ToolError(message, "not_a_file") from error
     except OSError as error:
         kind, text = _KINDS.get(error.errno or 0, ("execution_error", f"{{}}: {error.strerror}"))
-        raise ToolError(text.format(repr(path)), kind) from error
+        raise ToolError(text.format(clipped(path)), kind) from error

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._paths._access import Place
+from tools_filesystem._paths._access import Place, clipped
 from tools_filesystem._paths._resolve import open_folder, pin
 
 if TYPE_CHECKING:
@@ -121,15 +121,15 @@ def not_found(access: Access, path: str) -> str:
             parts = parts[1:]
         near = _near(here, parts[0]) if parts else []
     except (OSError, ToolError):
-        return f"no {path!r}"
+        return f"no {clipped(path)}"
     inner = "/".join(parts[1:])
     others = [found.join(inner) if inner else found for found in map(here.join, near)]
     others = [found for found in others if _is_there(found.place)] or [here.join(name) for name in near]
     others += _in_other_roots(access, path)
-    missing = f", because there is no folder {quoted(here.join(parts[0]).path)}" if inner else ""
+    missing = f", because there is no folder {quoted(here.join(parts[0][:100]).path)}" if inner else ""
     if others:
-        return f"no {path!r}{missing}; did you mean {' or '.join(quoted(found.path) for found in others)}?"
-    return f"no {path!r}{missing}; list_directory shows what is in {quoted(here.path)}"
+        return f"no {clipped(path)}{missing}; did you mean {' or '.join(quoted(found.path) for found in others)}?"
+    return f"no {clipped(path)}{missing}; list_directory shows what is in {quoted(here.path)}"
 
 
 def shown(name: str) -> str:

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import GIT_MARKS, fold, is_protected
+from tools_core.protected import GIT_MARKS, fold, host_folders, is_protected
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
@@ -25,6 +25,7 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     whose folders are yet to be made.
     """
     below = _below(root.descriptor, folder)
+    _check_nested(root, folder, len(below))
     components = [*below, *name.split("/")]
     for end, component in enumerate(components, 1):
         if fold(component).startswith(OWN):
@@ -32,12 +33,30 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
             raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
         if is_protected(component, root.protected):
             raise _denied("/".join(components[:end]), "what lies there is run or trusted later")
+    if root.protected and is_of_host(f"{real_path(folder)}/{name}"):
+        raise _denied("/".join(components), "this program itself runs from there")
     if _is_linked(root, folder, components[len(below)], len(below)):
         raise _denied("/".join(components), "a protected name is a link to it")
     if ".git" in root.protected:
         repository = _repository(folder, components[: len(below) + 1])
         if repository is not None:
             raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
+
+
+def is_of_host(path: str) -> bool:
+    """Return whether a real path lies in a folder that this process runs from."""
+    return any(f"{path}/".startswith(f"{folder}/") for folder in host_folders())
+
+
+def _check_nested(root: PinnedRoot, folder: int, depth: int) -> None:
+    """Raise `denied` when the nearest root above a folder is a read-only one."""
+    for level in range(depth if root.nested else 0):
+        state = _stat(folder, "/".join([".."] * level) or ".")
+        nested = None if state is None else root.nested.get((state.st_dev, state.st_ino))
+        if nested is not None and not nested.writable:
+            raise ToolError(f"{nested.path!r} is a read-only root; write elsewhere", "denied")
+        if nested is not None:
+            return
 
 
 def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:

@@ -51,7 +51,7 @@ class Grep(FileTool):
         glob: Annotated[str, "Search only matching files, e.g. '*.{ts,tsx}', 'src/**/*.py'; '!*.min.js' skips."] = "",
         type: Annotated[str, "Search only this file type: py, js, ts, rust, go, java, ..."] = "",
         output_mode: Annotated[Literal["content", "files", "count"], "What to return."] = "content",
-        ignore_case: bool = False,
+        ignore_case: Annotated[bool, "Match upper and lower case alike."] = False,
         context: Annotated[int, "Lines to show around each match.", Limits(ge=0, le=50)] = 0,
         limit: Annotated[int, "Maximum number of matching lines (or files).", Limits(ge=1, le=10_000)] = 100,
         offset: Annotated[int, "Matching lines (or files) to skip.", Limits(ge=0, le=1_000_000)] = 0,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
 
 _MOST_LINKS = 40
+MOST_NEW = 50  # folders that one call creates above a file
 
 
 class Target:
@@ -90,6 +91,8 @@ class Target:
         try:
             return open_folder(Place(self._root, path))
         except FileNotFoundError:
+            if len(self._made) == MOST_NEW:
+                raise too_many_folders() from None
             following = [part for part in parts[end - 1 :] if part not in ("", ".")]
             check_writable(self._root, folder, "/".join([*following, self.name]))
             with suppress(FileExistsError):  # by another call, or a link to nowhere: opening tells
@@ -118,6 +121,11 @@ class Target:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._leave(unmake=kind is not None)
+
+
+def too_many_folders() -> ToolError:
+    """Return the error for a path of too many missing folders."""
+    return ToolError(f"the path needs more than {MOST_NEW} new folders; create them step by step", "limit_exceeded")
 
 
 def no_file_name(path: str) -> ToolError:

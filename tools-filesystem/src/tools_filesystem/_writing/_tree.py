@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import is_protected
+from tools_core.protected import host_folders, is_protected
 from tools_filesystem._paths._protected import real_path
 from tools_filesystem._paths._step import HAS_O_PATH, SpecialFileError, open_in
 from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
@@ -51,6 +51,7 @@ class Survey:
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
+        self._host = {(state.st_dev, state.st_ino) for state in map(os.stat, host_folders() if protected else ())}
 
     def add(self, folder: int, name: str, path: str, depth: int = 0) -> None:
         """Count an entry of an open folder, and all that is below it; `path` is for messages."""
@@ -90,6 +91,8 @@ class Survey:
             raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")
+        if (found.st_dev, found.st_ino) in self._host:
+            raise ToolError(f"{path!r} is a folder that this program runs from, which stays where it is", "denied")
 
     def _add_folder(self, folder: int, name: str, path: str, depth: int) -> None:
         inner = open_folder_in(folder, name)

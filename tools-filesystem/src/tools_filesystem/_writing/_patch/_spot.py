@@ -13,7 +13,7 @@ from tools_filesystem._paths._access import Place
 from tools_filesystem._paths._protected import OWN, _below, check_writable
 from tools_filesystem._paths._resolve import open_folder
 from tools_filesystem._paths._step import open_in
-from tools_filesystem._writing._target import no_file_name
+from tools_filesystem._writing._target import MOST_NEW, no_file_name, too_many_folders
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
@@ -81,6 +81,8 @@ def read_spot(root: PinnedRoot, spot: Spot, limit: int) -> tuple[bytes, os.stat_
 
 
 def _spot(root: PinnedRoot, folder: int, missing: tuple[str, ...], name: str) -> Spot:
+    if len(missing) > MOST_NEW:
+        raise too_many_folders()
     first, *further = (*missing, name)
     check_writable(root, folder, first)
     for component in further:
