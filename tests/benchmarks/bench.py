@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import json
 import os
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
 
-from tools_agent import Agent, Assistant, Request, Session, SQLiteStore, User
+from tools_agent import Agent, Assistant, Record, Request, Session, SQLiteStore, User
 from tools_core import Context, Result, ToolCall, tool
 from tools_core.formats import FORMATS
 from tools_runtime import Executor, ProcessRuntime, hookimpl
@@ -388,6 +389,23 @@ def agents(folder: Path) -> list[tuple[str, str, Callable[[], Any], Callable[[],
     texts = [User(content="Look around. " * 10), Assistant(content="I see a tree. " * 10)]
     messages = [text.replace(id=f"{number} {text.role}") for number in range(2_500) for text in texts]
     Session(id="long", store=store, messages=messages)
+
+    bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
+    for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE records (seq, data)"):
+        bare.execute(statement)
+    record = Record("message", {"message": Assistant(content="word " * 400).to_dict()})
+    store.create("new")
+    store.acquire("new", "run")
+    numbers, seqs = count(), count()
+
+    def append() -> None:
+        store.append("new", [record], after=next(numbers), owner="run")
+
+    def commit() -> None:
+        bare.execute("BEGIN IMMEDIATE")
+        bare.execute("INSERT INTO records VALUES (?, ?)", (next(seqs), json.dumps(record.data)))
+        bare.execute("COMMIT")
+
     return [
         *rows,
         (
@@ -396,6 +414,7 @@ def agents(folder: Path) -> list[tuple[str, str, Callable[[], Any], Callable[[],
             lambda: Session.open(store, "long"),
             lambda: store.read("long"),
         ),
+        ("append a record of 2 KB / a bare SQLite commit", "1.3", append, commit),
     ]
 
 
