@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping, Sequence
+from types import GenericAlias
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PlainSerializer, PlainValidator, TypeAdapter
 
 from tools_core import Audio, File, Image, Result, ToolCall
+
+T = TypeVar("T")
+
+
+class _AsTuple:
+    """Keeps a sequence as a tuple, so that lists are accepted, by type checkers as well."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(GenericAlias(tuple, (get_args(source)[0], ...)))
+
+
+Items = Annotated[Sequence[T], _AsTuple()]
 
 
 def _call(value: Any) -> ToolCall:
@@ -23,10 +36,13 @@ def _result(value: Any) -> Result:
 def _file(value: Any) -> Image | Audio | File:
     if isinstance(value, Image | Audio | File):
         return value
-    if not isinstance(value, Mapping) or value.get("type") not in _BLOCKS:
-        raise ValueError("a file is an Image, Audio or File, or what its to_dict() returns")
-    data = b64decode(value["data"], validate=True)
-    return _BLOCKS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
+    if not isinstance(value, Mapping) or not isinstance(value.get("data"), str):
+        raise ValueError(  # noqa: TRY004  (pydantic expects ValueError)
+            "a file is an Image, Audio or File, or a dict with its data in base64 and its media_type"
+        )
+    mime_type = value.get("mime_type") or value.get("media_type")
+    block = _BLOCKS.get(value.get("type") or str(mime_type).partition("/")[0], File)
+    return block(b64decode(value["data"], validate=True), mime_type, name=value.get("name"))
 
 
 _BLOCKS: dict[str, type[Image | Audio | File]] = {"image": Image, "audio": Audio, "file": File}
@@ -87,7 +103,7 @@ class User(Message, frozen=True):
 
     role: Literal["user"] = "user"
     content: str = ""
-    files: tuple[Attachment, ...] = ()
+    files: Items[Attachment] = ()
 
 
 class Assistant(Message, frozen=True):
@@ -101,8 +117,8 @@ class Assistant(Message, frozen=True):
 
     role: Literal["assistant"] = "assistant"
     content: str = ""
-    tool_calls: tuple[Call, ...] = ()
-    items: tuple[dict[str, Any], ...] = ()
+    tool_calls: Items[Call] = ()
+    items: Items[dict[str, Any]] = ()
     provider: str | None = None
     model: str | None = None
     stop_reason: str | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, PrivateAttr
 
-from tools_agent._messages import Assistant, ToolResult
+from tools_agent._messages import Assistant, Items, ToolResult
 from tools_core import InvalidArguments, Result, ToolCall
 
 Role = Literal["system", "user", "assistant", "tool_result"]
@@ -125,7 +125,7 @@ class ToolCallMessage(_Message, frozen=True):
     """
 
     type: Literal["tool_call"] = "tool_call"
-    tools: tuple[ToolMessage, ...]
+    tools: Items[ToolMessage]
     _viewed: Assistant | None = PrivateAttr(None)
 
     @property
