@@ -22,7 +22,7 @@ from tools_agent import (
     Usage,
     User,
 )
-from tools_core import Context, Result, ToolCall, tool
+from tools_core import Context, Image, Result, ToolCall, tool
 
 PLACEHOLDER = "Tool call interrupted before completion."
 
@@ -153,10 +153,11 @@ def test_a_conversation_goes_on_with_its_full_history():
 
 def test_files_belong_to_the_prompt():
     provider = ScriptedProvider("A cat")
-    file = {"type": "image", "data": "iVBORw0KGgo=", "mime_type": "image/png"}
+    file = {"data": "iVBORw0KGgo=", "media_type": "image/png"}
     agent = Agent(model=provider)
     agent.generate("What is this?", files=[file])
-    assert provider.calls[0].messages[-1].files[0].mime_type == "image/png"
+    picture = provider.calls[0].messages[-1].files[0]
+    assert (type(picture), picture.mime_type) == (Image, "image/png")
     with pytest.raises(ValueError, match="files"):
         agent.generate(files=[file])
 
@@ -602,6 +603,8 @@ def test_a_model_is_a_provider_and_a_name():
             Agent(model=model)
     with pytest.raises(TypeError, match="needs a model"):
         Agent()
+    with pytest.raises(TypeError, match="or a Provider, got 3"):
+        Agent(model=3)
 
 
 def test_an_unknown_option_is_refused_by_name():

@@ -347,4 +347,6 @@ def _provider_of(model: Any) -> tuple[Provider, str]:
         from tools_agent._providers._get_provider import get_provider  # 30 ms that other providers do not need
 
         return get_provider(model)
+    if not hasattr(model, "stream"):
+        raise TypeError(f'a model is "PROVIDER:NAME", or a Provider, got {model!r}')
     return model, getattr(model, "model", "")
