@@ -134,7 +134,7 @@ def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_w
     assert (b"Done: summary.md" in seen) == (place / "summary.md").exists() == is_written
 
 
-def test_ctrl_c_stops_a_call_and_the_session_goes_on(place):
+def test_a_session_has_one_run_and_goes_on_after_ctrl_c_in_a_call(place):
     tools = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
     (place / "slow.py").write_text(f"{tools}    sleep(600)\n    return ''\n")
     (place / "fast.py").write_text(f"{tools}    return 'a file'\n")
@@ -142,6 +142,7 @@ def test_ctrl_c_stops_a_call_and_the_session_goes_on(place):
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*COMMAND, *words, "./slow.py:list_directory,write_file"], **pipes) as process:
         assert process.stderr.readline() == "→ list_directory {}\n"  # printed while the call runs
+        assert "session 's' is in use" in ask("run", "--session", "s", code=1).err
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
         assert process.stderr.read().endswith("interrupted; go on with: ask-tools run --session s\n")

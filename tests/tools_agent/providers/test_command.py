@@ -16,7 +16,8 @@ def test_a_run_that_is_interrupted_or_killed_goes_on_in_another_process(connect,
     write = ("call_1", "write_file", '{"path": "a.txt", "content": "x"}')
     answers = [{"texts": ["I write."], "calls": [write]}, {"texts": ["Half"], "sent": 2, "waits": True}]
     server = connect("openai", *answers, {"texts": ["All ", "done."]}).server
-    command = [sys.executable, "-m", "tools_core", "run", "--session", "s", "--yes"]
+    (tmp_path / "rules.toml").write_text('[[rule]]\ndecision = "allow"\ntool = "write_file"\npaths = ["*.txt"]\n')
+    command = [sys.executable, "-m", "tools_core", "run", "--session", "s", "--policy", "rules.toml"]
     environment = {
         **os.environ, "OPENAI_API_KEY": "key", "OPENAI_BASE_URL": f"{server.url}/v1", "XDG_CONFIG_HOME": str(tmp_path),
         "ASK_TOOLS_SESSIONS": str(tmp_path / "sessions"),
