@@ -221,7 +221,8 @@ def test_a_miss_names_the_sibling_that_was_meant(read, root, tmp_path):
     (root / "README.md").write_text("")
     assert "did you mean 'src/app.py'?" in read(path="src/ap.py").error
     assert (
-        read(path="scr/app.py").error == "no 'scr/app.py', because there is no folder 'scr'; did you mean 'src/app.py'?"
+        read(path="scr/app.py").error
+        == "no 'scr/app.py', because the folder is missing: 'scr'; did you mean 'src/app.py'?"
     )
     assert read(path="zzz").error == "no 'zzz'; list_directory shows what is in '.'"
     (tmp_path / "second").mkdir()

@@ -1,4 +1,4 @@
-"""What was read of which file: by inode and content, never by name alone."""
+"""The parts of files that a session has read, by inode and state, never by name alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TICK = 20_000_000  # nanoseconds: of two changes within one tick of the file sy
 
 
 class Stamp(NamedTuple):
-    """What a file looked like when it was read."""
+    """The state of a file when it was read."""
 
     device: int
     inode: int
@@ -28,7 +28,7 @@ class Stamp(NamedTuple):
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def is_settled(self) -> bool:
-        """Whether any change from now on gives another stamp."""
+        """Return whether any change from now on gives another stamp."""
         return abs(time.time_ns() - self.ctime_ns) > _TICK
 
 
@@ -54,7 +54,7 @@ class Ledger:
             self._seen[key] = (stamp, _merged([*ranges, *shown] if known == stamp else shown))
 
     def covers(self, stamp: Stamp) -> bool:
-        """Whether all of the file was shown, and it is as it was then."""
+        """Return whether all of the file was shown, and it is unchanged."""
         with self._lock:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
         return known == stamp and (stamp.size == 0 or ranges == [(0, stamp.size)])

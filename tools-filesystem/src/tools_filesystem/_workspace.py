@@ -28,7 +28,7 @@ class Workspace:
     """One or several folders: `Workspace("/srv/app", Root("/srv/data", writable=False))`.
 
     Relative paths are below the first; absolute ones may be below any. `read_only` makes all of them read-only.
-    `protected` are the names that nobody writes below, whatever folder they are in; `()` protects nothing. Tools that
+    `protected` are names that are not written in any folder; `()` protects nothing. Tools that
     were made with the same workspace share its `ledger` of what was read.
     """
 
@@ -53,7 +53,7 @@ class Workspace:
         return f"<Workspace {self}>"
 
 
-_default_ledger = Ledger()  # of tools that nobody gave a workspace
+_default_ledger = Ledger()  # of tools without a workspace
 
 
 def workspace_for(context: Context) -> Workspace:

@@ -20,7 +20,7 @@ _SHOWN = 300  # characters of a path in a message
 
 
 class PinnedRoot:
-    """A root as a descriptor; every path is taken relative to it. Below it nobody writes to the `protected` names."""
+    """A root as a descriptor; every path is taken relative to it. Below it, `protected` names are not written."""
 
     __slots__ = ("descriptor", "nested", "path", "protected", "root")
 
@@ -46,11 +46,11 @@ class PinnedRoot:
             rest = _without_prefix(parts, _components(name))
             if rest is not None:
                 return "/".join(rest) or "."
-        raise OSError(errno.EXDEV, "leads out of the workspace", path)
+        raise OSError(errno.EXDEV, "is outside the workspace", path)
 
 
 class Place(NamedTuple):
-    """What a path of a call means: a root, and the path below it. Nothing is resolved yet."""
+    """A root, and a path below it. Nothing is resolved yet."""
 
     root: PinnedRoot
     path: str
@@ -92,7 +92,7 @@ class Access:
             if found is None or len(root.path) > len(found.root.path):  # of nested roots, the inner one
                 found = Place(pinned, below)
         if found is None:
-            message = f"{clipped(path)} leads out of the workspace; give a path below {self.workspace}"
+            message = f"{clipped(path)} is outside the workspace; give a path below {self.workspace}"
             raise ToolError(message, "denied")
         if write and not found.root.root.writable:
             raise ToolError(f"{clipped(path)} is in a read-only root; writable: {self._writable()}", "denied")
@@ -153,7 +153,7 @@ def _components(path: str) -> list[str]:
 
 
 def _without_prefix(parts: list[str], prefix: list[str]) -> list[str] | None:
-    """What follows `prefix`, component by component, so that `/ws-other` is not inside `/ws`."""
+    """Return what follows `prefix`, component by component, so that `/ws-other` is not inside `/ws`."""
     position = _skip_empty(parts, 0)
     for wanted in prefix:
         if position == len(parts) or parts[position] != wanted:

@@ -1,4 +1,4 @@
-"""What went wrong with a path, in words that say what would work."""
+"""Messages for errors of the system: what went wrong with a path, and what would work."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access
 
 _KINDS = {
-    errno.EXDEV: ("denied", "{} leads out of the workspace; give a path inside it, relative to its root"),
+    errno.EXDEV: ("denied", "{} is outside the workspace; give a path inside it, relative to its root"),
     errno.EACCES: ("denied", "{}: the system does not permit it"),
     errno.EPERM: ("denied", "{}: the system does not permit it"),
     errno.EROFS: ("denied", "{} is on a read-only file system"),
     errno.EISDIR: ("not_a_file", "{} is a folder; list_directory shows what is in it"),
-    errno.ENOTDIR: ("not_a_directory", "{}: a part of the path is no folder"),
+    errno.ENOTDIR: ("not_a_directory", "{}: a part of the path is not a folder"),
     errno.ELOOP: ("not_found", "{} leads through too many links"),
     errno.ENAMETOOLONG: ("validation_error", "{}: a name in the path is too long for the file system"),
     errno.ENOSPC: ("limit_exceeded", "{}: the file system is full; nothing was changed"),

@@ -1,4 +1,4 @@
-"""Files that the kernel makes up while they are read, as below /proc: they tell of the machine, and may never end."""
+"""Pseudo files, as below /proc: they describe the machine, and may never end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FILE_SYSTEMS = frozenset(
 
 
 def is_made_up(found: os.stat_result) -> bool:
-    """Whether a regular file is the kernel's own, and not stored anywhere."""
+    """Return whether a regular file is made by the kernel while it is read."""
     if found.st_blocks or os.major(found.st_dev):  # it has a place on a disk, or in memory
         return False
     device = f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access
 
 _MOST_NAMES = 2000  # how many siblings are compared with a name that was not found
-_MOST_REPAIRED = 100_000  # in a larger folder nobody can say quickly that a name is the only one
+_MOST_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _SPACES_AND_QUOTES = str.maketrans("\u00a0\u2007\u202f\u2018\u2019\u201c\u201d", "   ''\"\"")
 
 
 class Found(NamedTuple):
-    """What a path means that has no file of its very name: the place, and the path by which it can be asked for."""
+    """The place of a path that is spelled differently on disk, and its real path."""
 
     place: Place
     path: str
@@ -97,7 +97,7 @@ def meant_place(access: Access, path: str, *, write: bool = False) -> Place:
 
 
 def _is_name(place: Place, parts: list[str]) -> bool:
-    """Whether something has this name, be it a link to nowhere."""
+    """Return whether something has this name, also a link to nowhere."""
     below = Place(place.root, "/".join(parts))
     try:
         folder = open_folder(below.parent())
@@ -113,7 +113,7 @@ def _is_name(place: Place, parts: list[str]) -> bool:
 
 
 def not_found(access: Access, path: str) -> str:
-    """What to say of a path that does not exist: from which name on, and what may have been meant."""
+    """Return the message for a path that does not exist: from which name on, and what may have been meant."""
     try:
         here, parts = _start(access, path)
         while parts and (following := _step(here, parts[0], repair=False)) is not None:
@@ -126,7 +126,7 @@ def not_found(access: Access, path: str) -> str:
     others = [found.join(inner) if inner else found for found in map(here.join, near)]
     others = [found for found in others if _is_there(found.place)] or [here.join(name) for name in near]
     others += _in_other_roots(access, path)
-    missing = f", because there is no folder {quoted(here.join(parts[0][:100]).path)}" if inner else ""
+    missing = f", because the folder is missing: {quoted(here.join(parts[0][:100]).path)}" if inner else ""
     if others:
         return f"no {clipped(path)}{missing}; did you mean {' or '.join(quoted(found.path) for found in others)}?"
     return f"no {clipped(path)}{missing}; list_directory shows what is in {quoted(here.path)}"
@@ -170,7 +170,7 @@ def _hex(char: str) -> str:
 
 
 def _unescaped(part: str) -> str | None:
-    """The name that was shown like this; None when it was not shown in quotes, or is no name."""
+    """Return the name that was shown like this; None if it was not quoted, or cannot be a name."""
     is_quoted = len(part) > 2 and part[0] == part[-1] == "'"
     if "\\x" not in part and not is_quoted:
         return None
@@ -240,7 +240,7 @@ def _the_same(names: list[str], name: str) -> str | None:
 
 
 def _seen(name: str) -> str:
-    """What a name looks like: one form of accents, of spaces and of quotes."""
+    """Return a name with one form of accents, spaces and quotes."""
     return name if name.isascii() else unicodedata.normalize("NFC", name).translate(_SPACES_AND_QUOTES)
 
 

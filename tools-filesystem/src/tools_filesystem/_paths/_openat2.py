@@ -14,7 +14,7 @@ _NO_MAGICLINKS, _BENEATH = 0x02, 0x08
 
 
 def openat2(folder: int, path: str, flags: int) -> int:
-    """Open `path` below `folder`; OSError with EXDEV when it leads out, be it by a link or by a race."""
+    """Open `path` below `folder`; OSError with EXDEV when it escapes, by a link or by a race."""
     how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
     call, get_errno = _libc()
     while True:
@@ -29,7 +29,7 @@ def openat2(folder: int, path: str, flags: int) -> int:
 
 @functools.cache
 def is_supported() -> bool:
-    """Whether this kernel has the call, and no filter of a container forbids it."""
+    """Return whether this kernel has the call, and no filter of a container forbids it."""
     if sys.platform != "linux":
         return False
     try:

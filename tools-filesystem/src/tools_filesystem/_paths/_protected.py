@@ -1,4 +1,4 @@
-"""Places that nobody writes to by default, because what lies there is run later without a question."""
+"""Places that are not written by default, because programs run or trust them later."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tools_core.protected import GIT_MARKS, fold, host_folders, is_protected
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
 
-# What begins so is the tools' own business, whatever a workspace protects.
+# The prefix of the tools' own files, which are always protected.
 OWN = ".ask-tools-"
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
-    """Raise `denied` when `name`, in a folder that is held open, is a protected place, be it there already or not.
+    """Raise `denied` when `name`, in a folder that is held open, is a protected place, whether it exists or not.
 
-    What counts is where the folder really is, so that no link and no spelling leads around it. `name` may be a path
+    The real location of the folder counts, so that no link and no spelling evades it. `name` may be a path
     whose folders are yet to be made.
     """
     below = _below(root.descriptor, folder)
@@ -89,7 +89,7 @@ def _below(root: int, folder: int) -> list[str]:
     """The names that lead from the root to a folder, as they are at this moment."""
     top, here = real_path(root).rstrip("/"), real_path(folder)
     if here != top and not here.startswith(f"{top}/"):
-        raise OSError(errno.EXDEV, "leads out of the workspace", here)
+        raise OSError(errno.EXDEV, "is outside the workspace", here)
     return here[len(top) :].split("/")[1:] if here != "/" else []
 
 

@@ -16,11 +16,11 @@ class SpecialFileError(OSError):
     """A pipe, a socket or a device, which is never opened for data."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(errno.EINVAL, "is no regular file", path)
+        super().__init__(errno.EINVAL, "is not a regular file", path)
 
 
 def again(folder: int) -> int:
-    """A second descriptor of a folder, with a life of its own."""
+    """Return a second descriptor of a folder."""
     return os.open(".", (os.O_PATH if HAS_O_PATH else os.O_RDONLY) | os.O_DIRECTORY, dir_fd=folder)
 
 
@@ -30,7 +30,7 @@ def step(folder: int, name: str, *, is_last: bool) -> int | str:
 
 
 def open_in(folder: int, name: str) -> int:
-    """Open a regular file of a folder for reading; OSError for anything else, be it a link that appeared just now."""
+    """Open a regular file of a folder for reading; OSError for anything else, also for a link that has just appeared."""
     pinned = step(folder, name, is_last=True)
     if isinstance(pinned, str):
         raise OSError(errno.ELOOP, "became a link meanwhile", name)

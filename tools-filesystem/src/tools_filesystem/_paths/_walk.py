@@ -57,7 +57,7 @@ class _Walk:
     def _up(self) -> None:
         """Go down again from the root, because the folder above may have been moved out of it meanwhile."""
         if not self.here:
-            raise OSError(errno.EXDEV, "leads out of the workspace", self.path)
+            raise OSError(errno.EXDEV, "is outside the workspace", self.path)
         self.here.pop()
         self._move(again(self.root.descriptor))
         for name in self.here:

@@ -1,4 +1,4 @@
-"""How the bytes of a text file become characters, judged by the bytes themselves."""
+"""The encoding of a text file, judged by its bytes."""
 
 from __future__ import annotations
 

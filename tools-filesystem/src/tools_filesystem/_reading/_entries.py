@@ -30,7 +30,7 @@ _TYPES = {
 
 
 def type_of(mode: int) -> str:
-    """What a mode says that something is."""
+    """Return the type of a file by its mode."""
     return _TYPES.get(stat.S_IFMT(mode), "special")
 
 
@@ -53,7 +53,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Listing:
-    """How to list: a breadth-first walk, so that a folder with much in it hides no other."""
+    """A breadth-first walk, so that a folder with much in it hides no other."""
 
     depth: int
     limit: int

@@ -1,4 +1,4 @@
-"""What kind of file it is, by its first bytes before its name."""
+"""The MIME type of a file, by its first bytes before its name."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def start_confined(start: Callable[[], _T], readable: Iterable[int]) -> _T:
 
 @functools.cache
 def can_confine() -> bool:
-    """Whether this system has Landlock, and nothing forbids it."""
+    """Return whether this system has Landlock, and nothing forbids it."""
     try:
         os.close(_ruleset(()))
     except (OSError, ImportError):  # a Python may be built without ctypes

@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a process wrote, and its exit code; `stopped` says why it was ended early, if it was."""
+    """The output of a process, and its exit code; `stopped` says why it was ended early, if it was."""
 
     output: bytes
     complaints: str

@@ -1,4 +1,4 @@
-"""The search where `rg` is missing: a program of its own, which prints what `rg` would.
+"""The search where `rg` is missing: a separate program, which prints what `rg` would.
 
 It runs as `python -I -S _scan.py`, so that its caller can kill it: `re` knows no time limit. Ignore files are not read.
 """

@@ -46,7 +46,7 @@ class EditFile(FileTool):
         self,
         path: Annotated[str, "File path, relative to the workspace."],
         old_string: Annotated[str, "Text to replace, without line numbers."] = "",
-        new_string: Annotated[str, "Text to put in its place."] = "",
+        new_string: Annotated[str, "Replacement text."] = "",
         replace_all: Annotated[bool, "Replace every occurrence."] = False,
         edits: Annotated[
             list[OneEdit], "Several replacements, instead of old_string and new_string.", Limits(max_length=200)
@@ -71,7 +71,8 @@ class EditFile(FileTool):
             if not dry_run:
                 check_permitted(found, path)
                 before = functools.partial(check_unchanged, target.folder, target.name, path, found)
-                new = text.restored(_spliced(text.data, spans))
+                pieces = _spliced(text.data, spans)
+                new = pieces if text.wide is None else [text.restored(b"".join(pieces))]
                 state = put(target.folder, target.name, new, found, before)
                 _remember(access.ledger(context), found, state, None if text.wide else spans)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MOST_LINES], "dry_run": dry_run}
@@ -92,22 +93,23 @@ def _wanted(old: str, new: str, replace_all: bool, edits: list[OneEdit]) -> list
 
 
 def _content(target: Target, path: str) -> tuple[bytes, os.stat_result]:
-    with open(open_in(target.folder, target.name), "rb") as file:
+    with open(open_in(target.folder, target.name), "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
-        data = b"" if found.st_size > LARGEST else file.read(LARGEST + 1)
+        data = b"" if found.st_size > LARGEST else file.readall()
     if max(found.st_size, len(data)) > LARGEST:
         raise ToolError(f"{path!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB", "limit_exceeded")
     check_unchanged(target.folder, target.name, path, found)
     return data, found
 
 
-def _spliced(data: bytes, spans: Sequence[Span]) -> bytes:
+def _spliced(data: bytes, spans: Sequence[Span]) -> list[bytes | memoryview]:
+    """Return the pieces of the new content, without a copy of what stays."""
     parts: list[bytes | memoryview] = []
     view, position = memoryview(data), 0
     for span in spans:
         parts += [view[position : span.start], span.data]
         position = span.end
-    return b"".join([*parts, view[position:]])
+    return [*parts, view[position:]]
 
 
 def _remember(ledger: Ledger, then: os.stat_result, now: os.stat_result, spans: Sequence[Span] | None) -> None:

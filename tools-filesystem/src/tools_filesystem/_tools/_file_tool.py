@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class FileTool(Tool, abstract=True):
     """A tool over a workspace: its own if it was made with one, else that of the context.
 
-    The folders of its own are part of the description, so that a model knows where it may go.
+    Its folders are part of the description, so that a model knows where it may go.
     """
 
     tags = ("files",)

@@ -35,7 +35,7 @@ class MakeDirectory(FileTool):
 
 
 def _make(place: Place, path: str) -> bool:
-    """Whether the folder is new; ToolError when something else has its name."""
+    """Return whether the folder is new; ToolError when something else has its name."""
     if _is_folder(place):
         return False
     with Entry(place) as entry:
@@ -44,9 +44,9 @@ def _make(place: Place, path: str) -> bool:
             with suppress(OSError):  # it is there for all to see: an error would say that it is not
                 os.fsync(entry.folder)
             return True
-        if _is_folder(place):  # made by somebody else meanwhile
+        if _is_folder(place):  # another process has made it
             return False
-        raise ToolError(f"{path!r} exists and is no folder; choose another name", "conflict")
+        raise ToolError(f"{path!r} exists and is not a folder; choose another name", "conflict")
 
 
 def _is_folder(place: Place) -> bool:

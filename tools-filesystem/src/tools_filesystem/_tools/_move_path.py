@@ -80,7 +80,7 @@ def _remove(old: Entry, source: str) -> None:
 
 
 def _record(access: Access, old: Entry, new: Entry, context: Context) -> None:
-    """What was known of the file is known under its new name, which has changed nothing but a time."""
+    """Keep what was known of the file under its new name."""
     before, ledger = Stamp.of(old.state()), access.ledger(context)
     if ledger.covers(before):
         new.look()

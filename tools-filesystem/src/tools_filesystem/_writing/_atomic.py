@@ -16,7 +16,7 @@ from tools_filesystem._writing._lock import hold
 from tools_filesystem._writing._rename import exchange, identity, rename_new
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
@@ -24,20 +24,20 @@ _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 def put(
     folder: int,
     name: str,
-    data: bytes | Callable[[int], int],
+    data: bytes | Sequence[bytes | memoryview],
     replaced: os.stat_result | None,
     before: Callable[[], os.stat_result] | None = None,
 ) -> os.stat_result:
     """Make `data` the content of `name` and return its new state; FileExistsError if it exists and `replaced` is None.
 
-    `data` may be a function that fills a descriptor and returns the number of bytes. A file that is replaced keeps its
-    attributes. `before` is called just before that, and returns the state that may be replaced or raises: where the
+    `data` may come in pieces. A file that is replaced keeps its attributes.
+    `before` is called just before that, and returns the state that may be replaced or raises: where the
     system can exchange names, nothing else ever is. The folder is locked by this, if it was not before.
     """
     hold(folder)
     descriptor, temporary = _open_aside(folder, 0o666 if replaced is None else 0o600)
     try:
-        size = _written(descriptor, data) if isinstance(data, bytes) else data(descriptor)
+        size = sum(_written(descriptor, piece) for piece in ([data] if isinstance(data, bytes) else data))
         if replaced is not None:
             keep_attributes(folder, name, replaced, descriptor)
         os.fsync(descriptor)
@@ -84,11 +84,11 @@ def _replace_checked(folder: int, temporary: str, name: str, before: Callable[[]
     if not is_expected:
         exchange(folder, temporary, name)
         before()  # says that it was changed
-        raise ToolError(f"{name!r} was touched meanwhile by somebody else; nothing was changed: retry", "conflict")
+        raise ToolError(f"{name!r} was changed meanwhile by another program; nothing was changed: retry", "conflict")
 
 
 def _tidy(folder: int, name: str, new: int, replaced: os.stat_result | None) -> None:
-    """Remove what lies aside, be it the new file or the old one, and never what somebody else has put there."""
+    """Remove the temporary file, old or new, but never one that another program has put there."""
     for _ in range(2):  # what cannot be done now is left to the next write
         with suppress(OSError):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -124,7 +124,7 @@ def _free_name(folder: int) -> str:
     return name
 
 
-def _written(descriptor: int, data: bytes) -> int:
+def _written(descriptor: int, data: bytes | memoryview) -> int:
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]

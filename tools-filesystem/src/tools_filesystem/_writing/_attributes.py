@@ -1,4 +1,4 @@
-"""What a file keeps when its content is replaced or copied: owner, mode, extended attributes, access lists."""
+"""The attributes that a file keeps when its content is replaced or copied: owner, mode, extended attributes, access lists."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Entry(Target):
 
     @property
     def is_folder(self) -> bool:
-        """Whether a folder has this name, and no link to one."""
+        """Return whether this is a folder, and not a link to one."""
         return self.found is not None and stat.S_ISDIR(self.found.st_mode)
 
     def state(self) -> os.stat_result:
@@ -76,7 +76,7 @@ def lock(context: Context, *entries: Entry) -> None:
 
 
 def roots_of(access: Access) -> set[tuple[int, int]]:
-    """The identities of all roots, which nobody moves or deletes."""
+    """Return the identities of all roots, which are not moved or deleted."""
     found: set[tuple[int, int]] = set()
     for root in access.workspace.roots:
         try:

@@ -23,7 +23,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 def hold(folder: int, context: Context | None = None) -> None:
     """Lock a folder until `release`, or until its descriptor is closed; at once if this descriptor has it already.
 
-    ToolError `unavailable` when somebody else keeps it, `cancelled` when nobody waits for this call any longer.
+    ToolError `unavailable` when another writer keeps it, `cancelled` when the caller has cancelled.
     """
     if _take(folder):
         return
@@ -59,7 +59,7 @@ def _take(folder: int) -> bool:
 
 
 def _holder(folder: int) -> str:
-    """Who has the lock, as Linux tells it."""
+    """Return which process has the lock (Linux)."""
     found = os.fstat(folder)
     key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
     with suppress(OSError):

@@ -44,7 +44,7 @@ def check_unchanged(folder: int, name: str, path: str, before: os.stat_result) -
 
 
 def check_permitted(found: os.stat_result, path: str) -> None:
-    """Raise `denied` for a file whose mode lets nobody write to it, which its owner has protected on purpose."""
+    """Raise `denied` for a file without write permission, which its owner has protected on purpose."""
     if not stat.S_IMODE(found.st_mode) & 0o222:
         raise ToolError(
             f"{path!r} is read-only (mode {stat.S_IMODE(found.st_mode):04o}); only overwrite=true replaces it", "denied"

@@ -1,4 +1,4 @@
-"""What moving and copying have in common: a source, a free destination, and nothing half-made between them."""
+"""The common part of moving and copying: a source, a free destination, and nothing half-made between them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
     state = source.state()
     if goal.found is None:
         if path.endswith("/") and not source.is_folder:
-            message = f"{path!r} ends with a slash, but {source.name!r} is no folder; give its new path in full"
+            message = f"{path!r} ends with a slash, but {source.name!r} is not a folder; give its new path in full"
             raise ToolError(message, "conflict")
         return
     if os.path.samestat(state, goal.found):
@@ -36,7 +36,9 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
         message = f"{path!r} is a folder; give the new path in full, such as {name!r}, or delete it first"
         raise ToolError(message, "conflict")
     if source.is_folder:
-        raise ToolError(f"{path!r} exists and is no folder, so no folder replaces it; delete it first", "conflict")
+        raise ToolError(
+            f"{path!r} exists and is not a folder, so a folder cannot replace it; delete it first", "conflict"
+        )
     if not overwrite:
         raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
     if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):

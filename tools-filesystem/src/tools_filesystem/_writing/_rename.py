@@ -1,4 +1,4 @@
-"""Giving an entry another name without ever replacing what nobody has looked at."""
+"""Rename entries without ever replacing one that was not checked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def exchange(folder: int, name: str, other: str) -> bool:
 
 
 def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
-    """Whether `renameat2` did it; OSError if it could have and did not."""
+    """Return whether `renameat2` did it; OSError if it could have and did not."""
     libc = _libc()
     if libc is None:
         return False

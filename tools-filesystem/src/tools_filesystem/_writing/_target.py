@@ -109,7 +109,7 @@ class Target:
             self.folder = -1
         for path in reversed(self._made if unmake else ()):
             where, _, name = path.rpartition("/")
-            with suppress(OSError):  # somebody uses it already, which is a reason to leave it
+            with suppress(OSError):  # another process uses it already
                 folder = open_folder(Place(self._root, where or "."))
                 try:
                     os.rmdir(name, dir_fd=folder)
@@ -129,7 +129,7 @@ def too_many_folders() -> ToolError:
 
 
 def no_file_name(path: str) -> ToolError:
-    """What to say of a path that is no file's, whatever is there."""
+    """Return the error for a path that can only be a folder."""
     message = f"{path!r} can only be a folder, because it ends with a slash, '.' or '..'"
     return ToolError(f"{message}; end it with the name of the file", "not_a_file")
 

@@ -214,7 +214,7 @@ class Copy:
 
 
 def open_folder_in(folder: int, name: str) -> int:
-    """Open a folder by its bare name; NotADirectoryError for anything else, be it a link to a folder."""
+    """Open a folder by its bare name; NotADirectoryError for anything else, also for a link to a folder."""
     try:
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:

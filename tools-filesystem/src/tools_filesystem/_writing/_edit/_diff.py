@@ -1,4 +1,4 @@
-"""What an edit changes, as a short unified diff around the places that change."""
+"""A short unified diff around the places that an edit changes."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _as_differing(text: str, old: str) -> str | None:
 
 
 def _rewritten(old: str) -> list[tuple[str, str]]:
-    """What a model may have meant, having seen the text in another dress."""
+    """Yield other spellings that a model may have meant."""
     unescaped = old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'")
     return [
         ("with real newlines, tabs and quotes in place of the backslashes", unescaped.replace("\\\\", "\\")),

@@ -45,6 +45,8 @@ def text_of(data: bytes, path: str) -> Text:
         except UnicodeDecodeError as error:
             raise ToolError(f"{path!r} has bytes that are not {encoding.name}", "conflict") from error
         return Text(text.encode("utf-8", "surrogatepass"), "utf-8", encoding)
+    if data.isascii():
+        return Text(data, "utf-8" if encoding is not None else "ascii")
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""What a patch means for the files as they are now: everything is read and checked, and nothing is changed."""
+"""The changes that a patch makes: everything is read and checked, and nothing is changed yet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SECTIONS = 300  # because their folders are held open at the same time
 
 
 class Outcome(NamedTuple):
-    """What happens to the file of a section; `data` is None where it goes."""
+    """The new state of the file of a section; `data` is None where it goes."""
 
     section: Section
     added: int
@@ -102,7 +102,7 @@ class PatchPlan:
             goal = self._locate(self._place(section.destination), section.destination, follow=False)
         if goal.found is not None:
             message = f"{section.destination!r} exists already, so {section.path!r} cannot become it"
-            raise ToolError(f"{message}: choose another name, or delete it in a patch of its own", "conflict")
+            raise ToolError(f"{message}: choose another name, or delete it in another patch first", "conflict")
         keep = is_same and section.executable is None
         self._put(
             section.destination, goal, None,

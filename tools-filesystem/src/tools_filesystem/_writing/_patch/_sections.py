@@ -1,4 +1,4 @@
-"""What a patch says, once it is read: sections, one for each file, and their hunks."""
+"""A parsed patch: sections, one for each file, and their hunks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Hunk(NamedTuple):
         return self._replace(lines=self.lines[:last] + self.lines[last + 1 :])
 
     def count(self, kind: str) -> int:
-        """How many lines are of a kind."""
+        """Return how many lines are of a kind."""
         return sum(line.kind == kind for line in self.lines)
 
     def as_text(self) -> list[str]:
@@ -69,7 +69,7 @@ class Hunk(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What happens to one file. Only an update may have a `destination`; `executable` None leaves the mode alone.
+    """The change of one file. Only an update may have a `destination`; `executable` None leaves the mode alone.
 
     `exact` is set where the patch shows all of a file that it deletes.
     """

@@ -30,13 +30,13 @@ def parse_unified(lines: list[str]) -> list[Section]:
         elif not line.strip() or line.startswith(("diff ", "Index: ", "=====")):
             reader.position += 1
         else:
-            reason = f"{shown(line)} is no part of a unified diff; hunk lines begin with ' ', '-' or '+'"
+            reason = f"{shown(line)} does not belong to a unified diff; hunk lines begin with ' ', '-' or '+'"
             refuse(reader.position + 1, reason)
     return found
 
 
 class _Files:
-    """What the lines above the first hunk say about the file."""
+    """The header lines of a file, above its first hunk."""
 
     def __init__(self, number: int) -> None:
         self.number = number
