@@ -512,6 +512,30 @@ def test_mutators_call_no_callback(note):
     assert seen == []
 
 
+def test_persisted_messages_are_put_in_order():
+    late = ToolResult(tool_call_id="1", name="note", result=Result.ok("late"))
+    again = Assistant(tool_calls=(call("1"),), items=({"id": "1"},))
+    other = ToolResult(tool_call_id="1", name="note", result=Result.ok("again"))
+    session = Session(messages=[Assistant(tool_calls=(call("1"),)), User(content="x"), late, again, other])
+    assert [message.content for message in session] == ["", "late", "x", "", "again"]
+    assert session.orphaned_tool_call_ids == []
+    ids = [message.tool_calls[0].id for message in session if message.role == "assistant"]
+    assert ids[0] == "1" != ids[1]
+
+
+def test_persisted_messages_that_do_not_fit_are_refused_or_healed():
+    stray = ToolResult(tool_call_id="1", name="note", result=Result.ok(""))
+    with pytest.raises(ValueError, match="heal=True"):
+        Session(messages=[stray])
+    orphan, last = Assistant(tool_calls=(call("2"),)), Assistant(tool_calls=(call("3"),))
+    session = Session(messages=[stray, orphan, User(content="x"), last], heal=True)
+    assert session.messages[1:] == [last]
+    with pytest.raises(ValueError, match="two messages"):
+        Session(messages=[last, last])
+    with pytest.raises(TypeError, match="str"):
+        Session(messages=["Hi"])
+
+
 def test_orphaned_tool_call_ids_are_those_without_a_result():
     messages = [
         Assistant(tool_calls=(call("1"), call("2"))),

@@ -200,7 +200,7 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: Calls | None = None
 
-    @hookimpl(trylast=True)
+    @hookimpl
     def start_tool_call(self, call: ToolCall, tool: Tool, context: Context) -> Any:  # noqa: ARG002
         """Record the start of a call before it is made."""
         calls = self.calls
