@@ -30,7 +30,7 @@ def step(folder: int, name: str, *, is_last: bool) -> int | str:
 
 
 def open_in(folder: int, name: str) -> int:
-    """Open a regular file of a folder for reading; OSError for anything else, also for a link that has just appeared."""
+    """Open a regular file of a folder for reading; OSError for anything else, also for a new link."""
     pinned = step(folder, name, is_last=True)
     if isinstance(pinned, str):
         raise OSError(errno.ELOOP, "became a link meanwhile", name)

@@ -1,4 +1,4 @@
-"""The attributes that a file keeps when its content is replaced or copied: owner, mode, extended attributes, access lists."""
+"""The attributes of files that are replaced or copied: owner, mode, extended attributes, access lists."""
 
 from __future__ import annotations
 

@@ -36,9 +36,7 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
         message = f"{path!r} is a folder; give the new path in full, such as {name!r}, or delete it first"
         raise ToolError(message, "conflict")
     if source.is_folder:
-        raise ToolError(
-            f"{path!r} exists and is not a folder, so a folder cannot replace it; delete it first", "conflict"
-        )
+        raise ToolError(f"{path!r} exists and is a file, which a folder cannot replace; delete it first", "conflict")
     if not overwrite:
         raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
     if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):
