@@ -117,6 +117,18 @@ def test_a_limit_in_the_middle_of_a_call_is_an_error_that_names_the_call(connect
     assert api.delays == []
 
 
+def test_an_event_of_another_shape_is_an_error_that_shows_it(connect):
+    odd = {"choices": [{"index": 0, "delta": {"content": [{"type": "thinking"}]}}]}
+    with pytest.raises(ProviderError, match=r"the server sent .*thinking"):
+        streamed(connect("openai", {"events": [odd]}))
+
+
+def test_an_event_without_choices_is_passed_over(connect):
+    end = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    *_, reply = streamed(connect("openai", {"events": [{"choices": None}, end]}))
+    assert reply.content == "Hi"
+
+
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_arguments_that_are_not_json_reach_the_tool_as_they_are_and_go_back(connect, name):
     api = connect(name, {"calls": [("call_1", "math_add", '{"a": oops}')]}, HELLO)

@@ -88,7 +88,8 @@ class _Reply(Reply):
                 output_tokens=usage.get("completion_tokens") or 0,
                 cache_read_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
             )
-        for choice in chunk.setdefault("choices", [])[:1]:
+        chunk["choices"] = chunk.get("choices") or []
+        for choice in chunk["choices"][:1]:
             delta = choice.get("delta") or {}
             _merge(self._message, delta)
             for word in ("reasoning_content", "reasoning"):

@@ -53,14 +53,19 @@ class Reply(ABC):
         if self._deadline is not None and monotonic() > self._deadline:
             raise TimeoutError(f"the reply took longer than {self.request.timeout:g} s")
         dumped = self.dumped(chunk)
-        yield from self.read(dumped)
         try:
+            yield from self.read(dumped)
             self.calls.feed(dumped)
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}", retryable=True) from None
+        except (AttributeError, KeyError, TypeError) as error:  # some servers are compatible in part
+            sent = str(dumped)[:500]
+            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {sent}") from error
 
     def text(self, delta: str) -> Iterator[Delta]:
         """Keep and yield a piece of text."""
+        if not isinstance(delta, str):
+            raise TypeError("expected text")
         if delta:
             self.texts.append(delta)
             yield TextDelta(delta)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any
 
 from tools_agent._events import Retrying
@@ -66,6 +67,8 @@ def provider_error(error: Exception, provider: str) -> ProviderError:
     if isinstance(status, int) or isinstance(body, Mapping):
         headers = getattr(getattr(error, "response", None), "headers", None)
         return reported_error(provider, body, status if isinstance(status, int) else None, headers)
+    if isinstance(error, JSONDecodeError):
+        return ProviderError(f"{provider}: the server sent what is not JSON: {error.doc[:200]}", retryable=True)
     if _CONNECTION.isdisjoint(base.__name__ for base in type(error).__mro__):
         raise error
     about = "no answer in time" if "Timeout" in name else "the connection failed"
