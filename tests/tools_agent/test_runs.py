@@ -25,7 +25,7 @@ from tools_agent import (
     Tripwire,
     User,
 )
-from tools_core import Context, Halt, ToolCall, tool
+from tools_core import Context, Halt, Tool, ToolCall, tool
 from tools_runtime import Policy
 
 
@@ -546,6 +546,24 @@ def test_after_a_crash_only_harmless_calls_are_made_again(ask, store, tools, mad
     assert made[-1] == ("write", "b")
 
 
+def test_a_call_whose_tool_is_gone_or_cannot_tell_its_effects_is_not_repeated(store):
+    class Vague(Tool):
+        """Look at something."""
+
+        read_only = True
+
+        def execute(self, at: str) -> str:
+            raise AssertionError("made again")
+
+        def effects(self, arguments, context=None):
+            raise OSError("no network")
+
+    crashed(store, call("1", "vague", at="a"), call("2", "gone"), started="12")
+    agent = Agent("chat", model=ScriptedProvider("Done"), tools=[Vague], store=store)
+    agent.generate()
+    assert results(agent.session) == {"1": "outcome_unknown", "2": "outcome_unknown"}
+
+
 def test_an_approved_call_that_was_started_is_not_repeated(store, tools, made):
     agent = Agent("chat", model=ScriptedProvider(call("1", "delete", name="a")), tools=tools, store=store)
     agent.generate("Go")
@@ -660,6 +678,19 @@ def test_fork_rollback_and_history(is_stored, store, tools, made):
         assert Session.open(store, "chat").messages == session.messages
     with pytest.raises(ValueError, match="sequence numbers"):
         session.rollback(1000)
+
+
+def test_a_run_begins_with_what_other_processes_have_done(store):
+    agent = Agent("chat", model=ScriptedProvider("One", "Two", "Three"), store=store)
+    agent.generate("a")
+    Agent("chat", model=ScriptedProvider("Else"), store=store).generate("b")
+    with pytest.raises(SessionConflictError):
+        agent.session.update(id=agent.session.messages[0].id, content="stale")
+    agent.generate("c")
+    assert [message.content for message in agent.session] == ["a", "One", "b", "Else", "c", "Two"]
+    Session.open(store, "chat").rollback(0)
+    agent.generate("d")
+    assert [message.content for message in agent.session] == ["d", "Three"]
 
 
 def test_a_message_is_read_from_the_store_when_it_is_first_needed(store):

@@ -154,14 +154,12 @@ class Calls:
     def _is_repeatable(self, call: ToolCall, context: Context) -> bool:
         """Return whether making a call twice does the same as making it once."""
         tool = self._plan.tools.get(call.name)
-        if tool is None:
-            return True
+        if tool is None:  # it is no longer installed
+            return False
         try:
             hints: Mapping[str, bool] = tool.effects(call.arguments, context).annotations
-        except InvalidArguments:
-            return True  # it was refused, and will be
         except Exception:  # noqa: BLE001  (the tool's own code)
-            hints = tool.annotations
+            return False
         return hints.get("read_only", False) or hints.get("idempotent", False)
 
     # ------------------------------------------------------------------------------------------------ hooks
