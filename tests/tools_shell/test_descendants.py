@@ -180,7 +180,7 @@ def test_a_process_that_the_system_does_not_show_is_killed_too():
 def test_what_no_signal_ends_is_looked_at_less_and_less_often():
     request = {"host": os.getpid(), "wrappers": 0, "resources": asdict(Resources())}
     job = _Job(-1, -1, request)
-    job._spared = 0
+    job._is_killing = True
     hanging, other = 1 << 29, 1 << 28  # no process has such a number, so none hears a signal
     rounds = [job._step({hanging: os.getpid()}) for _ in range(10)]
     assert rounds == [2, 4, 8, 16, 32, 64, 128, 200, 200, 200]

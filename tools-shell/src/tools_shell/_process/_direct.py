@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_shell._process._streams import Streams, starting
-from tools_shell._process._survivors import end_marked, is_any_left, marked, signal_marked
+from tools_shell._process._survivors import end_marked, is_any_left, marked
 
 if TYPE_CHECKING:
     from tools_shell._process._launch import Launch
@@ -93,25 +93,21 @@ class Direct(Streams):
         ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only with WNOHANG
         return int(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
-    def interrupt(self, *, spare_leader: bool) -> None:
+    def interrupt(self) -> None:
         """See Process."""
-        if spare_leader:
-            signal_marked(self._mark, signal.SIGINT, spare=self._process.pid)
-        else:
-            self._signal(signal.SIGINT)
-            self._signal(signal.SIGCONT)  # who is stopped cannot hear
+        self._signal(signal.SIGINT)
+        self._signal(signal.SIGCONT)  # a stopped process cannot handle it
 
     def terminate(self) -> None:
         """See Process."""
         self._was_told = True
         self._signal(signal.SIGTERM)
-        self._signal(signal.SIGCONT)  # who is stopped cannot hear
+        self._signal(signal.SIGCONT)  # a stopped process cannot handle it
 
-    def kill(self, *, spare_leader: bool = False) -> None:
+    def kill(self) -> None:
         """See Process."""
-        if not spare_leader:
-            self._signal(signal.SIGKILL)
-        end_marked(self._mark, spare=self._process.pid if spare_leader else 0)
+        self._signal(signal.SIGKILL)
+        end_marked(self._mark)
         self._was_told = False
         self.is_gone = self._is_lost or self.exit is not None
 

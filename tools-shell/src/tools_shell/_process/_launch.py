@@ -53,7 +53,7 @@ class Process(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether an order to interrupt, or to kill all but the leader, is still under way."""
+        """Return whether an order to interrupt is still under way."""
         ...
 
     news: int  # readable when there is news to take
@@ -69,16 +69,16 @@ class Process(Protocol):
         """End what the command reads."""
         ...
 
-    def interrupt(self, *, spare_leader: bool) -> None:
-        """Send SIGINT to all of the job, or to all but the command itself."""
+    def interrupt(self) -> None:
+        """Send SIGINT to all of the job."""
         ...
 
     def terminate(self) -> None:
         """Ask all of the job to end."""
         ...
 
-    def kill(self, *, spare_leader: bool = False) -> None:
-        """Begin to end all of the job by force, or all but the command itself; news will say when it is done."""
+    def kill(self) -> None:
+        """Begin to end all of the job by force; news will say when it is done."""
         ...
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ class Supervised(Streams):
         self.is_gone = False
         self.hit: str | None = None
         self._untold = 0  # orders whose signals may not have been sent yet
-        self._is_killing = False
         self._is_taken = self._is_started = False
         self._rest = b""  # of the news: the beginning of a line
         self._supervisor = 0
@@ -136,27 +135,26 @@ class Supervised(Streams):
             self.hit = news.get("hit", self.hit)
             self.is_gone |= "gone" in news
             self._untold -= "told" in news
-            self._is_killing &= "killed" not in news
 
     @property
     def is_busy(self) -> bool:
         """See Process."""
-        return self._untold > 0 or self._is_killing
+        return self._untold > 0
 
-    def interrupt(self, *, spare_leader: bool) -> None:
+    def interrupt(self) -> None:
         """See Process."""
-        self._order(signal.SIGINT, spare_leader=spare_leader)
+        self._order(signal.SIGINT)
 
     def terminate(self) -> None:
         """See Process."""
         self._order(signal.SIGTERM)
 
-    def kill(self, *, spare_leader: bool = False) -> None:
+    def kill(self) -> None:
         """See Process."""
         if self._is_ordered and not self.is_gone:
             self._kill_ourselves()
-        self._is_ordered |= not spare_leader
-        self._order(signal.SIGKILL, spare_leader=spare_leader)
+        self._is_ordered = True
+        self._order(signal.SIGKILL)
 
     def _kill_ourselves(self) -> None:
         """Do the work of a supervisor that does not: one that shares our user with the job may be stopped by it."""
@@ -177,13 +175,11 @@ class Supervised(Streams):
         poll.register(self._control, 0)
         return bool(poll.poll(0))
 
-    def _order(self, number: int, *, spare_leader: bool = False) -> None:
+    def _order(self, number: int) -> None:
         self._wake()
-        order = {"signal": number, "spare_leader": spare_leader}
         self._untold += number != signal.SIGKILL
-        self._is_killing |= number == signal.SIGKILL
         with suppress(BrokenPipeError, ConnectionResetError):  # all has ended: the news will say so
-            self._control.sendall(json.dumps(order).encode() + b"\n")
+            self._control.sendall(b"%d\n" % number)
 
     def close(self) -> None:
         """See Process."""

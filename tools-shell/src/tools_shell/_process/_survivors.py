@@ -26,8 +26,8 @@ def marked(environment: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     return f"{_NAME}={value}", {**environment, _NAME: value}
 
 
-def end_marked(mark: str, *, spare: int = 0) -> None:
-    """Kill every process but `spare` whose environment has the entry `mark`.
+def end_marked(mark: str) -> None:
+    """Kill every process whose environment has the entry `mark`.
 
     It finds a child that made a session of its own or was adopted by init; one that emptied its environment gets away,
     and so does everything where there is no /proc.
@@ -35,16 +35,11 @@ def end_marked(mark: str, *, spare: int = 0) -> None:
     ended: set[int] = set()
     for number in range(_ROUNDS):
         known = len(ended)
-        sent, is_beginning = _signal(mark, signal.SIGKILL, spare, ended)
+        sent, is_beginning = _kill(mark, ended)
         if not sent and len(ended) == known:
             if not is_beginning or number >= _BEGINNING:
                 return
             time.sleep(_ROUND)
-
-
-def signal_marked(mark: str, number: int, *, spare: int = 0) -> None:
-    """Send a signal to every process but `spare` that has the mark."""
-    _signal(mark, number, spare, set())
 
 
 def is_any_left(mark: str) -> bool:
@@ -53,8 +48,8 @@ def is_any_left(mark: str) -> bool:
     return not found or any(_has(pid, entry) for pid in found)
 
 
-def _signal(mark: str, number: int, spare: int, ended: set[int]) -> tuple[int, bool]:
-    """Send a signal to those that have the mark, each as soon as it is found.
+def _kill(mark: str, ended: set[int]) -> tuple[int, bool]:
+    """Kill those that have the mark, each as soon as it is found.
 
     Returns how many there were, and whether there may be more: a process has no environment while it begins a program.
     Those are added to `ended` that were looked at too late, and may have forked after they were listed.
@@ -64,9 +59,9 @@ def _signal(mark: str, number: int, spare: int, ended: set[int]) -> tuple[int, b
     for pid in _processes():
         environment = _environment(pid)
         if environment:
-            if pid == spare or entry not in environment.split(b"\0"):
+            if entry not in environment.split(b"\0"):
                 continue
-            if send_if(lambda pid: _has(pid, entry), pid, number):
+            if send_if(lambda pid: _has(pid, entry), pid, signal.SIGKILL):
                 sent += 1
                 continue
         fields = stat(pid)

@@ -118,7 +118,7 @@ class Kernel:
             if reply is not None or self.process.exit is not None:
                 return reply, None
             reason = "cancelled" if cancelled() else "limit"
-            self.process.interrupt(spare_leader=False)
+            self.process.interrupt()
             reply = self._wait(time.monotonic() + GRACE, _no)
             patience = time.monotonic() + GRACE
             while self.process.is_busy and time.monotonic() < patience:

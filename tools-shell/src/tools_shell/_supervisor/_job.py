@@ -69,7 +69,7 @@ class _Job:
         self._leader = 0
         # The number of processes from the leader on that wrap the command, as bwrap does.
         self._wrappers: int = request["wrappers"]
-        self._spared: int | None = None  # all are being killed but so many of that line; None while none is
+        self._is_killing = False
         self._doomed: set[int] = set()  # at the last round of killing
         self._round = _ROUND
         self._watch = Watch(request["resources"], request["wrappers"])
@@ -112,7 +112,7 @@ class _Job:
                     os.read(self._wakeup, 512)
                 elif descriptor == self._host or not self._obey():
                     poll.unregister(descriptor)
-                    self._spared = 0
+                    self._is_killing = True
             news = self._reap()
             left = descendants(os.getpid())
             if not left:  # said with the end of the leader: after a while it would look as if something had been left
@@ -126,17 +126,13 @@ class _Job:
 
     def _step(self, left: dict[int, int]) -> float | None:
         """Go on with what is under way; returns the milliseconds until the next look."""
-        hit = self._watch.look(left) if self._spared != 0 else None
+        hit = None if self._is_killing else self._watch.look(left)
         if hit is not None:
             _say(self._control, hit=hit)
-            self._spared = 0
-        if self._spared is None:
+            self._is_killing = True
+        if not self._is_killing:
             return self._watch.interval
-        doomed = left.keys() - line_of(self._leader, self._spared, left)
-        if not doomed:
-            self._spared = None
-            _say(self._control, killed=True)
-            return self._watch.interval
+        doomed = set(left)
         kill(doomed, left, os.getpid())
         if all(is_zombie(pid) for pid in doomed):
             return _STUCK
@@ -152,17 +148,15 @@ class _Job:
             return False
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            order = json.loads(line)
-            spared = self._wrappers + 1 if order["spare_leader"] else self._wrappers
-            if order["signal"] == signal.SIGKILL:
-                self._spared = spared if order["spare_leader"] else 0
+            if (number := int(line)) == signal.SIGKILL:
+                self._is_killing = True
                 continue
             left = descendants(os.getpid())
-            not_meant = line_of(self._leader, spared, left)
+            not_meant = line_of(self._leader, self._wrappers, left)
             # Parents first: a shell whose command is interrupted before it is itself would go on with the next one.
             meant = [pid for pid in left if pid not in not_meant]
-            send(order["signal"], meant, {os.getpid(), *left})
-            send(signal.SIGCONT, meant, {os.getpid(), *left})  # who is stopped cannot hear
+            send(number, meant, {os.getpid(), *left})
+            send(signal.SIGCONT, meant, {os.getpid(), *left})  # a stopped process cannot handle it
             _say(self._control, told=True)
         return bool(chunk)
 
