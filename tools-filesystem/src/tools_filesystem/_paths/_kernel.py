@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _FILE_SYSTEMS = frozenset(
     {
         *("proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "selinuxfs"),
@@ -23,3 +25,11 @@ def is_made_up(found: os.stat_result) -> bool:
     except OSError:  # not Linux
         return False
     return not kinds.isdisjoint(_FILE_SYSTEMS)
+
+
+def mounts_below(folder: str) -> list[str]:
+    """Return the places in a folder, by its real path, where other file systems are mounted; OSError if not Linux."""
+    with open("/proc/self/mountinfo", "rb") as mounts:
+        points = [line.split(b" ", 5)[4] for line in mounts]
+    plain = [os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), point)) for point in points]
+    return [point for point in plain if point.startswith(f"{folder.rstrip('/')}/") and point != "/"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.protected import host_folders, is_protected
+from tools_filesystem._paths._kernel import mounts_below
 from tools_filesystem._paths._protected import real_path
 from tools_filesystem._paths._step import HAS_O_PATH, SpecialFileError, open_in
 from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
@@ -24,7 +24,6 @@ MOST_COPIED = 100_000
 MOST_BYTES = 1 << 30  # of one copy
 _DEEPEST = 200  # each level keeps a folder open
 _BLOCK = 1 << 20
-_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _REPOSITORY = {"HEAD", "objects", "refs"}
 
 
@@ -109,12 +108,11 @@ class Survey:
 def _check_mounts(folder: int, name: str, path: str) -> None:
     """ToolError when something is mounted there or below, also if it is from the same file system (Linux)."""
     try:
-        with open("/proc/self/mountinfo", "rb") as mounts:
-            points = [_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), line.split(b" ", 5)[4]) for line in mounts]
-        here = os.fsencode(f"{real_path(folder).rstrip('/')}/{name}")
+        above = real_path(folder).rstrip("/")
+        points = mounts_below(above)
     except OSError:
-        return  # macOS, whose mounts are file systems of their own
-    if any(point == here or point.startswith(here + b"/") for point in points):
+        return  # macOS, where the device of a folder tells
+    if any(f"{point}/".startswith(f"{above}/{name}/") for point in points):
         raise _is_mount(path)
 
 
