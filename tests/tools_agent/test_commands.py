@@ -62,6 +62,7 @@ def test_yes_approves_and_json_is_the_response(place):
     assert again.out == f"{done['content']}\n"
 
 
+@pytest.mark.slow
 def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     (place / "mine.py").write_text(
         "from tools_core import tool\n@tool\ndef write_file(path: str, content: str) -> str:\n"
@@ -95,6 +96,7 @@ def test_wrong_usage_is_an_error_with_a_hint_and_makes_no_session(place, words, 
         assert store.sessions() == []
 
 
+@pytest.mark.slow
 def test_sessions_are_listed_shown_forked_and_deleted(place):
     calls = (ToolCall("call_1", "read_file", {"path": "a\x1b[2J"}),)
     with open_store() as store:
@@ -134,6 +136,7 @@ def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_w
     assert (b"Done: summary.md" in seen) == (place / "summary.md").exists() == is_written
 
 
+@pytest.mark.slow
 def test_a_session_has_one_run_and_goes_on_after_ctrl_c_in_a_call(place):
     tools = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
     (place / "slow.py").write_text(f"{tools}    sleep(600)\n    return ''\n")

@@ -193,7 +193,8 @@ with open_store(sys.argv[1]) as store:
 """
 
 
-@pytest.mark.parametrize("place", ["file", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["file", "postgresql"], indirect=True)
 def test_processes_that_open_a_new_store_at_once_all_write_to_it(place):
     processes = [subprocess.Popen([sys.executable, "-c", WRITER, place, f"s{number}"]) for number in range(4)]
     assert [process.wait() for process in processes] == [0] * 4

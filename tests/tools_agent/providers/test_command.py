@@ -11,7 +11,10 @@ pytest.importorskip("openai")
 pytest.importorskip("tools_filesystem")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)],
+)
 def test_a_run_that_is_interrupted_or_killed_goes_on_in_another_process(connect, tmp_path, number, code):
     write = ("call_1", "write_file", '{"path": "a.txt", "content": "x"}')
     answers = [{"texts": ["I write."], "calls": [write]}, {"texts": ["Half"], "sent": 2, "waits": True}]
