@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -245,8 +246,6 @@ def _seen(name: str) -> str:
 
 
 def _near(here: Found, name: str) -> list[str]:
-    from difflib import get_close_matches  # only for a miss
-
     names = _names_in(here.place, _MOST_NAMES)
     same = [other for other in names if _seen(other).casefold() == _seen(name).casefold() and other != name]
     return (same or get_close_matches(name, names, n=3))[:3]

@@ -6,6 +6,7 @@ import os
 import stat
 from collections import deque
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_filesystem._paths._resolve import open_folder
@@ -83,8 +84,6 @@ class Listing:
         return top
 
     def _fill(self, entry: Entry, place: Place, after: str) -> None:
-        from heapq import nsmallest  # only here
-
         folder = open_folder(place)
         try:
             names = _Names(folder, after)

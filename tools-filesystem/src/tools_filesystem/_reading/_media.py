@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mimetypes
+
 from tools_core import File
 
 UNKNOWN = "application/octet-stream"
@@ -34,8 +36,6 @@ def media_type(start: bytes, name: str) -> str:
     by_content = _by_content(start)
     if by_content != UNKNOWN:
         return by_content
-    import mimetypes  # reads the system's tables: 5 ms
-
     return mimetypes.guess_type(name)[0] or UNKNOWN
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tools_core import Context, Result
@@ -85,8 +86,6 @@ def _stat(place: Place) -> tuple[os.stat_result, str]:
 
 
 def _of_stat(found: os.stat_result) -> dict[str, Any]:
-    from datetime import UTC, datetime  # only here
-
     when = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000_000, UTC)
     facts = {"type": type_of(found.st_mode), "size": found.st_size, "modified": when.isoformat()}
     facts |= {"mode": f"{stat.S_IMODE(found.st_mode):04o}", "permissions": stat.filemode(found.st_mode)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -77,8 +78,6 @@ def _replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes
 
 
 def _hunk(before: list[str], after: list[str], above: int, shift: int) -> list[str]:
-    from difflib import unified_diff  # only for an edit
-
     if max(len(before), len(after)) > _MOST_COMPARED:
         lines = [f"@@ -{above + 1},{len(before)} +{above + 1 + shift},{len(after)} @@"]
         lines += [f"-{line}" for line in before[:_MOST_LINES]] + [f"+{line}" for line in after[:_MOST_LINES]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from difflib import SequenceMatcher
+from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -141,9 +143,6 @@ def _first_difference(lines: list[str], wanted: list[str], first: int) -> str:
 
 def _most_similar(lines: list[str], anchor: str) -> int | None:
     """The line that shares most words, and is alike by its letters: a few are compared, whatever the file's size."""
-    from difflib import SequenceMatcher  # only for a miss
-    from heapq import nlargest
-
     words = set(re.findall(r"\w+", anchor))
     shared = ((len(words.intersection(re.findall(r"\w+", line[:_SHOWN]))), -n) for n, line in enumerate(lines))
     candidates = [-n for count, n in nlargest(_MOST_COMPARED, shared) if count]

@@ -47,7 +47,7 @@ def place(path: str, lines: list[bytes], hunks: Sequence[Hunk]) -> list[Placed]:
     if earliest is None:
         alone = [places[0] for places in fitting if len(places) == 1]
         alone.sort(key=lambda placed: placed.position)
-        if len(alone) == len(fitting) and _greedy([[placed] for placed in alone]):
+        if len(alone) == len(fitting) and all(hunk.old for hunk in hunks) and _greedy([[placed] for placed in alone]):
             return alone  # each has one place, only their order in the patch is another
         placing.refuse_order(fitting)
     latest = _greedy_from_end(fitting)
@@ -143,6 +143,9 @@ class _Placing:
             hunk = found[0].hunk
             if hunk.start is None:
                 continue
+            if shift and not hunk.old:
+                reason = f"it adds lines at line {hunk.start}, but the hunk before it fits only elsewhere"
+                conflict(self.path, hunk, f"{reason}; show a line next to it")
             expected = hunk.start - bool(hunk.old)
             places = [one for one in found if one.position == expected + shift] or found
             fitting[number] = places
