@@ -182,6 +182,8 @@ def test_a_halt_ends_the_run_after_all_results_and_the_model_is_not_asked_again(
     assert (response.outcome, response.halted, response.content) == ("halted", True, "42")
     assert len(provider.calls) == 1
     assert results(agent.session) == {"1": "42", "2": "saw b"}
+    assert generate(agent, None).halted  # as after a process that was killed before it had recorded the end
+    assert len(provider.calls) == 1
     provider.add("Hello again")
     assert generate(agent, "And now?").content == "Hello again"
 

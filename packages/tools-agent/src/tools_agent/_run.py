@@ -122,12 +122,13 @@ class Run:
         if isinstance(last, Assistant) and not last.tool_calls and not plan.steering:  # this run was complete already
             self._read_output(last)
             self._complete(last)
+        elif not session.pending_tool_calls and not plan.steering:
+            self._end_if_halted()
         while not self._ended:
             self._check()
             if calls := session.pending_tool_calls:
                 yield from self.calls.make(calls, self._check)
-                if self.calls.halted is not None:
-                    self._ended = {"outcome": "halted", "content": str(self.calls.halted)}
+                if self._end_if_halted():
                     return
                 self._check()
                 if session.pending_tool_calls:
@@ -140,6 +141,16 @@ class Run:
                 self._check_limits()
             elif not plan.steering:
                 self._complete(reply)
+
+    def _end_if_halted(self) -> bool:
+        """End the run if a call has halted it: now, or in a run that ended before it was recorded as halted."""
+        halted = self.calls.halted
+        if halted is None:
+            results = [each.message.result for each in self.session._transcript.entries[-1].results.values()]
+            halted = next((result for result in results if result.halted), None)
+        if halted is not None:
+            self._ended = {"outcome": "halted", "content": str(halted)}
+        return halted is not None
 
     def _check_limits(self) -> None:
         plan = self.plan
