@@ -181,13 +181,14 @@ class Server:
             error = {"error": {"message": answer.error, "code": answer.code or answer.status}}
             handler.wfile.write(json.dumps(error).encode())
             return
-        for event in list(answer.events or spoken(answer))[: answer.sent]:
-            name = f"event: {event['type']}\n" if "type" in event else ""
-            data = f"{name}data: {json.dumps(event)}\n\n".encode()
-            handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
-        if answer.waits:
-            with contextlib.suppress(ConnectionResetError):
+        with contextlib.suppress(ConnectionError):  # the client may hang up at any time
+            for event in list(answer.events or spoken(answer))[: answer.sent]:
+                name = f"event: {event['type']}\n" if "type" in event else ""
+                data = f"{name}data: {json.dumps(event)}\n\n".encode()
+                handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+            if answer.waits:
                 handler.connection.recv(1)
+        if answer.waits:
             self.hung_up.set()
         elif answer.sent is None:
             handler.wfile.write(b"0\r\n\r\n")
