@@ -151,6 +151,14 @@ def test_a_conversation_goes_on_with_its_full_history():
     assert [message.content for message in provider.calls[1].messages] == ["Hi", "Hello", "Tell me more"]
 
 
+@pytest.mark.parametrize("prompt", [7, b"Hi", ["Hi"], System(content="Hi")])
+def test_a_prompt_is_text_or_a_message_of_the_user(prompt):
+    agent = Agent(model=ScriptedProvider("Hello"))
+    with pytest.raises(TypeError, match="a prompt is text or a User, got"):
+        agent.generate(prompt)
+    assert not agent.session.history
+
+
 def test_files_belong_to_the_prompt():
     provider = ScriptedProvider("A cat")
     file = {"data": "iVBORw0KGgo=", "media_type": "image/png"}

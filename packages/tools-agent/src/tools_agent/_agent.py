@@ -286,6 +286,8 @@ class Agent:
         return Session(seeds, id=session, store=store)
 
     def _new_run(self, prompt: str | User | None, files: Sequence[Any], overlay: Mapping[str, Any] | None) -> Run:
+        if not isinstance(prompt, str | User | None):
+            raise TypeError(f"a prompt is text or a User, got {type(prompt).__name__}")
         if files and not isinstance(prompt, str):
             raise ValueError("files are part of a prompt: pass one, as text")
         message = User(content=prompt, files=tuple(files)) if isinstance(prompt, str) else prompt
