@@ -47,6 +47,11 @@ def test_a_picture_in_a_result_survives_json():
     assert again.result.output == Image(PNG)
 
 
+def test_half_a_surrogate_pair_survives_json():
+    message = ToolResult(tool_call_id="1", name="list", result=Result.ok("caf\udce9"))
+    assert message_from_dict(message.to_json()) == message
+
+
 def test_every_message_has_an_id_of_its_own():
     assert User(content="a").id != User(content="a").id
 

@@ -87,6 +87,12 @@ def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
     assert reply.items == ()
 
 
+def test_half_a_surrogate_pair_is_replaced_since_no_api_takes_it(api):
+    made = api(HELLO)
+    streamed(made, ask(User(content="caf\udce9, not café")))
+    assert "caf\ufffd, not café" in json.dumps(made.body, ensure_ascii=False)
+
+
 def test_usage_counts_what_the_cache_gave_as_input(api):
     assert streamed(api(HELLO))[-1].usage == Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
 

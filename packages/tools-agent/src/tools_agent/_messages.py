@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from types import GenericAlias
@@ -84,7 +85,7 @@ class Message(BaseModel, frozen=True, extra="forbid"):
 
     def to_json(self) -> str:
         """Return the message as JSON text."""
-        return self.model_dump_json()
+        return json.dumps(self.to_dict())
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with other values. Raises ValueError for an unknown field or a value that does not fit."""
@@ -157,6 +158,7 @@ _ADAPTER: TypeAdapter[System | User | Assistant | ToolResult] = TypeAdapter(AnyM
 def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User | Assistant | ToolResult:
     """Make the message again that gave this dict or JSON text.
 
-    Raises: ValueError (pydantic's ValidationError) that names the role or the fields that are wrong.
+    Raises: ValueError that names the role or the fields that are wrong (pydantic's ValidationError), or the place that
+    is not JSON.
     """
-    return _ADAPTER.validate_json(value) if isinstance(value, str | bytes) else _ADAPTER.validate_python(value)
+    return _ADAPTER.validate_python(json.loads(value) if isinstance(value, str | bytes) else value)

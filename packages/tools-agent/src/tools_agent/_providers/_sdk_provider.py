@@ -83,7 +83,7 @@ class SDKProvider(ABC):
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
         """Yield the pieces of a reply, then the whole."""
-        arguments = self._encode(request)
+        arguments = _unicode(self._encode(request))
         for attempt in count(1):
             reply = self._reply(request)
             try:
@@ -101,7 +101,7 @@ class SDKProvider(ABC):
 
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         """`stream` for coroutines."""
-        arguments = self._encode(request)
+        arguments = _unicode(self._encode(request))
         for attempt in count(1):
             reply = self._reply(request)
             try:
@@ -133,3 +133,12 @@ class SDKProvider(ABC):
         if loop not in self._async_clients:
             self._async_clients[loop] = self._make_client(is_async=True)
         return self._async_clients[loop]
+
+
+def _unicode(value: Any) -> Any:
+    """Return arguments without halves of surrogate pairs, as file names have them: no SDK can encode these."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {key: _unicode(each) for key, each in value.items()}
+    return [_unicode(each) for each in value] if isinstance(value, list) else value
