@@ -150,8 +150,9 @@ class Agent:
         """Run until the model has replied, or something stops it, and return the response.
 
         Without a prompt the run goes on from where the session is: calls without a result are made first, and a
-        session that ends with a reply is complete. `context` holds values for this run, on top of the agent's. On the
-        class this makes an agent with that context.
+        session that ends with a reply is complete. `files` are Images, Audio or Files, or dicts with `data` in base64
+        and `media_type`. `context` holds values for this run, on top of the agent's. On the class this makes an agent
+        with that context.
 
         Raises: ProviderError, StoreError, SessionConflictError, and what callbacks and guardrails raise. What was added
         to the session by then stays, and `generate()` goes on.
