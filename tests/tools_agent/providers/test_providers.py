@@ -129,6 +129,12 @@ def test_an_event_of_another_shape_is_an_error_that_shows_it(connect):
         streamed(connect("openai", {"events": [odd]}))
 
 
+def test_a_status_in_an_event_counts_as_that_of_a_response(connect):
+    api = connect("openai", {"events": [{"error": {"message": "busy", "code": 502}}]}, HELLO)
+    assert streamed(api)[-1].content == "Hello"
+    assert len(api.delays) == 1
+
+
 def test_an_event_without_choices_is_passed_over(connect):
     end = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
     *_, reply = streamed(connect("openai", {"events": [{"choices": None}, end]}))

@@ -81,6 +81,8 @@ def reported_error(
     """Return the error that a provider reports in the body of a response or in an event of its stream."""
     error: Any = body if isinstance(body, Mapping) else {}
     error = error["error"] if isinstance(error.get("error"), Mapping) else error
+    if status is None and isinstance(error.get("code"), int):  # as gateways report the failure of a model's server
+        status = error["code"]
     kinds = {error.get("type"), error.get("code"), error.get("status")}
     passes = status is not None and (status in (408, 409, 429) or status >= 500)
     passes = (passes or not _PASSING.isdisjoint(kinds)) and "insufficient_quota" not in kinds
