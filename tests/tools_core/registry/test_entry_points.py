@@ -71,7 +71,7 @@ def test_well_formed_text_is_read_as_importlib_metadata_reads_it(tmp_path_factor
     folder = tmp_path_factory.mktemp("site")
     write(folder / "w-1.dist-info", newline.join(["[g]", *lines]))
     theirs = importlib.metadata.Distribution.at(folder / "w-1.dist-info").entry_points
-    first = {each.name: each.value for each in reversed(theirs) if each.group == "g"}
+    first = {each.name: each.value for each in reversed(list(theirs)) if each.group == "g"}
     assert found(folder, group="g") == sorted((f"w:{name}", value) for name, value in first.items())
 
 
