@@ -18,6 +18,8 @@ def timed_out(context: Context, stopped: str) -> Result:
 
 def cancelled(stopped: str | None = None) -> Result:
     """The caller is gone; `stopped` as in `timed_out`, None where nothing was running."""
+    if stopped == "cancelled":
+        return Result.error("the call was cancelled by the caller", type="cancelled")
     return _ended("cancelled by the caller", "cancelled", stopped, {})
 
 
