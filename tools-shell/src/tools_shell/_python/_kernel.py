@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
 
 _LARGEST = 64 << 20  # bytes of a reply
-# Nothing is imported from the workspace before the code itself runs.
+# Nothing is imported from the workspace before the code itself runs; -P is for what Python 3.13 imports on its own.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
 _SIGNATURES = {b"p": b"\x89PNG\r\n\x1a\n", b"j": b"\xff\xd8\xff"}
 
@@ -48,7 +48,7 @@ class Kernel:
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
         number = theirs.detach()  # `start` closes it
-        options = ["-s", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
+        options = ["-s", "-P", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
         try:
             self.process = start(command._replace(arguments=[*command.arguments, *options], extra=[number]))
         except BaseException:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
+from weakref import finalize
 
 from tools_agent._log._sql import Execute, SQLStore
 from tools_agent._log._store import SessionConflictError, StoreError
@@ -34,6 +35,7 @@ class SQLiteStore(SQLStore):
                 Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        finalize(self, self._connection.close)  # a store that is not closed, or is open at the end of the program
         try:
             with self._errors():
                 if self._connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
