@@ -177,7 +177,7 @@ def test_the_meta_package_brings_the_everyday_tools(install):
     names = names_in(environment.ask_tools("list", "--json"))
     assert {"bash", "python", "job_start"} <= set(names)
     assert {"read_file", "write_file", "edit_file", "apply_patch", "grep", "glob"} <= set(names)
-    assert len(names) == 24
+    assert len(names) == 18
 
 
 def test_python_m_tools_core_is_the_command(install):

