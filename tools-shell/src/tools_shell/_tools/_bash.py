@@ -6,8 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Effects, Limits, Result
-from tools_shell._bash._effects import script_effects
+from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
 from tools_shell._bash._session_run import NOT_SAVED, Request, run_after
 from tools_shell._bash._sessions import session as held_session
@@ -18,21 +17,18 @@ from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
 from tools_shell._report import exit_of, record_of, report
 from tools_shell._sandbox._start import start
 from tools_shell._terminal import check_lines
-from tools_shell._tools._shell_tool import ShellTool
+from tools_shell._tools._script_tool import ScriptTool
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
-    from typing import Unpack
 
     from tools_shell._bash._sessions import Session
     from tools_shell._process._run import Ended
     from tools_shell._sandbox._command import Command
-    from tools_shell._tools._shell_tool import Settings
 
 
-class Bash(ShellTool):
+class Bash(ScriptTool):
     """Run a bash script in the workspace and wait until it ends.
 
     Use it for programs, builds, tests, version control and pipelines; job_start is for servers and anything that
@@ -41,31 +37,6 @@ class Bash(ShellTool):
     folder, variables, functions and options. Processes in the background end with the script. There may be a sandbox:
     files outside of the workspace hidden or read-only, no network, temporary files removed at the end.
     """
-
-    def __init__(
-        self,
-        root: str | os.PathLike[str] | None = None,
-        *,
-        shell: str | None = None,
-        trusts_repository: bool = False,
-        **settings: Unpack[Settings],
-    ) -> None:
-        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash.
-
-        With `trusts_repository`, `git status`, `diff`, `log` and their like only read: git runs programs that the
-        configuration of a repository names, which is taken to be the user's own.
-        """
-        super().__init__(root, **settings)
-        self._shell = shell
-        self._trusts_repository = trusts_repository
-
-    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """See Tool: the hints and commands of this script, as far as its text proves them."""
-        usual = super().effects(arguments, context)
-        return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
-
-    def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
 
     def execute(
         self,

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Effects, Limits, Result, ToolError
-from tools_shell._bash._effects import script_effects
+from tools_core import Context, Limits, Result, ToolError
 from tools_shell._bash._program import check_script, script_arguments, shell_program
 from tools_shell._jobs._job import About, Job
 from tools_shell._jobs._table import jobs
 from tools_shell._owner import owner_of
 from tools_shell._report import isolation_of
-from tools_shell._tools._shell_tool import ShellTool
+from tools_shell._tools._script_tool import ScriptTool
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
     from typing import Unpack
 
-    from tools_shell._tools._shell_tool import Settings
+    from tools_shell._tools._script_tool import ScriptSettings
 
 
-class JobStart(ShellTool):
+class JobStart(ScriptTool):
     """Start a bash script in the background, for servers, watchers and long builds; returns its id at once.
 
     Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script, so the
@@ -35,32 +33,19 @@ class JobStart(ShellTool):
         self,
         root: str | os.PathLike[str] | None = None,
         *,
-        shell: str | None = None,
-        trusts_repository: bool = False,
         longest: float | None = None,
         most: int = 32,
-        **settings: Unpack[Settings],
+        **settings: Unpack[ScriptSettings],
     ) -> None:
-        """`shell` is a program that takes `-c -- script`; `longest` are the seconds that any job may run.
+        """`longest` are the seconds that any job may run; `settings` are those of Bash.
 
-        With `trusts_repository`, `git status` and its like only read. A run has at most `most` jobs in a workspace; for
-        a new one, the one that ended first is forgotten.
+        A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
         """
         super().__init__(root, **settings)
         if most < 1:
             raise ValueError(f"most must be at least 1, got {most!r}")
         self._most = most
-        self._shell = shell
-        self._trusts_repository = trusts_repository
         self._longest = longest
-
-    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """See Tool: the hints and commands of this script, as far as its text proves them."""
-        usual = super().effects(arguments, context)
-        return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
-
-    def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
 
     def execute(
         self,
