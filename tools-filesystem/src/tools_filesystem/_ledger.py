@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import os
-
-
-_TICK = 20_000_000  # nanoseconds: of two changes within one tick of the file system's clock, times show one
 
 
 class Stamp(NamedTuple):
@@ -26,10 +22,6 @@ class Stamp(NamedTuple):
     def of(cls, found: os.stat_result) -> Stamp:
         """The stamp of what `fstat` found."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-    def is_settled(self) -> bool:
-        """Return whether any change from now on gives another stamp."""
-        return abs(time.time_ns() - self.ctime_ns) > _TICK
 
 
 class Ledger:
