@@ -19,7 +19,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of what the model thinks before it replies; shown by some providers."""
+    """A piece of the model's reasoning before its reply; some providers send it."""
 
     content: str
 
@@ -66,7 +66,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """A running tool reports how far it is, in units of its own."""
+    """A running tool reports its progress, in its own units."""
 
     call: ToolCall
     done: float

@@ -74,7 +74,7 @@ class Usage(BaseModel):
 
 
 class Message(BaseModel, frozen=True, extra="forbid"):
-    """What all messages share: an id, a role, and an exact way to JSON and back."""
+    """A message: it has an id and a role, and converts to JSON and back without loss."""
 
     id: str = Field(default_factory=lambda: f"msg_{uuid4().hex}")
     role: str
@@ -100,7 +100,7 @@ class System(Message, frozen=True):
 
 
 class User(Message, frozen=True):
-    """What the user says, with pictures or other files."""
+    """A message of the user, with images or other files."""
 
     role: Literal["user"] = "user"
     content: str = ""
@@ -137,7 +137,7 @@ class ToolResult(Message, frozen=True):
 
     @property
     def content(self) -> str:
-        """What the model reads: the result's text, or the error message."""
+        """The text that the model reads: the result, or the error message."""
         return str(self.result)
 
     @property
