@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import os
 import re
@@ -49,6 +51,37 @@ def download():
         return next(folder.iterdir())
 
     return download
+
+
+@pytest.fixture(scope="session")
+def environment_with():
+    """Make an environment for other people's packages beside ours, in `.cache`.
+
+    `environment_with("langchain", ["tools-core", "packages/tools-adapters[langchain]"], ["pytest==9.2.0"])` is the
+    path of its Python, with this repository's packages editable; the test skips if the rest cannot be installed.
+    """
+
+    def environment_with(name, ours, theirs=(), constraints=None):
+        pinned = constraints.read_text() if constraints else ""
+        key = hashlib.sha256(repr([sys.version, list(ours), list(theirs), pinned]).encode()).hexdigest()[:12]
+        folder = CACHE / "environments" / f"{name}-{key}"
+        python, done = folder / "bin/python", folder / "done"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with (folder.parent / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+                root = CACHE.parent
+                words = [*(f"--editable={root / each}" for each in ours), *theirs]
+                words += ["--constraint", constraints] if constraints else []
+                uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
+                pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+                if all(subprocess.run([*tool, *words], check=False).returncode for tool in (uv, pip)):
+                    pytest.skip(f"{name} is not installed: no index can be reached, or nothing satisfies the versions")
+                done.touch()
+        return python
+
+    return environment_with
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,1 @@
+"""`ask-tools serve` and `ask-tools mcp`."""

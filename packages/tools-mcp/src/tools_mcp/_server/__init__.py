@@ -1,0 +1,1 @@
+"""Tools of this process as an MCP server."""
