@@ -44,15 +44,16 @@ def make_parser(name: str) -> ArgumentParser:
     """Import the sub-command `name`, and no other, and let it configure its parser."""
     if name in BUILT_IN:
         module, summary = BUILT_IN[name]
-        return _configured(import_module(module).configure, name, summary)
+        return configured(import_module(module).configure, name, summary)
     entry = _find(name)
     from tools_core._cli._installed import extension  # not needed for built-in sub-commands
 
     with extension(entry, f"has the command {name}"):
-        return _configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
+        return configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
 
 
-def _configured(configure: Any, name: str, summary: str) -> ArgumentParser:
+def configured(configure: Any, name: str, summary: str) -> ArgumentParser:
+    """Make the parser of the sub-command `name`, and let it be configured."""
     parser = _Parser(
         prog=f"ask-tools {name}",
         description=summary,

@@ -92,12 +92,16 @@ def _run(words: list[str]) -> int:
         from tools_core._cli._completion import complete  # called by shells only
 
         return complete(rest[1:])  # the first is `--`
-    parser = make_parser(name)
+    return run_command(make_parser(name), rest)
+
+
+def run_command(parser: ArgumentParser, words: list[str]) -> int:
+    """Parse the words of a sub-command, run it, and return its exit code."""
     # Options may stand between arguments where the sub-command declares that its parser supports it.
     intermixed = parser.get_default("intermixed")
-    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(rest)
+    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(words)
     if unknown:
-        raise _unknown(parser, options, unknown[0], rest)
+        raise _unknown(parser, options, unknown[0], words)
     return int(options.run(options) or 0)
 
 

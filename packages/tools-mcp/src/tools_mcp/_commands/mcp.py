@@ -1,0 +1,38 @@
+"""`ask-tools mcp`: servers whose tools are used here, and clients that use the tools of this machine."""
+
+from __future__ import annotations
+
+from argparse import REMAINDER
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tools_core._cli._commands import configured
+from tools_core._cli._main import run_command
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+# Action -> the module with its `configure`, which has the interface of a sub-command, and its purpose.
+_ACTIONS: dict[str, tuple[str, str]] = {}
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp`; each action parses its own."""
+    actions = [f"  {name:<12}{summary}\n" for name, (_, summary) in _ACTIONS.items()]
+    parser.description = "Use the tools of MCP servers, and let MCP clients use the tools of this machine."
+    parser.epilog = f"actions:\n{''.join(actions)}\n  ask-tools mcp ACTION --help shows the options of an action\n"
+    parser.add_argument("action", metavar="ACTION", choices=list(_ACTIONS), help="see below")
+    parser.add_argument("rest", metavar="...", nargs=REMAINDER, help="arguments of the action")
+    parser.set_defaults(run=run)
+
+
+def run(options: Namespace) -> int:
+    """Run the action; `command` is what follows `--`, whose options are not ours."""
+    module, summary = _ACTIONS[options.action]
+    parser = configured(import_module(module).configure, f"mcp {options.action}", summary)
+    words: list[str] = options.rest
+    if parser.get_default("command") is not None and "--" in words:
+        end = words.index("--")
+        words, command = words[:end], words[end + 1 :]
+        parser.set_defaults(command=command)
+    return run_command(parser, words)
