@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from fcntl import LOCK_EX, flock
+from importlib import import_module
 
 import pytest
 
@@ -144,11 +145,20 @@ def test_a_protected_place_that_exists_is_not_changed(root, sandboxed, name):
     assert os.listdir(root) == [top]
 
 
-@pytest.mark.parametrize("name", [".git/hooks/pre-commit", ".vscode/tasks.json", ".claude/settings.json", ".husky/x"])
+@pytest.mark.parametrize("name", [".hg/hgrc", ".vscode/tasks.json", ".claude/settings.json", ".husky/x"])
 def test_a_protected_folder_that_does_not_exist_is_not_created(root, sandboxed, name):
-    result = sandboxed(f"mkdir -p {os.path.dirname(name)}; echo evil > {name}; ln -s evil {name}; git init; true")
+    result = sandboxed(f"mkdir -p {os.path.dirname(name)}; echo evil > {name}; ln -s evil {name}; true")
     assert result.metadata["not_isolated"] == []
     assert os.listdir(root) == []
+
+
+def test_git_init_works_is_reported_and_its_repository_guarded_from_then_on(root, sandboxed):
+    result = sandboxed("git init -q . && git status --porcelain")
+    assert (result.output["exit_code"], result.output["stdout"]) == (0, "")
+    assert result.metadata["not_isolated"] == [WORD]
+    before = everything(root)
+    assert sandboxed("echo evil > .git/hooks/pre-commit; echo evil >> .git/config").metadata["not_isolated"] == []
+    assert everything(root) == before
 
 
 def test_a_protected_file_that_appears_is_reported(root, sandboxed):
@@ -202,6 +212,57 @@ def test_a_developer_can_permit_some_or_all_names(root, sandboxed):
     assert result.metadata["not_isolated"] == []
 
 
+@pytest.fixture
+def plugin(root, monkeypatch):
+    """The source of a tool package that this process runs from the workspace, as after an editable installation."""
+    source = root / "plugin" / "src" / "tools_of_a_user" / "__init__.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("")
+    monkeypatch.syspath_prepend(source.parent.parent)
+    import_module("tools_of_a_user")
+    yield source
+    del sys.modules["tools_of_a_user"]
+
+
+OVERWRITE = {
+    "append": "echo evil >> plugin/src/tools_of_a_user/__init__.py",
+    "add a module": "echo evil > plugin/src/tools_of_a_user/evil.py",
+    "replace its folder": "mv plugin old; mkdir -p plugin/src; mkdir plugin/src/tools_of_a_user",
+    "a repository in it": "git init -q plugin/src/tools_of_a_user/x && echo evil > plugin/src/tools_of_a_user/x/y",
+}
+
+
+@pytest.mark.parametrize("attack", OVERWRITE)
+def test_the_source_of_a_loaded_tool_package_is_not_changed(root, sandboxed, plugin, attack):
+    result = sandboxed(OVERWRITE[attack] + "; echo fine > plugin/src/beside")
+    assert result.metadata["not_isolated"] == []
+    assert everything(plugin.parent) == {"__init__.py": b""}
+
+
+def test_a_repository_inside_of_the_source_of_a_loaded_tool_package_opens_nothing(root, sandboxed, plugin):
+    make_repository(plugin.parent / "vendored")
+    sandboxed(f"echo evil > {plugin.parent}/vendored/evil; echo evil > {plugin.parent}/evil")
+    assert sorted(os.listdir(plugin.parent)) == ["__init__.py", "vendored"]
+    assert sorted(os.listdir(plugin.parent / "vendored")) == [".git", "file"]
+
+
+def test_a_tool_package_that_is_loaded_later_is_guarded_from_then_on(root, sandboxed, plugin):
+    module = sys.modules.pop("tools_of_a_user")
+    assert sandboxed(OVERWRITE["add a module"]).output["exit_code"] == 0
+    sys.modules["tools_of_a_user"] = module
+    assert sandboxed(OVERWRITE["append"]).output["exit_code"] == 1
+
+
+def test_a_developer_can_open_the_source_of_a_tool_package(root, sandboxed, plugin):
+    sandbox = Sandbox(level="bubblewrap", writable=(plugin.parent,))
+    assert Bash(root, sandbox=sandbox).call(command=OVERWRITE["append"]).output["exit_code"] == 0
+
+
+def test_a_level_that_cannot_keep_the_source_of_a_tool_package_says_so(root, level, plugin):
+    result = Bash(root, sandbox=level).call(command=OVERWRITE["append"])
+    assert (plugin.read_text() == "") is not bool({"own environment", "files"} & {*result.metadata["not_isolated"]})
+
+
 def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
     if level != "bubblewrap":
         assert WORD in Bash(root, sandbox=level).call(command="true").metadata["not_isolated"]
@@ -228,7 +289,7 @@ def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
 
 def test_a_job_stays_guarded_when_another_command_ends_and_the_last_leaves_no_litter(root, sandboxed):
     context = Context(workspace=root)
-    command = "read -r line; mkdir -p .git/hooks 2>/dev/null && echo x > .git/hooks/evil; echo done"
+    command = "read -r line; mkdir -p .vscode/x 2>/dev/null && echo x > .vscode/x/evil; echo done"
     started = JobStart(sandbox="bubblewrap").call({"command": command, "stdin": True}, context)
     assert started.metadata["not_isolated"] == []
     sandboxed("true")

@@ -49,8 +49,8 @@ class Sandbox:
     system can be read, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
     name more folders or files; a link among them that commands can change is not followed. In bubblewrap sockets and
     FIFOs in all that can be read can be written to as well. In bubblewrap commands neither change nor create the
-    `protected` names of the workspace, such as `.git/hooks` and `.vscode`; an empty
-    set protects nothing.
+    `protected` names of the workspace, such as `.git/hooks` and `.vscode`; with an empty set there are none. Nor do
+    they change the virtual environment and the tool packages that this process runs from, unless `writable` names them.
     """
 
     level: Level = "sandboxed"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_core.protected import host_folders
 from tools_shell._sandbox._bubblewrap import WRAPPERS, find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import visible
@@ -29,7 +30,7 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
         return
     from tools_shell._sandbox._guard import Guard  # needs what only POSIX has
 
-    guard = Guard(root, isolation.seen.writable, names)
+    guard = Guard(root, isolation.seen, names)
     try:
         more = () if guard.is_complete else (PROTECTED_FILES,)
         yield replace(isolation, missing=(*isolation.missing, *more), watched=tuple(guard.watched)), guard
@@ -48,7 +49,7 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         from tools_shell._sandbox._probe import first_that_works  # elsewhere there is nothing to probe
 
         place = os.path.realpath(root)
-        setting = (sandbox, place, os.geteuid(), os.environ.get("PATH"))
+        setting = (sandbox, place, os.geteuid(), os.environ.get("PATH"), *host_folders())
         found = first_that_works(setting, place, _levels(sandbox.level), lambda: candidates(sandbox, place))
     if isinstance(found, Isolation):
         return found

@@ -15,6 +15,8 @@ from tools_shell._supervisor._placeholders import Placeholder, is_placeholder, o
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools_shell._sandbox._visible import Visible
+
 _MOST_MOUNTS = 150  # each needs a descriptor that travels to the supervisor, which takes 253 of them
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
 # The content of the placeholders in repositories; None for a folder. This `commondir` says that
@@ -34,23 +36,24 @@ class Guard:
     """Finds the protected places, holds them open, and creates placeholders for those that do not exist.
 
     The folders above a protected place become writable mounts, since a mount cannot be moved away. `watched` are
-    names of files that no placeholder occupies, as other programs would read it; results report those that appear.
+    names that no placeholder occupies, as other programs would read it; results report those that appear.
     `is_complete` is False when a place could not be guarded, such as a link.
     """
 
-    def __init__(self, workspace: str, writable: Sequence[str], names: frozenset[str]) -> None:
+    def __init__(self, workspace: str, seen: Visible, names: frozenset[str]) -> None:
         self.mounts: list[Mount] = []
         self.placeholders: list[Placeholder] = []
         self.watched: list[str] = []
         self.is_complete = True
         self.is_taken = False  # by a supervisor, which removes the placeholders
-        self._writable = writable
+        self._writable = seen.writable
+        self._read_only = tuple(filter(seen.can_be_guarded, seen.guarded))
         self._names = names
         self._folders: dict[str, int] = {}
         self._held: set[int] = set()
         self._kept: set[str] = set()
         self._controlled: set[str] = set()
-        roots = [path for path in writable if os.path.isdir(path)]
+        roots = [path for path in seen.writable if os.path.isdir(path)]
         try:
             for root in roots:
                 self._folders[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
@@ -94,14 +97,15 @@ class Guard:
                 self._add_control(path, CONTROL[".git"])
 
     def _prevent_names(self, top: str) -> None:
-        for name in sorted(self._names & FOLDERS):
+        occupied = (self._names & FOLDERS) - {".git"}  # so that `git init` works
+        for name in sorted(occupied):
             self._prevent(top, name, None)
-        absent = (f"{top}/{name}" for name in sorted(self._names - FOLDERS))
+        absent = (f"{top}/{name}" for name in sorted(self._names - occupied))
         self.watched += [path for path in absent if not os.path.lexists(path)]
 
     def _keep(self, path: str) -> None:
         """Keep an existing place from being changed, and what it refers to."""
-        if path in self._kept:
+        if path in self._kept or is_inside(path, self._read_only):
             return
         self._kept.add(path)
         folder, _, name = path.rpartition("/")
@@ -140,7 +144,7 @@ class Guard:
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
         """Guard the parts of a repository that decide which programs run."""
-        if folder in self._controlled:
+        if folder in self._controlled or is_inside(folder, self._read_only):
             return
         self._controlled.add(folder)
         self._open(folder)

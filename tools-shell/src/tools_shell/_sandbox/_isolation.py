@@ -21,13 +21,13 @@ PROTECTED_FILES = "protected files"
 class Isolation:
     """The isolation of a command: the level, and a name for each guarantee that it does not give.
 
-    "files" (any can be read and written that the user can), "own environment" (what this program runs from lies in the
-    workspace and can be changed), "file metadata" (of files outside, names, sizes, modes and times can be read, and
-    modes and times of the user's own be changed), "network", "abstract sockets", "signals" (to any process of the
-    user), "processes" (of the same user: their memory, environment and limits), "process list" (with its command
-    lines), "privileges" (those of root), "detached processes" (may outlive the command),
-    "limits" (on resources; there are none but that on time), "protected files" (hooks, keys and configuration that
-    runs commands can be changed or created; see `tools_core.protected`).
+    "files" (any can be read and written that the user can), "own environment" (the virtual environment or the tool
+    packages that this program runs from lie in the workspace and can be changed), "file metadata" (of files outside,
+    names, sizes, modes and times can be read, and modes and times of the user's own be changed), "network", "abstract
+    sockets", "signals" (to any process of the user), "processes" (of the same user: their memory, environment and
+    limits), "process list" (with its command lines), "privileges" (those of root), "detached processes" (may outlive
+    the command), "limits" (on resources; there are none but that on time), "protected files" (hooks, keys and
+    configuration that runs commands can be changed or created; see `tools_core.protected`).
     """
 
     level: Level

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
+from tools_core.protected import host_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -119,8 +120,9 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 
 
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
-    """The environment that this program runs from: what a command puts there would run with the next start of it."""
-    found = map(os.path.normpath, {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix})
+    """The folders that this program runs from: what a command puts there would run with the next start of it."""
+    prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
+    found = {*prefixes, *host_folders()}
     mine = [path for path in found if leads_through(path, writable)]
     return () if "/" in writable else _outermost([path for path in mine if not _overlap(path, named)])
 
