@@ -1,3 +1,47 @@
-"""Tools for other frameworks, one function for each."""
+"""Tools in other frameworks: `to_...` converts ours, `from_...` makes tools of theirs.
 
-__all__: list[str] = []
+A framework is imported when its function is called.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tools_adapters._bridge import Approve, Executor, Tools
+    from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
+
+__all__ = [
+    "Approve",
+    "Executor",
+    "Tools",
+    "from_langchain",
+    "langchain_halt",
+    "to_langchain",
+]
+
+_HOMES = {
+    "_agno": ("from_agno", "to_agno"),
+    "_bridge": ("Approve", "Executor", "Tools"),
+    "_crewai": ("from_crewai", "to_crewai"),
+    "_haystack": ("from_haystack", "to_haystack"),
+    "_langchain": ("from_langchain", "langchain_halt", "to_langchain"),
+    "_llm": ("from_llm", "to_llm"),
+    "_openai_agents": ("from_openai_agents", "to_openai_agents"),
+    "_pydantic_ai": ("from_pydantic_ai", "to_pydantic_ai"),
+    "_smolagents": ("from_smolagents", "to_smolagents"),
+}
+
+
+def __getattr__(name: str) -> object:
+    for home, names in _HOMES.items():
+        if name in names:
+            value: object = getattr(import_module(f"tools_adapters.{home}"), name)
+            globals()[name] = value  # found directly from now on
+            return value
+    raise AttributeError(f"module 'tools_adapters' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
