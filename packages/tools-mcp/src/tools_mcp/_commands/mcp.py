@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
 # Action -> the module with its `configure`, which has the interface of a sub-command, and its purpose.
-_ACTIONS: dict[str, tuple[str, str]] = {}
+_ACTIONS: dict[str, tuple[str, str]] = {
+    "install": ("tools_mcp._commands.install", "let a client, such as Cursor, use the tools of this machine"),
+    "uninstall": ("tools_mcp._commands.uninstall", "undo install"),
+}
 
 
 def configure(parser: ArgumentParser) -> None:

@@ -1,0 +1,303 @@
+"""`ask-tools mcp install` and `uninstall` with real configuration files in a home folder of their own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core._cli import main
+
+CONFIG = "Library/Application Support" if sys.platform == "darwin" else ".config"
+FILES = {
+    "claude-desktop": (f"{CONFIG}/Claude/claude_desktop_config.json", "mcpServers"),
+    "claude-code": (".claude.json", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "vscode": (f"{CONFIG}/Code/User/mcp.json", "servers"),
+    "zed": (".config/zed/settings.json", "context_servers"),
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "gemini-cli": (".gemini/settings.json", "mcpServers"),
+}
+PROJECT_FILES = {
+    "claude-code": ".mcp.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".vscode/mcp.json",
+    "zed": ".zed/settings.json",
+    "codex": ".codex/config.toml",
+    "gemini-cli": ".gemini/settings.json",
+}
+SERVE = ["-P", "-m", "tools_core", "serve"]
+IN_FOLDER = [*SERVE, "--workspace", "${workspaceFolder}"]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    for name in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    home = tmp_path / "home"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "project")
+    return home
+
+
+def written(home, client, text):
+    file = home / FILES[client][0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file
+
+
+def entries(file, section):
+    text = file.read_text()
+    return (tomllib.loads(text) if file.suffix == ".toml" else json.loads(text))[section]
+
+
+@pytest.mark.parametrize("client", FILES)
+def test_each_client_gets_an_entry_with_an_absolute_command_and_can_lose_it_again(client, home):
+    path, section = FILES[client]
+    words = ["--tools", "read_*", "--workspace", "notes", "--", "--read-only"]
+    assert main(["mcp", "install", client, *words]) == 0
+    entry = entries(home / path, section)["ask-tools"]
+    assert entry.pop("type", "stdio") == "stdio"
+    folder = str(home / "project/notes")
+    arguments = [*SERVE, "--tools", "read_*", "--workspace", folder, "--read-only"]
+    assert entry == {"command": sys.executable, "args": arguments}
+    assert main(["mcp", "uninstall", client]) == 0
+    assert (home / path).read_text() == "" or entries(home / path, section) == {}
+
+
+@pytest.mark.parametrize("client", PROJECT_FILES)
+def test_with_project_the_file_in_this_folder_is_edited(client, home):
+    assert main(["mcp", "install", client, "--project", "--name", "here"]) == 0
+    assert "here" in entries(home / "project" / PROJECT_FILES[client], FILES[client][1])
+    assert not (home / FILES[client][0]).exists()
+
+
+def test_variables_that_move_a_clients_folder_are_followed(home, monkeypatch):
+    monkeypatch.setenv("CODEX_HOME", str(home / "codex"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "claude"))
+    assert [main(["mcp", "install", client]) for client in ("codex", "claude-code")] == [0, 0]
+    assert (home / "codex/config.toml").exists()
+    assert (home / "claude/.claude.json").exists()
+
+
+@pytest.mark.parametrize(("client", "arguments"), [("vscode", IN_FOLDER), ("cursor", IN_FOLDER), ("zed", SERVE)])
+def test_file_tools_are_confined_to_the_project_that_the_client_has_open(client, arguments, home):
+    assert main(["mcp", "install", client]) == 0
+    path, section = FILES[client]
+    assert entries(home / path, section)["ask-tools"]["args"] == arguments
+
+
+def test_the_entry_starts_the_command_from_any_folder_whatever_modules_lie_there(home):
+    assert main(["mcp", "install", "gemini-cli"]) == 0
+    entry = entries(home / FILES["gemini-cli"][0], "mcpServers")["ask-tools"]
+    (home / "project/json.py").write_text("raise SystemExit('imported from the folder')")
+    command = [entry["command"], *entry["args"][:-1], "--version"]
+    ended = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+ZED = """\
+// Settings
+{
+    "theme": "One", // dark
+    /* servers */
+    "context_servers": {
+        "other": { "command": "a", "args": ["b"], }, // mine
+    },
+    "vim_mode": true, /* last */
+}
+"""
+
+
+def test_comments_layout_and_other_entries_stay_as_they_are(home, capsys):
+    file = written(home, "zed", ZED)
+    assert main(["mcp", "install", "zed"]) == 0
+    lines = file.read_text().splitlines()
+    added = [line for line in lines if line not in ZED.splitlines()]
+    assert [line for line in lines if line not in added] == [line for line in ZED.splitlines() if line in lines]
+    assert '        "ask-tools": {' in added
+    assert not set(ZED.splitlines()) - set(lines)
+    assert main(["mcp", "uninstall", "zed"]) == 0
+    assert file.read_text() == ZED
+
+
+TOML = """\
+model = "gpt-5"  # mine
+
+[mcp_servers.other]
+command = "a"
+
+[tui]
+theme = "dark"
+"""
+
+
+def test_the_tables_and_comments_of_a_toml_file_stay_as_they_are(home):
+    file = written(home, "codex", TOML)
+    assert main(["mcp", "install", "codex"]) == 0
+    assert file.read_text().startswith(TOML)
+    assert main(["mcp", "install", "codex", "--", "--read-only"]) == 0
+    assert entries(file, "mcp_servers")["ask-tools"]["args"] == [*SERVE, "--read-only"]
+    assert main(["mcp", "uninstall", "codex"]) == 0
+    assert file.read_text() == TOML
+
+
+def test_an_inline_table_is_edited_where_it_is(home):
+    file = written(home, "codex", 'mcp_servers = { other = { command = "a" } }\n')
+    assert main(["mcp", "install", "codex"]) == 0
+    assert entries(file, "mcp_servers") == {
+        "other": {"command": "a"},
+        "ask-tools": {"command": sys.executable, "args": SERVE},
+    }
+
+
+def test_a_second_installation_changes_nothing_and_one_with_other_arguments_keeps_what_the_user_added(home, capsys):
+    assert main(["mcp", "install", "cursor"]) == 0
+    file = home / FILES["cursor"][0]
+    before = file.read_text()
+    assert main(["mcp", "install", "cursor"]) == 0
+    assert "needs no change" in capsys.readouterr().out
+    assert file.read_text() == before
+    assert not file.with_name("mcp.json.before-ask-tools").exists()
+
+    file.write_text(before.replace('"command"', '"env": {"A": "1"},\n      "command"'))
+    assert main(["mcp", "install", "cursor", "--", "--read-only"]) == 0
+    entry = entries(file, "mcpServers")["ask-tools"]
+    assert (entry["env"], entry["args"]) == ({"A": "1"}, [*IN_FOLDER, "--read-only"])
+
+
+def test_the_old_file_is_kept_with_its_rights_and_the_change_is_shown(home, capsys):
+    text = '{\n  "mcpServers": {\n    "other": {"url": "http://x"}\n  }\n}\n'
+    file = written(home, "cursor", text)
+    file.chmod(0o600)
+    assert main(["mcp", "install", "cursor"]) == 0
+    backup = file.with_name("mcp.json.before-ask-tools")
+    assert backup.read_text() == text
+    assert {oct(each.stat().st_mode & 0o777) for each in (file, backup)} == {"0o600"}
+    out = capsys.readouterr().out
+    assert re.search(r'^\+    "ask-tools": \{$', out, re.MULTILINE)
+    assert f"the old file is {backup}" in out
+
+
+def test_a_dry_run_shows_the_change_and_writes_nothing(home, capsys):
+    file = written(home, "zed", ZED)
+    assert main(["mcp", "install", "zed", "--dry-run"]) == 0
+    assert '+        "ask-tools": {' in capsys.readouterr().out
+    assert os.listdir(file.parent) == ["settings.json"]
+    assert file.read_text() == ZED
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "place"),
+    [
+        ("claude-desktop", '{\n  "a": x\n}', ":2:8 "),
+        ("claude-desktop", "{ // a\n}", ":1:3 "),
+        ("zed", '{\n  // a\n  "a": x\n}', ":3:8 "),
+        ("zed", "[]", ":1:1 "),
+        ("codex", "a = 1\nb = ?\n", ":2:5 "),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_is_refused_with_line_and_column(client, text, place, home, capsys):
+    file = written(home, client, text)
+    assert main(["mcp", "install", client]) == 1
+    assert f"{file}{place}cannot be parsed" in capsys.readouterr().err
+    assert file.read_text() == text
+    assert os.listdir(file.parent) == [file.name]
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+def test_an_entry_of_another_server_is_not_touched(action, home, capsys):
+    text = '{"mcpServers": {"github": {"command": "npx", "args": ["serve"]}}}'
+    file = written(home, "cursor", text)
+    assert main(["mcp", action, "cursor", "--name", "github"]) == 1
+    assert "github in" in capsys.readouterr().err
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["emacs"], "claude-desktop"),
+        (["cursor", "--name", "a b"], "letters, digits"),
+        (["claude-desktop", "--project"], "leave out --project"),
+        (["claude-desktop"], "--workspace DIR"),
+    ],
+)
+def test_wrong_usage_is_refused_with_what_would_work(words, reason, capsys):
+    assert main(["mcp", "install", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_servers_that_are_not_an_object_are_refused(home, capsys):
+    written(home, "cursor", '{"mcpServers": null}')
+    assert main(["mcp", "install", "cursor"]) == 1
+    assert "is not an object" in capsys.readouterr().err
+
+
+NAMES = st.sampled_from(["a", "b, c", 'd"', "//", "ask", "\\"])
+VALUES = st.recursive(
+    st.none() | st.integers(0, 9) | st.sampled_from(["x", ",", "}", "/* */", '"', "// y"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+SPACES = st.sampled_from(["", " ", "\n", "\r\n\t", " // },{\n", "/* \n */ ", "\n  "])
+
+
+@st.composite
+def texts(draw, value):
+    """Draw the text of a value, with comments, trailing commas and any layout."""
+    space = lambda: draw(SPACES)  # noqa: E731
+    if isinstance(value, dict):
+        items = [f"{json.dumps(name)}{space()}:{draw(texts(each))}" for name, each in value.items()]
+    elif isinstance(value, list):
+        items = [draw(texts(each)) for each in value]
+    else:
+        return space() + json.dumps(value) + space()
+    comma = draw(st.sampled_from(["", ","])) if items else ""
+    inside = ",".join(space() + item + space() for item in items)
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{space()}{start}{space()}{inside}{comma}{space()}{end}{space()}"
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_whatever_the_layout_only_the_entry_comes_and_goes_and_each_comment_stays(data):
+    servers = data.draw(st.none() | st.dictionaries(NAMES, VALUES, max_size=2))
+    settings = data.draw(st.dictionaries(NAMES, VALUES, max_size=2))
+    before = settings if servers is None else {**settings, "context_servers": servers}
+    text = data.draw(texts(before))
+    file = written(Path(os.environ["HOME"]), "zed", text)
+
+    assert main(["mcp", "install", "zed"]) == 0
+    after = file.read_bytes().decode()
+    entry = {"command": sys.executable, "args": SERVE}
+    assert parsed(after) == {**settings, "context_servers": {**(servers or {}), "ask-tools": entry}}
+    assert is_subsequence(text, after)
+
+    assert main(["mcp", "uninstall", "zed"]) == 0
+    again = file.read_bytes().decode()
+    assert parsed(again) == {**settings, "context_servers": servers or {}}
+    assert comments(again) == comments(text)
+
+
+def comments(text):
+    found = re.findall(r'"(?:[^"\\]|\\.)*"|(//[^\n]*|/\*.*?\*/)', text, re.DOTALL)
+    return [each.strip() for each in found if each]
+
+
+def parsed(text):
+    plain = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda match: match[1] or "", text, flags=re.DOTALL)
+    return json.loads(re.sub(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', lambda match: match[1] or match[2], plain))
+
+
+def is_subsequence(short, long):
+    rest = iter(long)
+    return all(each in rest for each in short)
