@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tools_adapters._bridge import Approve, Executor, Tools
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
+    from tools_adapters._pydantic_ai import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
 
 __all__ = [
     "Approve",
     "Executor",
     "Tools",
     "from_langchain",
+    "from_pydantic_ai",
     "langchain_halt",
+    "pydantic_ai_halt",
     "to_langchain",
+    "to_pydantic_ai",
 ]
 
 _HOMES = {
@@ -29,7 +33,7 @@ _HOMES = {
     "_langchain": ("from_langchain", "langchain_halt", "to_langchain"),
     "_llm": ("from_llm", "to_llm"),
     "_openai_agents": ("from_openai_agents", "to_openai_agents"),
-    "_pydantic_ai": ("from_pydantic_ai", "to_pydantic_ai"),
+    "_pydantic_ai": ("from_pydantic_ai", "pydantic_ai_halt", "to_pydantic_ai"),
     "_smolagents": ("from_smolagents", "to_smolagents"),
 }
 

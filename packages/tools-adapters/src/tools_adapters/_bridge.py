@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from tools_core import ApprovalRequest, Context, Registry, Result, Tool, ToolCall, Toolset, tool
+from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Toolset, tool
 from tools_core.formats import legal_names, openai
 
 if TYPE_CHECKING:
@@ -190,6 +190,12 @@ def as_text(part: str | Block) -> str:
         return part
     text: str | None = openai.content([part])[0].get("text")
     return str(part) if text is None else text
+
+
+def block_of(data: bytes, mime_type: str | None = None, name: str | None = None) -> Block:
+    """Make a block of bytes of another framework: an image or sound where the type says so, else a file."""
+    kind = (mime_type or "").partition("/")[0]
+    return {"image": Image, "audio": Audio}.get(kind, File)(data, mime_type, name=name)
 
 
 def foreign_tool(

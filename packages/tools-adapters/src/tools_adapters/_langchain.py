@@ -16,19 +16,18 @@ from tools_adapters._bridge import (
     Progress,
     Tools,
     as_text,
+    block_of,
     extra,
     foreign_tool,
     parts_of,
 )
-from tools_core import Audio, Context, File, Image, Result, Tool, ToolError
+from tools_core import Context, Result, Tool, ToolError
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware
     from langchain_core.tools import BaseTool
 
     from tools_core._values._content import Block
-
-_KINDS = {"image": Image, "audio": Audio, "file": File}
 
 
 def to_langchain(
@@ -203,6 +202,6 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
 
 
 def _part(block: Mapping[str, Any]) -> Any:
-    if block["type"] in _KINDS and "base64" in block:
-        return _KINDS[block["type"]](base64.b64decode(block["base64"]), block.get("mime_type"))
+    if "base64" in block:
+        return block_of(base64.b64decode(block["base64"]), block.get("mime_type"))
     return block["text"] if block["type"] == "text" else json.dumps(block, ensure_ascii=False)
