@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tools_adapters._bridge import Approve, Executor, Tools
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
+    from tools_adapters._openai_agents import from_openai_agents, openai_agents_halt, to_openai_agents
     from tools_adapters._pydantic_ai import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
 
 __all__ = [
@@ -18,10 +19,13 @@ __all__ = [
     "Executor",
     "Tools",
     "from_langchain",
+    "from_openai_agents",
     "from_pydantic_ai",
     "langchain_halt",
+    "openai_agents_halt",
     "pydantic_ai_halt",
     "to_langchain",
+    "to_openai_agents",
     "to_pydantic_ai",
 ]
 
@@ -32,7 +36,7 @@ _HOMES = {
     "_haystack": ("from_haystack", "to_haystack"),
     "_langchain": ("from_langchain", "langchain_halt", "to_langchain"),
     "_llm": ("from_llm", "to_llm"),
-    "_openai_agents": ("from_openai_agents", "to_openai_agents"),
+    "_openai_agents": ("from_openai_agents", "openai_agents_halt", "to_openai_agents"),
     "_pydantic_ai": ("from_pydantic_ai", "pydantic_ai_halt", "to_pydantic_ai"),
     "_smolagents": ("from_smolagents", "to_smolagents"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
@@ -196,6 +197,14 @@ def block_of(data: bytes, mime_type: str | None = None, name: str | None = None)
     """Make a block of bytes of another framework: an image or sound where the type says so, else a file."""
     kind = (mime_type or "").partition("/")[0]
     return {"image": Image, "audio": Audio}.get(kind, File)(data, mime_type, name=name)
+
+
+def block_of_url(url: Any) -> Block | None:
+    """Make a block of a data URL in base64; None for anything else."""
+    head, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+    if not (head.startswith("data:") and head.endswith(";base64") and comma):
+        return None
+    return block_of(base64.b64decode(data), head.removeprefix("data:").partition(";")[0])
 
 
 def foreign_tool(
