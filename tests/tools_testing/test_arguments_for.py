@@ -65,12 +65,6 @@ PARTS = {
         "properties": {"card": {"type": "string"}, "code": {"type": "integer"}},
         "dependentRequired": {"card": ["code"]},
     },
-    "unevaluated": {
-        "type": "object",
-        "allOf": [{"properties": {"a": {"type": "string"}}}],
-        "properties": {"b": {"type": "integer"}},
-        "unevaluatedProperties": False,
-    },
     "any of": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 10}]},
     "one of": {"oneOf": [{"type": "integer", "multipleOf": 3}, {"type": "integer", "multipleOf": 5}]},
     "tagged": {
@@ -98,7 +92,7 @@ PARTS = {
     "words": {"type": "string", "pattern": "^[a-z]+(-[a-z]+)*$"},
     "unanchored": {"type": "string", "pattern": "[0-9]{3}"},
     "escapes": {"type": "string", "pattern": r"^\d{4}-\d\d\s\w+\.\S$"},
-    "unicode": {"type": "string", "pattern": r"^[\u4e00-\u9fff]\u{1F600}\x41\cA$"},
+    "unicode": {"type": "string", "pattern": r"^[\u4e00-\u9fff]\u{1F600}\x41$"},
     "negated class": {"type": "string", "pattern": r"^[^a-z\d\s]{4}$"},
     "named and back": {"type": "string", "pattern": r"^(?<quote>['\"])[a-z]*\k<quote>(x)\2$"},
     "look ahead": {"type": "string", "pattern": "^(?=.*[0-9])[a-z0-9]{1,6}$"},

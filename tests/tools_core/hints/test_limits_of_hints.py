@@ -50,7 +50,7 @@ def test_limits_are_shown_to_the_model():
         ({"seconds": 0.0}, "seconds must be above 0"),
         ({"seconds": 601}, "seconds must be at most 600"),
         ({"seconds": 1, "code": "A"}, "code must have at least 2 characters"),
-        ({"seconds": 1, "code": "ab"}, "code must match the pattern ^[A-Z]+$"),
+        ({"seconds": 1, "code": "ab"}, 'code must match the pattern "^[A-Z]+$"'),
         ({"seconds": 1, "tags": ["a", "b", "c"]}, "tags must have at most 2 items"),
         ({"seconds": 1, "step": 7}, "step must be a multiple of 5"),
     ],

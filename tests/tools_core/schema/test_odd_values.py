@@ -32,19 +32,6 @@ class Size(IntEnum):
     BIG = 3
 
 
-class Hostile:
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError
-
-    def __hash__(self) -> int:
-        return 7
-
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-    __class__ = dict  # type: ignore[assignment]
-
-
 def said(validator: Validator, value: Any) -> list[str]:
     return [str(problem) for problem in validator.check(value).problems]
 
@@ -64,16 +51,17 @@ def nested(depth: int, wrap: Any = lambda inner: [inner]) -> Any:
         ({"n": math.nan}, "n must be a finite number, got NaN"),
         ({"s": "\ud800"}, "s must not contain lone surrogates"),
         ({"any": ["\udfff"]}, "any[0] must not contain lone surrogates"),
-        ({"any": {"\udfff": 1}}, 'any must not contain lone surrogates, got the member name "\\udfff"'),
+        (
+            {"any": {"\udfff": 1}},
+            'any must have text without lone surrogates as member names, got "\\udfff"',
+        ),
         ({"any": {1, 2}}, "any must be JSON, got a set"),
         ({"any": b"x"}, "any must be JSON, got bytes"),
         ({"n": Decimal(1)}, "n must be JSON, got a Decimal"),
         ({"s": date(2024, 1, 1)}, "s must be JSON, got a date"),
-        ({"any": Hostile()}, "any must be JSON, got a Hostile"),
-        ({"any": {1: 2}}, "any must have text as member names, got 1"),
-        ({1: 2}, "must have text as member names, got 1"),
-        ({(1, 2): 2}, "must have text as member names, got an array of 2"),
-        (Hostile(), "must be JSON, got a Hostile"),
+        ({"any": {1: 2}}, "any must have text without lone surrogates as member names, got 1"),
+        ({1: 2}, "must have text without lone surrogates as member names, got 1"),
+        ({(1, 2): 2}, "must have text without lone surrogates as member names, got an array of 2"),
     ],
 )
 def test_what_is_no_json_is_one_problem_with_its_path(value: Any, text: str) -> None:
@@ -103,7 +91,6 @@ def test_subclasses_of_the_json_types_are_taken_as_what_they_are() -> None:
 
 def test_a_key_that_hides_its_type_is_answered() -> None:
     assert said(OBJECT, {Color.RED: 1}) == ['unknown argument "red": expected n, x, s, any']
-    assert said(OBJECT, {Hostile(): 1}) == ["must have text as member names, got a Hostile"]
 
 
 @pytest.mark.parametrize("number", [10**400, -(10**5_000), 2**64], ids=["400 digits", "5000 digits", "64 bits"])
@@ -206,7 +193,7 @@ def test_a_choice_of_recursive_objects_takes_no_exponential_time() -> None:
 
 def test_alternatives_inside_alternatives_take_no_exponential_time() -> None:
     step = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "number"}}}
-    closed = {**step, "unevaluatedProperties": False}
+    closed = {**step, "additionalProperties": False}
     for branches in (
         [step, closed],
         [{**step, "required": ["x"]}, {**step, "required": ["y"]}, {"type": "null"}],

@@ -52,8 +52,6 @@ def deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "items": inner,
             "prefixItems": some,
             "contains": inner,
-            "unevaluatedProperties": inner,
-            "unevaluatedItems": inner,
             "allOf": some,
             "anyOf": some,
             "oneOf": some,

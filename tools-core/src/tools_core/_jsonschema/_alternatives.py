@@ -57,6 +57,7 @@ class _Alternatives:
         self.single = single  # oneOf: exactly one branch may fit
 
     def step(self, value: Any, path: Path, report: Checked) -> Any:
+        """Return the value as the first branch that fits has it, else repair it for a branch, else explain."""
         if type(value) is Unusable:
             return value
         fitting = [branch for branch in self.branches if fits(branch.node, value, report)]
@@ -65,44 +66,15 @@ class _Alternatives:
             report.say(path, clip(f"must fit one alternative only, and fits {len(fitting)}: {words}", MESSAGE_LIMIT))
             return value
         if fitting:
-            return self.settle(fitting, value, path, report)
+            return fitting[0].node(value, path, report)
         if report.repair:
-            repaired = self.repair(value, path, report)
-            if repaired is not None:
-                report.repairs += repaired.repairs
-                return repaired.value
+            near = [branch for branch in self.branches if type(value) is str or type(value) in branch.kinds]
+            good = [trial for trial in _tried(near, value, path, report) if not trial.problems]
+            if len(good) == 1 or (good and not self.single):
+                report.repairs += good[0].repairs
+                return good[0].value
         self.explain(value, path, report)
         return value
-
-    def settle(self, fitting: list[_Branch], value: Any, path: Path, report: Checked) -> Any:
-        """Return the value as the branch that changes it least has it."""
-        if len(fitting) == 1:
-            return fitting[0].node(value, path, report)
-        trials = self.tries(fitting, value, path, report)
-        if not trials or any(trial.value is value and not trial.repairs for trial in trials):
-            return value
-        report.repairs += trials[0].repairs
-        return trials[0].value
-
-    def repair(self, value: Any, path: Path, report: Checked) -> Checked | None:
-        """Return the first outcome without a problem, or None; for oneOf there may be only one."""
-        near = [branch for branch in self.branches if type(value) is str or type(value) in branch.kinds]
-        good = [trial for trial in self.tries(near, value, path, report) if not trial.problems]
-        return good[0] if good and not (self.single and len(good) > 1) else None
-
-    def tries(self, branches: list[_Branch], value: Any, path: Path, report: Checked) -> list[Checked]:
-        """Run each branch with a separate report; none where alternatives nest too deep."""
-        attempts = report.attempts
-        if attempts.level >= _LEVEL_LIMIT and len(branches) > 1:
-            return []
-        attempts.level += 1
-        trials = []
-        for branch in branches:
-            trial = report.trial(value, report.repair)
-            trial.value = branch.node(value, path, trial)
-            trials.append(trial)
-        attempts.level -= 1
-        return trials
 
     def explain(self, value: Any, path: Path, report: Checked) -> None:
         """Report what is wrong by the branch that was meant, as far as kind and tags tell it."""
@@ -117,10 +89,23 @@ class _Alternatives:
         elif len(meant) == 1:
             meant[0].node(value, path, report)
         else:
-            trials = self.tries(meant, value, path, report)
+            trials = _tried(meant, value, path, report)
             reasons = dict.fromkeys(str(trial.problems[0]) for trial in trials if trial.problems)
-            words = "; ".join(reasons) if reasons else "; ".join(branch.words for branch in meant)
+            words = "; ".join(reasons or [branch.words for branch in meant])
             report.say(path, clip(f"fits none of the {len(meant)} alternatives: {words}", MESSAGE_LIMIT))
+
+
+def _tried(branches: list[_Branch], value: Any, path: Path, report: Checked) -> list[Checked]:
+    """Run each branch with a separate report; none where alternatives nest too deep."""
+    attempts = report.attempts
+    if attempts.level >= _LEVEL_LIMIT and len(branches) > 1:
+        return []
+    attempts.level += 1
+    trials = [report.trial(value, report.repair) for _ in branches]
+    for branch, trial in zip(branches, trials, strict=True):
+        trial.value = branch.node(value, path, trial)
+    attempts.level -= 1
+    return trials
 
 
 def _unless(node: Node, expected: str) -> Node:

@@ -2,54 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tools_core._jsonschema._keywords import IN_PLACE_LIST, IN_PLACE_ONE, ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
+from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
 from tools_core._jsonschema._pointer import Schema, parts_of, resolve
 from tools_core._jsonschema._regex import translate
 from tools_core._jsonschema._shapes import REFUSED, SHAPES
-from tools_core._jsonschema._value import is_clean
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import clip, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # A place in the schema is a linked pair, cheap to extend and rendered only for an error.
 Place: TypeAlias = "tuple[Place, str | int] | None"
 
-_DEPTH_LIMIT = 200
 
-
-def examine(schema: Mapping[str, Any] | bool) -> Schema:
+def examine(schema: Schema) -> Schema:
     """Return a private copy of `schema`, proven to hold only what can be enforced; else raise SchemaError."""
-    root: Schema = _copied(schema, None, 0)
+    try:
+        root: Schema = json.loads(json.dumps(schema, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema is not JSON: {error}") from None
     examination = _Examination(root)
     examination.visit(root, None)
     examination.follow_references()
     return root
-
-
-def _copied(value: Any, place: Place, depth: int) -> Any:
-    """Copy a schema as plain JSON, so that a later change of the original changes nothing."""
-    if depth > _DEPTH_LIMIT:
-        raise _error(place, "is nested too deeply, or contains itself; write a recursive schema with $ref")
-    if isinstance(value, Mapping):
-        out = {}
-        for key, item in value.items():
-            if not isinstance(key, str) or not is_clean(key):
-                raise _error(place, f"must have text as member names, got {show(key)}")
-            out[str.__str__(key)] = _copied(item, (place, key), depth + 1)
-        return out
-    if isinstance(value, list | tuple):
-        return [_copied(item, (place, index), depth + 1) for index, item in enumerate(value)]
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str) and is_clean(value):
-        return str.__str__(value)
-    if isinstance(value, int):
-        return int.__index__(value)
-    if isinstance(value, float) and value - value == 0.0:
-        return float.__pos__(value)
-    raise _error(place, f"must be JSON, got {show(value)}")
 
 
 class _Examination:
@@ -101,9 +80,6 @@ class _Examination:
                 for part in parts_of(self.root, reference):
                     place = (place, part)
                 self.visit(target, place)
-        done: set[int] = set()
-        for reference, at in self.references:
-            _refuse_endless(self.root, resolve(self.root, reference), at, set(), done)
 
 
 def _parts(keyword: str, value: Any, at: Place) -> Iterator[tuple[str | int, Any]]:
@@ -125,31 +101,6 @@ def _check_pattern(pattern: str, at: Place) -> None:
         translate(pattern)
     except ValueError as error:
         raise _error(at, f"the pattern {show(pattern)} is not supported: {error}") from None
-
-
-def _refuse_endless(root: Schema, schema: Schema, at: Place, path: set[int], done: set[int]) -> None:
-    """Refuse a schema that comes back to itself without having gone into the value."""
-    if not isinstance(schema, dict) or id(schema) in done:
-        return
-    if id(schema) in path:
-        raise _error(at, '"$ref" leads back to itself without going into the value: let it pass a property or item')
-    path.add(id(schema))
-    for part in in_place(root, schema):
-        _refuse_endless(root, part, at, path, done)
-    path.discard(id(schema))
-    done.add(id(schema))
-
-
-def in_place(root: Schema, schema: dict[str, Any]) -> Iterator[Schema]:
-    """Yield every subschema that is applied to the same value."""
-    if "$ref" in schema:
-        yield resolve(root, schema["$ref"])
-    for keyword in IN_PLACE_ONE:
-        if keyword in schema:
-            yield schema[keyword]
-    for keyword in IN_PLACE_LIST:
-        yield from schema.get(keyword, ())
-    yield from schema.get("dependentSchemas", {}).values()
 
 
 def _error(place: Place, text: str) -> SchemaError:

@@ -18,8 +18,9 @@ from tools_core._jsonschema._value import DEPTH_LIMIT, distinct, is_clean, is_pl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tools_core._jsonschema._nodes import Nodes
     from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Compile, Node
+    from tools_core._jsonschema._report import Node
 
 _CHOICE = frozenset(("type", "enum", "const"))
 _OF_TYPE = {
@@ -35,12 +36,12 @@ _OF_TYPE = {
 _BLOCKS = 12
 
 
-def generate(root: Schema, node: Compile) -> Callable[[Any], int]:
-    """Build `accepts` of a schema; `node` compiles the subschemas that are too rare for source.
+def generate(root: Schema) -> Callable[[Any], int]:
+    """Build `accepts` of a schema.
 
     It returns 0 for a value that is not valid, else 1 and the number of members of objects that the source looked at.
     """
-    writer = _Writer(root, node)
+    writer = _Writer(root)
     writer.function("accepts", root, is_root=True)
     return writer.build("accepts")
 
@@ -48,9 +49,9 @@ def generate(root: Schema, node: Compile) -> Callable[[Any], int]:
 class _Writer:
     """The source as far as it is written, and the constants it needs."""
 
-    def __init__(self, root: Schema, node: Compile) -> None:
+    def __init__(self, root: Schema) -> None:
         self.root = root
-        self.node = node
+        self.nodes: Nodes | None = None  # the subschemas that are too rare for source
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"is_clean": is_clean, "distinct": distinct, "is_plain": is_plain}
         self.waiting: list[tuple[str, Schema]] = []
@@ -112,7 +113,10 @@ class _Writer:
 
     def rare(self, schema: Schema) -> str:
         """Return the name of a function that asks the compiled subschema."""
-        return self.constant(_intact(self.node(schema)))
+        from tools_core._jsonschema._nodes import Nodes  # few schemas have such a keyword
+
+        self.nodes = self.nodes or Nodes(self.root)
+        return self.constant(_intact(self.nodes.node(schema)))
 
     # -- schemas
 

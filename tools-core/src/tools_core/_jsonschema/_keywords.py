@@ -16,14 +16,10 @@ PYTHON_TYPES: dict[str, tuple[type, ...]] = {
 
 # Where subschemas are found.
 ONE_SCHEMA = frozenset((
-    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
-    "unevaluatedProperties",
+    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
 ))  # fmt: skip
 SCHEMA_LIST = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 SCHEMA_MAP = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
-# Those of them that look at the same value, not at a part of it.
-IN_PLACE_ONE = ("if", "then", "else", "not")
-IN_PLACE_LIST = ("allOf", "anyOf", "oneOf")
 
 # Every keyword that narrows what is valid; all others are annotations.
 CONSTRAINTS = ONE_SCHEMA | SCHEMA_LIST | frozenset((

@@ -6,7 +6,7 @@ import operator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tools_core._jsonschema._describe import describe, extent, shown_pattern
+from tools_core._jsonschema._describe import describe, extent
 from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
 from tools_core._jsonschema._regex import translate
 from tools_core._jsonschema._repair import HOPELESS, from_text, starts_of
@@ -70,7 +70,7 @@ def steps(schema: dict[str, Any], root: Schema) -> Iterator[Node]:
         yield rule((int, float), lambda value: _is_multiple(value, divisor), f"must be a multiple of {show(divisor)}")
     yield from sizes((str,), schema, "minLength", "maxLength", "character")
     if "pattern" in schema:
-        search, shown = translate(schema["pattern"]).search, shown_pattern(schema["pattern"])
+        search, shown = translate(schema["pattern"]).search, show(schema["pattern"], 80)
         yield rule((str,), lambda value: search(value) is not None, f"must match the pattern {shown}")
 
 

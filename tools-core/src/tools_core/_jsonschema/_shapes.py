@@ -17,16 +17,9 @@ REFUSED = {
     "$recursiveRef": 'write "$ref": "#" instead',
     "$vocabulary": "leave it out: the standard vocabularies of 2020-12 apply",
     "dependencies": 'write "dependentRequired" for names and "dependentSchemas" for schemas instead',
+    "unevaluatedItems": 'write "items": false beside all "prefixItems" instead',
+    "unevaluatedProperties": 'write "additionalProperties": false beside all "properties" instead',
 }
-
-DIALECTS = (
-    "https://json-schema.org/draft/2020-12/schema",
-    "https://json-schema.org/draft/2019-09/schema",
-    "http://json-schema.org/draft-07/schema",
-    "http://json-schema.org/draft-06/schema",
-    "http://json-schema.org/draft-04/schema",
-    "http://json-schema.org/schema",
-)
 
 
 def _is_number(value: Any) -> bool:
@@ -50,10 +43,6 @@ def _are_types(value: Any) -> bool:
     return bool(types) and _are_names(types) and PYTHON_TYPES.keys() >= set(types)
 
 
-def _is_dialect(value: Any) -> bool:
-    return _is_text(value) and value.rstrip("#") in DIALECTS
-
-
 def _are_lists_of_names(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_are_names, value.values()))
 
@@ -67,7 +56,6 @@ SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
         for end in ("min", "max")
         for noun in ("Contains", "Items", "Length", "Properties")
     },
-    "$schema": (_is_dialect, f'the address of a published dialect such as "{DIALECTS[0]}"'),
     "dependentRequired": (_are_lists_of_names, "an object of lists of names"),
     "enum": (lambda value: isinstance(value, list), "an array of the values allowed"),
     "exclusiveMaximum": (_is_number, 'the limit itself, a number, in place of "maximum"'),

@@ -10,14 +10,13 @@ from tools_core._jsonschema._report import Checked
 from tools_core._jsonschema._value import DEPTH_LIMIT, is_plain, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from tools_core._jsonschema._nodes import Known
     from tools_core._jsonschema._pointer import Schema
     from tools_core._jsonschema._report import Node
 
 
-def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -> Validator:
+def compile_schema(schema: Schema, *, trusted: bool = False) -> Validator:
     """Make the validator of a JSON Schema 2020-12.
 
     `trusted` is for schemas that this library wrote itself: they are neither examined nor copied.
@@ -26,7 +25,7 @@ def compile_schema(schema: Mapping[str, Any] | bool, *, trusted: bool = False) -
         SchemaError: the schema is malformed or uses what is not enforced; names the place and the way out.
     """
     if trusted:
-        return Validator(schema)  # type: ignore[arg-type]  # trusted to hold dicts, not any Mapping
+        return Validator(schema)
     from tools_core._jsonschema._examine import examine  # only schemas from outside need it
 
     return Validator(examine(schema))
@@ -37,7 +36,6 @@ class Validator:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._known: Known = {}  # only complete nodes: other threads may use them
 
     def check(self, value: Any, *, repair: bool = True) -> Checked:
         """Report every problem of `value`, repairing what can be repaired without a loss.
@@ -66,16 +64,10 @@ class Validator:
     @cached_property
     def accepts(self) -> Callable[[Any], int]:
         """`accepts(value)`: above 0 only if `value` is valid exactly as it stands; 0 means "ask `check`"."""
-        return generate(self._schema, self._compiled)
+        return generate(self._schema)
 
     @cached_property
     def _node(self) -> Node:
-        return self._compiled(self._schema)
-
-    def _compiled(self, schema: Schema) -> Node:
         from tools_core._jsonschema._nodes import Nodes  # valid arguments never load what explains
 
-        nodes = Nodes(self._schema, self._known)
-        node = nodes.node(schema)
-        self._known = nodes.known
-        return node
+        return Nodes(self._schema).node(self._schema)

@@ -8,7 +8,7 @@ from tools_core._jsonschema._report import Unusable
 from tools_core._values._problem import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Hashable, Iterable
 
     from tools_core._jsonschema._report import Checked
     from tools_core._values._problem import Path
@@ -62,45 +62,44 @@ def _is_scalar(value: Any) -> bool:
 
 def plain(value: Any, path: Path, report: Checked, inside: tuple[int, ...] = ()) -> Any:
     """Copy `value` as plain JSON: exact built-in types, tuples as lists; report what is not JSON."""
-    kind = type(value)
-    # By its type and not by isinstance, which a `__class__` property can deceive.
-    if not issubclass(kind, (dict, list, tuple)):
-        return _plain_scalar(value, kind, path, report)
+    if not isinstance(value, (dict, list, tuple)):
+        return _plain_scalar(value, path, report)
     if id(value) in inside:
         report.say(path, "must not contain itself")
-    elif len(inside) >= DEPTH_LIMIT:
+        return Unusable()
+    if len(inside) >= DEPTH_LIMIT:
         report.say(path, f"is nested too deeply (limit {DEPTH_LIMIT})")
-    elif issubclass(kind, dict):
-        return _plain_object(value, path, report, (*inside, id(value)))
+        return Unusable()
+    inside = (*inside, id(value))
+    if isinstance(value, dict):
+        return _plain_object(value, path, report, inside)
+    return [plain(item, (path, index), report, inside) for index, item in enumerate(value)]
+
+
+def _plain_scalar(value: Any, path: Path, report: Checked) -> Any:
+    # The exact type, of a member of a StrEnum or IntEnum as well.
+    if isinstance(value, str):
+        value = str.__str__(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        value = int.__index__(value)
+    elif isinstance(value, float):
+        value = float.__pos__(value)
+    if _is_scalar(value):
+        return value
+    if type(value) is str:
+        report.say(path, "must not contain lone surrogates")
     else:
-        items = (list if issubclass(kind, list) else tuple).__iter__(value)
-        return [plain(item, (path, index), report, (*inside, id(value))) for index, item in enumerate(items)]
-    return Unusable()
-
-
-def _plain_scalar(value: Any, kind: type, path: Path, report: Checked) -> Any:
-    exact: tuple[tuple[type, Callable[[Any], Any]], ...] = (
-        (str, str.__str__), (bool, bool), (int, int.__index__), (float, float.__pos__),
-    )  # fmt: skip
-    out = next((copy(value) for base, copy in exact if issubclass(kind, base)), value)
-    if _is_scalar(out):
-        return out
-    wanted = "must be a finite number" if type(out) is float else "must be JSON"
-    report.say(path, "must not contain lone surrogates" if type(out) is str else f"{wanted}, got {show(out)}")
+        report.say(path, f"must be {'a finite number' if type(value) is float else 'JSON'}, got {show(value)}")
     return Unusable()
 
 
 def _plain_object(value: dict[Any, Any], path: Path, report: Checked, inside: tuple[int, ...]) -> dict[str, Any]:
     out: dict[str, Any] = {}
-    for key, item in dict.items(value):
-        if not issubclass(type(key), str):
-            report.say(path, f"must have text as member names, got {show(key)}")
-            continue
-        name = str.__str__(key)
-        if not is_clean(name):
-            report.say(path, f"must not contain lone surrogates, got the member name {show(name)}")
-            continue
-        out[name] = plain(item, (path, name), report, inside)
+    for key, item in value.items():
+        if not isinstance(key, str) or not is_clean(key):
+            report.say(path, f"must have text without lone surrogates as member names, got {show(key)}")
+        else:
+            out[str.__str__(key)] = plain(item, (path, key), report, inside)
     return out
 
 

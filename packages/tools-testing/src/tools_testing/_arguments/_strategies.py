@@ -112,7 +112,7 @@ class Strategies:
         return st.none() if kind == "null" else _numbers(schema, whole=kind == "integer")
 
     def _arrays(self, schema: dict[str, Any], depth: int) -> SearchStrategy[list[Any]]:
-        rest = schema.get("items", schema.get("unevaluatedItems", True))
+        rest = schema.get("items", True)
         low = schema.get("minItems", 0)
         high = min(schema.get("maxItems", math.inf), low if depth > _DEEP else low + _MORE_ITEMS)
         parts = [self.of(part, depth).map(lambda item: [item]) for part in schema.get("prefixItems", ())[: int(high)]]
@@ -131,7 +131,7 @@ class Strategies:
 
     def _objects(self, schema: dict[str, Any], depth: int) -> SearchStrategy[dict[str, Any]]:
         known = schema.get("properties", {})
-        others = schema.get("additionalProperties", schema.get("unevaluatedProperties", True))
+        others = schema.get("additionalProperties", True)
         patterns = schema.get("patternProperties", {})
         required = {name: self.of(known.get(name, others), depth) for name in schema.get("required", ())}
         optional = {name: self.of(part, depth) for name, part in known.items() if name not in required}
