@@ -7,11 +7,13 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
+    from tools_mcp._server._oauth import OAuth
     from tools_mcp._server._server import Server
 
-__all__ = ["Server"]
+__all__ = ["OAuth", "Server"]
 
 _HOMES = {
+    "_server._oauth": ("OAuth",),
     "_server._server": ("Server",),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools_core._cli._terminal import CommandError
@@ -9,48 +11,116 @@ from tools_core._cli._terminal import CommandError
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tools_mcp._server._oauth import OAuth
+    from tools_mcp._server._server import Server
+
+_TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
+_EPILOG = f"""\
+Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
+an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
+
+Over HTTP, clients send `Authorization: Bearer TOKEN` where there is a --token-file or ${_TOKEN},
+or an access token of the --oauth-issuer. A host that other machines can reach needs one of these.
+
+examples:
+  ask-tools serve --tools 'read_*,grep,glob'         what a client starts by itself: ask-tools mcp install
+  ask-tools serve --allow 'write_file,edit_file' --workspace ~/project
+  ask-tools serve --http 8000                        http://127.0.0.1:8000/mcp
+  ask-tools serve --http 0.0.0.0:8000 --url https://tools.example.com/mcp --oauth-issuer https://login.example.com
+"""
+
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `serve`."""
-    parser.description = "Serve the installed tools over the Model Context Protocol, on standard input and output."
+    parser.description = "Serve the installed tools over the Model Context Protocol, by default on standard streams."
+    parser.epilog = _EPILOG
     text = "names or patterns of installed tools, separated by commas; by default all"
     parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
-    parser.add_argument("--http", metavar="[HOST:]PORT", help="serve HTTP at /mcp, on 127.0.0.1 by default")
-    text = "tools that are called without approval: names or patterns, separated by commas"
+    text = "names or patterns of tools whose calls need no approval, separated by commas"
     parser.add_argument("--allow", metavar="TOOL,...", action="append", help=text)
-    parser.add_argument("--read-only", action="store_true", help="serve only tools that change nothing")
+    parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
-    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=120.0, help="limit of a call; 120 by default"
+        "--workspace", metavar="DIR", help="the folder that file tools are confined to; by default here"
     )
+    text = "limit of calls whose tool sets none; 120 by default"
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help=text)
+    parser.add_argument("--http", metavar="[HOST:]PORT", help="serve HTTP at /mcp, by default on 127.0.0.1")
+    parser.add_argument("--url", metavar="URL", help="HTTP: the URL for clients, where it differs, as behind a proxy")
+    text = f"HTTP: a file with the bearer token that clients must send; by default ${_TOKEN}"
+    parser.add_argument("--token-file", metavar="FILE", help=text)
+    text = "HTTP: the authorization server whose JWT access tokens clients must send"
+    parser.add_argument("--oauth-issuer", metavar="URL", help=text)
+    parser.add_argument("--oauth-audience", metavar="TEXT", help="HTTP: the audience of the tokens; by default --url")
+    parser.add_argument("--oauth-scopes", metavar="SCOPE,...", action="append", help="HTTP: scopes that tokens need")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Serve until the client is gone, or until SIGINT or SIGTERM."""
-    import os
-    from pathlib import Path
+    token = _token(options)
+    host, port = _address(options.http)
+    server = _server(options)
+    if options.http is None:
+        server.run_stdio()
+        return 0
+    try:
+        server.run_http(host, port, url=options.url, token=token, oauth=_oauth(options))
+    except (OSError, ValueError) as error:
+        raise CommandError(str(error), "ask-tools serve --help") from error
+    return 0
 
-    from tools_mcp._server._installed_tools import InstalledTools
+
+def _server(options: Namespace) -> Server:
+    from tools_mcp._server._installed_tools import InstalledTools  # these are not needed for --help
     from tools_mcp._server._server import Server
     from tools_runtime import Policy, PolicyError
 
     if options.read_only:
         os.environ["ASK_TOOLS_READ_ONLY"] = "1"
-    rules = [{"decision": "allow", "tool": _words(options.allow)}] if options.allow else []
+    workspace = Path(options.workspace or ".").absolute()
+    if not workspace.is_dir():
+        raise CommandError(f"the workspace {workspace} is not a folder")
     try:
-        policy = Policy(rules, files=options.policy)
-    except PolicyError as error:
+        policy = Policy(files=options.policy)
+        tools = InstalledTools(_words(options.tools) or ["*"], read_only=options.read_only)
+        return Server(
+            tools, policy=policy, allow=_words(options.allow), workspace=workspace, timeout=options.timeout or None
+        )
+    except (PolicyError, ValueError) as error:
         raise CommandError(str(error)) from error
-    tools = InstalledTools(_words(options.tools) or ["*"], read_only=options.read_only)
-    server = Server(tools, policy=policy, workspace=options.workspace or Path.cwd(), timeout=options.timeout)
-    if options.http is None:
-        server.run_stdio()
-    else:
-        host, _, port = options.http.rpartition(":")
-        server.run_http(host or "127.0.0.1", int(port))
-    return 0
+
+
+def _address(http: str | None) -> tuple[str, int]:
+    host, _, port = (http or "0").rpartition(":")
+    if not port.isdecimal() or int(port) >= 1 << 16:
+        raise CommandError(f"--http is PORT or HOST:PORT, got {http!r}", "ask-tools serve --http 8000")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _token(options: Namespace) -> str | None:
+    token = os.environ.pop(_TOKEN, None)  # no tool and no child process of one sees it
+    if options.token_file is not None:
+        try:
+            token = Path(options.token_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise CommandError(f"the token cannot be read: {error}") from error
+    if token == "" or (token is not None and not token.isascii()):
+        raise CommandError(
+            "the token is empty or not ASCII", "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token
+
+
+def _oauth(options: Namespace) -> OAuth | None:
+    if options.oauth_issuer is None:
+        return None
+    from tools_mcp._server._oauth import OAuth  # not needed without it
+
+    audience = options.oauth_audience or options.url
+    if audience is None:
+        raise ValueError("--oauth-issuer needs --url, or the audience of its tokens as --oauth-audience")
+    return OAuth(options.oauth_issuer, audience, tuple(_words(options.oauth_scopes)))
 
 
 def _words(given: list[str] | None) -> list[str]:

@@ -2,42 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 from collections.abc import Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING, Any
 
-import anyio
-import anyio.to_thread
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.lowlevel import Server as LowLevelServer
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from tools_core import Context, Tool, ToolCall
-from tools_mcp._server._calls import Progress, encode, unknown_tool
+from tools_core import Registry, Tool
+from tools_mcp._server._approval import Approver
+from tools_mcp._server._calls import Calls
 from tools_mcp._server._installed_tools import InstalledTools
 from tools_mcp._server._listing import Listing
-from tools_mcp._server._stdio import claim_streams
+from tools_mcp._server._runs import Runs
+from tools_mcp._server._stdio import Incoming, Outgoing, claim_streams
 from tools_runtime import Executor, Policy
-from tools_runtime._executor import _as_mapping
 
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator
 
-    from mcp.server.context import ServerRequestContext
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams
+    from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+    from mcp.server.models import InitializationOptions
+    from mcp_types import PaginatedRequestParams
     from starlette.applications import Starlette
+
+    from tools_mcp._server._oauth import OAuth
 
 Tools = Mapping[str, Tool] | Sequence[Any]
 
+# A listing is fresh for ten seconds, and other clients may get another one.
+_CACHING = {"resultType": "complete", "ttlMs": 10_000, "cacheScope": "private"}
+
 
 class Server:
-    """Serves tools to MCP clients, over standard input and output or HTTP, in both eras of the protocol.
+    """Serves tools to MCP clients of the protocols 2026-07-28 and 2025-11-25, on standard streams or over HTTP.
 
     Args:
         tools: A registry or other mapping, or a sequence of tools; by default what is installed.
-        policy: A plugin that decides about calls; by default `Policy()`.
-        timeout: Seconds that a call may take where its tool sets no limit.
-        workspace: The folder that file tools are confined to; by default the current folder.
+        policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
+        allow: Names or patterns of tools whose calls need no approval.
+        approve: Answers approval requests, as for `Executor`; by default the client asks its user, if it can.
+        executor: Makes the calls, in place of one made of the arguments above, `timeout` and the installed plugins.
+        name: The name of the server.
+        version: Its version; by default that of this package.
+        instructions: Text for the model about the use of the tools.
+        workspace: The folder that file tools are confined to; by default they decide.
+        timeout: Seconds that a call may take where its tool sets no limit; None for no limit.
+
+    `lowlevel` is the server of the SDK, for what this class does not offer.
     """
 
     def __init__(  # noqa: PLR0913  (each has a default)
@@ -45,91 +64,150 @@ class Server:
         tools: Tools | None = None,
         *,
         policy: Any = None,
+        allow: Sequence[str] = (),
         approve: Any = None,
         executor: Executor | None = None,
         name: str = "ask-tools",
-        version: str = "",
+        version: str | None = None,
         instructions: str | None = None,
         workspace: str | os.PathLike[str] | None = None,
         timeout: float | None = 120.0,
     ) -> None:
-        self._tools = InstalledTools() if tools is None else _as_mapping(tools)
-        self._workspace = workspace
-        self._executor = executor
-        self._policy = policy
-        self._approve = approve
-        self._timeout = timeout
-        self._listing = Listing(self._tools)
-        self._reading = anyio.Lock()
-        self.lowlevel: LowLevelServer[Any] = LowLevelServer(
+        served = InstalledTools() if tools is None else tools if isinstance(tools, Mapping) else _registry(tools)
+        self._listing = Listing(served)
+        self._listen = ListenHandler(self._listing)
+        self._executor = executor or Executor(
+            served,
+            policy=Policy() if policy is None else policy,
+            approve=approve or Approver(allow),
+            default_timeout=timeout,
+        )
+        self._calls = Calls(self._listing, self._executor, workspace)
+        self.lowlevel: LowLevelServer[Runs] = _LowLevelServer(
             name,
-            version=version,
+            version=version_of("tools-mcp") if version is None else version,
             instructions=instructions,
             lifespan=self._lifespan,
-            on_list_tools=self._list,  # type: ignore[arg-type]
-            on_call_tool=self._call,  # type: ignore[arg-type]
+            get_tool_input_schema=self._listing.schema,
+            on_list_tools=self._list,  # type: ignore[arg-type]  # a dict is a result as well
+            on_call_tool=self._calls.make,  # type: ignore[arg-type]
+            on_subscriptions_listen=self._listen,
         )
+        boundary = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
+        self.lowlevel.middleware = [self._accompany, *self.lowlevel.middleware, boundary, self._list_at_once]
+
+    # ------------------------------------------------------------------------------------------------ transports
 
     def run_stdio(self) -> None:
-        """Serve one client on standard input and output, until it closes them."""
-        from io import TextIOWrapper
-        from os import fdopen
+        """Serve one client on standard input and output, until it closes them, or SIGTERM.
 
-        from mcp.server.stdio import stdio_server
-
+        What tools print goes to standard error, until the process ends.
+        """
         incoming, outgoing = claim_streams()
+        with suppress(asyncio.CancelledError):
+            asyncio.run(self._run_stdio(incoming, outgoing))
 
-        async def run() -> None:
-            stdin = anyio.wrap_file(TextIOWrapper(fdopen(incoming, "rb"), encoding="utf-8", errors="replace"))
-            stdout = anyio.wrap_file(TextIOWrapper(fdopen(outgoing, "wb"), encoding="utf-8"))
-            async with stdio_server(stdin, stdout) as (read, write):
-                options = self.lowlevel.create_initialization_options(NotificationOptions(tools_changed=True))
-                await self.lowlevel.run(read, write, options)
+    async def _run_stdio(self, incoming: int, outgoing: int) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  (this is one)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        write = Outgoing(outgoing)
+        await self.lowlevel.run(Incoming(incoming, write), write, self.lowlevel.create_initialization_options())
 
-        anyio.run(run)
+    def http_app(
+        self, *, host: str = "127.0.0.1", url: str | None = None, token: str | None = None, oauth: OAuth | None = None
+    ) -> Starlette:
+        """Return an ASGI application that serves `/mcp`, to be run in one process.
 
-    def http_app(self, *, host: str = "127.0.0.1") -> Starlette:
-        """Return an ASGI application that serves `/mcp`."""
-        return self.lowlevel.streamable_http_app(host=host)
+        Args:
+            host: The host that it is bound to: requests that name another one are refused.
+            url: The URL of `/mcp` for clients, where it differs, as behind a proxy.
+            token: A bearer token that clients must send.
+            oauth: An authorization server whose access tokens clients must send.
+        """
+        from tools_mcp._server._http import make_app  # not needed for standard streams
 
-    def run_http(self, host: str = "127.0.0.1", port: int = 8000) -> None:
-        """Serve clients over HTTP, until SIGINT or SIGTERM."""
-        import uvicorn
+        return make_app(self.lowlevel, host, url, token, oauth)
 
-        uvicorn.run(self.http_app(host=host), host=host, port=port, log_level="info", access_log=False)
+    def run_http(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        *,
+        url: str | None = None,
+        token: str | None = None,
+        oauth: OAuth | None = None,
+    ) -> None:
+        """Serve clients over HTTP, until SIGINT or SIGTERM; port 0 takes any free one.
+
+        Raises: ValueError for a host that other machines can reach, without a token or OAuth; OSError if the address
+            is in use.
+        """
+        from tools_mcp._server._http import check_exposure, run  # as above
+
+        check_exposure(host, is_protected=bool(token or oauth))
+        app = self.http_app(host=host, url=url, token=token, oauth=oauth)
+        run(app, host, port, self._listen.close)
+
+    # ------------------------------------------------------------------------------------------------ connections
 
     @asynccontextmanager
-    async def _lifespan(self, _: LowLevelServer[Any]) -> AsyncGenerator[Any]:
-        yield Context().run_id
+    async def _lifespan(self, _: LowLevelServer[Runs]) -> AsyncGenerator[Runs]:
+        """Watch the tools during one connection, or all those of an HTTP server; end the runs afterwards."""
+        runs = Runs()
+        watching = asyncio.create_task(self._listing.watch())
+        try:
+            yield runs
+        finally:
+            watching.cancel()
+            self._listen.close()
+            await runs.end_all()
 
-    async def _refresh(self) -> None:
-        async with self._reading:
-            await anyio.to_thread.run_sync(self._listing.refresh)
+    async def _accompany(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
+        """Stay with a session of 2025-11-25 from its first notification to its end: tell it of changes, end its run."""
+        result = await call_next(ctx)
+        if ctx.method == "notifications/initialized" and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            changed = asyncio.Event()
+            unsubscribe = self._listing.subscribe(lambda _: changed.set())
+            try:
+                while await changed.wait():
+                    changed.clear()
+                    await ctx.session.send_tool_list_changed()
+            finally:
+                unsubscribe()
+                await ctx.lifespan_context.end(ctx.lifespan_context.of(ctx))
+        return result
 
-    async def _list(self, _: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None) -> dict[str, Any]:
-        await self._refresh()
-        return self._listing.page(None if params is None else params.cursor)
+    # ------------------------------------------------------------------------------------------------ requests
 
-    async def _call(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
-        if not self._listing.is_read:
-            await self._refresh()
-        found = self._listing.find(params.name)
-        if found is None:
-            raise unknown_tool(params.name, self._listing.names())
-        call = ToolCall(str(ctx.request_id), found.name, params.arguments)
-        executor = self._made()
-        context = Context(workspace=self._workspace, run_id=ctx.lifespan_context)
-        if ctx.meta is None or "progress_token" not in ctx.meta:
-            result = await executor.acall(call, context=context)
-        else:
-            progress = Progress(ctx)
-            context.on_progress = progress.report
-            async with progress.sending():
-                result = await executor.acall(call, context=context)
-        return encode(call, found.tool, result)
+    async def _list(self, _: ServerRequestContext[Runs, Any], params: PaginatedRequestParams | None) -> dict[str, Any]:
+        await self._listing.refresh()
+        return {**_CACHING, **self._listing.page(None if params is None else params.cursor)}
 
-    def _made(self) -> Executor:
-        if self._executor is None:
-            policy = Policy() if self._policy is None else self._policy
-            self._executor = Executor(self._tools, policy=policy, approve=self._approve, default_timeout=self._timeout)
-        return self._executor
+    async def _list_at_once(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
+        """Answer `tools/list` without the SDK's validation of each definition, which takes longer than all the rest."""
+        cursor = (ctx.params or {}).get("cursor")
+        if ctx.method != "tools/list" or ctx.session.client_capabilities is None or not isinstance(cursor, str | None):
+            return await call_next(ctx)
+        await self._listing.refresh()
+        page = self._listing.page(cursor)
+        if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            return page
+        info = {"io.modelcontextprotocol/serverInfo": self.lowlevel.server_info_stamp}
+        return {**_CACHING, **page, "_meta": info}
+
+
+class _LowLevelServer(LowLevelServer[Runs]):
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **options: Any
+    ) -> InitializationOptions:
+        """Declare that clients are told about changes, on all transports."""
+        changes = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changes, *args, **options)
+
+
+def _registry(tools: Sequence[Any]) -> Registry:
+    made = Registry()
+    for tool in tools:
+        made.register(tool)
+    return made

@@ -1,0 +1,89 @@
+"""`OAuth`: access tokens of an authorization server, verified by its published keys."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken
+
+from tools_mcp._server._hosts import is_loopback
+
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+_FRESH = 3600.0  # seconds that keys are used before they are read again
+_PAUSE = 30.0  # seconds between reads for keys that are not known: a client can make up any number of them
+
+
+@dataclass
+class OAuth:
+    """Lets in clients that have a JWT access token of `issuer` for `audience`, with all `scopes`.
+
+    The server is a resource server: its metadata (RFC 9728) names the issuer, whose metadata names its keys.
+
+    Raises: ValueError for an issuer without TLS, except on this machine.
+    """
+
+    issuer: str
+    audience: str
+    scopes: tuple[str, ...] = ()
+    _keys: dict[str | None, jwt.PyJWK] = field(default_factory=dict, init=False, repr=False)
+    _read_at: float = field(default=float("-inf"), init=False, repr=False)
+    _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.issuer)
+        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
+            raise ValueError(f"the issuer is an https URL, got {self.issuer!r}")
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return what a token says, or None where it does not count: `mcp.server.auth.provider.TokenVerifier`."""
+        try:
+            header = jwt.get_unverified_header(token)
+            key = await self._key(header.get("kid"))
+            if key is None or header.get("alg") not in _ALGORITHMS:
+                return None
+            claims: dict[str, Any] = jwt.decode(
+                token, key, [header["alg"]], audience=self.audience, issuer=self.issuer,
+                options={"require": ["exp", "iss", "aud"]}, leeway=10,
+            )  # fmt: skip
+        except (jwt.PyJWTError, httpx2.HTTPError, ValueError, KeyError, TypeError):
+            return None
+        scopes = claims.get("scope", claims.get("scp", ()))
+        return AccessToken(
+            token=token,
+            client_id=str(claims.get("client_id") or claims.get("azp") or ""),
+            scopes=scopes.split() if isinstance(scopes, str) else [str(scope) for scope in scopes],
+            expires_at=int(claims["exp"]),
+            resource=self.audience,
+            subject=None if claims.get("sub") is None else str(claims["sub"]),
+            claims=claims,
+        )
+
+    async def _key(self, kid: str | None) -> jwt.PyJWK | None:
+        async with self._reading:
+            age = time.monotonic() - self._read_at
+            if age > _FRESH or (kid not in self._keys and age > _PAUSE):
+                self._read_at = time.monotonic()
+                self._keys = await self._read_keys()
+        return self._keys.get(kid)
+
+    async def _read_keys(self) -> dict[str | None, jwt.PyJWK]:
+        async with httpx2.AsyncClient(timeout=10) as client:
+            parts = urlsplit(self.issuer)
+            path = parts.path.rstrip("/")
+            origin = f"{parts.scheme}://{parts.netloc}"
+            for url in (
+                f"{origin}/.well-known/oauth-authorization-server{path}",
+                f"{origin}/.well-known/openid-configuration{path}",
+                f"{origin}{path}/.well-known/openid-configuration",
+            ):
+                answer = await client.get(url)
+                if answer.is_success and answer.json().get("issuer") == self.issuer:
+                    keys = (await client.get(answer.json()["jwks_uri"])).json()
+                    return {key.key_id: key for key in jwt.PyJWKSet.from_dict(keys).keys}
+        return {}
