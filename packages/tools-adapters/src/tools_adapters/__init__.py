@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
     from tools_adapters._openai_agents import from_openai_agents, openai_agents_halt, to_openai_agents
     from tools_adapters._pydantic_ai import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
+    from tools_adapters._smolagents import from_smolagents, to_smolagents
 
 __all__ = [
     "Approve",
@@ -21,12 +22,14 @@ __all__ = [
     "from_langchain",
     "from_openai_agents",
     "from_pydantic_ai",
+    "from_smolagents",
     "langchain_halt",
     "openai_agents_halt",
     "pydantic_ai_halt",
     "to_langchain",
     "to_openai_agents",
     "to_pydantic_ai",
+    "to_smolagents",
 ]
 
 _HOMES = {

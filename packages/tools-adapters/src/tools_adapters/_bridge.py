@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Toolset, tool
@@ -211,23 +212,27 @@ def foreign_tool(
     name: str,
     description: str,
     input_schema: Mapping[str, Any],
-    body: Callable[[dict[str, Any], Context], Awaitable[Any]],
+    body: Callable[[dict[str, Any], Context], Any],
     *,
     requires_approval: bool = False,
 ) -> Tool:
-    """Make a tool of another framework's: `body` receives valid arguments and the context, and returns any value.
+    """Make a tool of another framework's.
 
-    What `body` raises becomes an error of the result; it raises `ToolError` for a message of its own, or returns a
-    Result.
+    `body`, a function or coroutine function, receives valid arguments and the context, and returns any value or a
+    Result. What it raises becomes an error of the result; it raises `ToolError` for a message of its own.
     """
 
-    async def execute(tools_adapters_context: Context, **arguments: Any) -> Any:
+    def execute(tools_adapters_context: Context, **arguments: Any) -> Any:
+        return body(arguments, tools_adapters_context)
+
+    async def aexecute(tools_adapters_context: Context, **arguments: Any) -> Any:
         return await body(arguments, tools_adapters_context)
 
+    function = aexecute if iscoroutinefunction(body) else execute
     legal = legal_names([name], "openai")[name]
     legal = legal if legal[0].isalpha() or legal[0] == "_" else f"_{legal}"[:64]
     schema = {"type": "object", "properties": {}, **input_schema}
-    return tool(execute, name=legal, description=description, input_schema=schema, requires_approval=requires_approval)
+    return tool(function, name=legal, description=description, input_schema=schema, requires_approval=requires_approval)
 
 
 def _registered(tools: Any) -> Registry:

@@ -1,0 +1,177 @@
+"""smolagents: tools for its code agents and tool-calling agents, and tools of theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+from io import BytesIO
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any
+
+from tools_adapters._bridge import Approve, Bridge, BridgedTool, Executor, Tools, extra, foreign_tool, parts_of, text_of
+from tools_core import Context, Image, Result, Tool, ToolError
+
+if TYPE_CHECKING:
+    from smolagents import Tool as TheirTool
+
+_TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
+
+
+def to_smolagents(
+    tools: Tools, *, executor: Executor | None = None, context: Context | None = None, approve: Approve | None = None
+) -> list[TheirTool]:
+    """Make smolagents tools.
+
+    A tool-calling agent reads the content of a result, and code receives its data; a result that is one picture is a
+    PIL image. A failure raises ToolError, which the agent shows its model. In code a halt is the final answer, but no
+    tool can end a run of a tool-calling agent. All calls of the tools belong to one run, the context's.
+
+    Args:
+        tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
+        executor: Makes the calls, under its policy and hooks.
+        context: Its workspace, state, deadline and progress apply to every call.
+        approve: "all", or a function that answers an `ApprovalRequest`: agents of smolagents ask nobody, so that a
+            tool that requires approval refuses to run without it.
+    """
+    bridge = Bridge(tools, executor=executor, context=context, approve=approve)
+    with extra("smolagents"):
+        made = _tool_class()
+    names: dict[str, BridgedTool] = {}
+    for each in bridge.tools:
+        name = each.name.replace("-", "_")  # code calls it by this name
+        while name in names or iskeyword(name):
+            name += "_"
+        names[name] = each
+    return [made(name, each) for name, each in names.items()]
+
+
+def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
+    """Make tools of smolagents tools, to call them here, in an executor or over MCP; PIL images are pictures."""
+    with extra("smolagents"):
+        from smolagents.models import get_tool_json_schema
+    made: list[Tool] = []
+    for each in tools:
+        schema: dict[str, Any] = get_tool_json_schema(each)["function"]["parameters"]
+        for value in schema["properties"].values():
+            if value.pop("nullable", False) and "null" not in value["type"]:
+                value["type"] = [*([value["type"]] if isinstance(value["type"], str) else value["type"]), "null"]
+        made.append(foreign_tool(each.name, each.description, schema, partial(_call_theirs, each)))
+    return made
+
+
+class _Unchecked(str):
+    """The JSON type of an input, for the model to read: tool-calling agents find no value to be of another type.
+
+    So the tool itself validates and repairs the arguments, and its messages reach the model.
+    """
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
+@cache
+def _tool_class() -> Any:
+    from PIL.Image import open as open_picture
+    from smolagents import Tool as TheirTool
+    from smolagents.agent_types import AgentImage
+    from smolagents.local_python_executor import FinalAnswerException
+
+    class AskTool(TheirTool):
+        skip_forward_signature_validation = True
+        output_type = "any"
+
+        def __init__(self, name: str, bridged: BridgedTool) -> None:
+            super().__init__()
+            self.name = name
+            self.description = bridged.description
+            self.inputs = _inputs(bridged.schema)
+            self.bridged = bridged
+            output = bridged.definition.get("output_schema")
+            self.output_schema = output if isinstance(output, dict) and output.get("type") == "object" else None
+
+        def __call__(self, *args: Any, sanitize_inputs_outputs: bool = False, **arguments: Any) -> Any:
+            # Only tool-calling agents set the flag: its model reads text, and code works with data.
+            self.is_initialized = True
+            if len(args) == 1 and not arguments and isinstance(args[0], Mapping):
+                arguments, args = dict(args[0]), ()
+            if len(args) > len(self.inputs):
+                raise ToolError(f"{self.name} takes {', '.join(self.inputs) or 'nothing'}; got {len(args)} arguments")
+            given = dict(zip(self.inputs, args, strict=False)) | arguments
+            result = self.bridged.call(given)
+            if not result.ok:
+                kind = result.error_type or "execution_error"
+                raise ToolError(str(result) or kind, kind) from result.exception
+            parts = parts_of(result)
+            if len(parts) == 1 and isinstance(parts[0], Image):
+                data = parts[0].data
+                value: Any = AgentImage(data) if sanitize_inputs_outputs else open_picture(BytesIO(data))
+            else:
+                value = text_of(result) if sanitize_inputs_outputs else _data(result)
+            if result.halted and not sanitize_inputs_outputs:
+                raise FinalAnswerException(value)
+            return value
+
+    return AskTool
+
+
+def _data(result: Result) -> Any:
+    """Return structured output as plain data, and else the text."""
+    text = text_of(result)
+    if isinstance(result.output, str | None):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:  # the tool wrote other text for the model
+        return text
+
+
+def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    required = schema.get("required", ())
+    made: dict[str, dict[str, Any]] = {}
+    for name, given in schema["properties"].items():
+        value: Any = _inlined(given, schema)
+        value = dict(value) if isinstance(value, Mapping) else {}
+        others = [each for each in value.get("anyOf", ()) if each != {"type": "null"}]
+        if len(others) == 1:  # that null is accepted means little where an input can be left out
+            del value["anyOf"]
+            value = {**others[0], **value}
+        description = value.pop("description", "")
+        kind = value.get("type")
+        if not (kind in _TYPES if isinstance(kind, str) else kind and _TYPES.issuperset(kind)):
+            # They know no unions: the description has what the type does not say.
+            description = f"{description} JSON Schema: {json.dumps(value)}".strip() if value else description
+            value, kind = {}, "any"
+        value |= {"type": _Unchecked(kind) if isinstance(kind, str) and kind != "any" else kind}
+        made[name] = {**value, "description": description} | ({} if name in required else {"nullable": True})
+    return made
+
+
+def _inlined(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
+    """Replace references, which their schemas cannot have; one to itself accepts anything."""
+    if isinstance(schema, list):
+        return [_inlined(item, root, seen) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return {key: _inlined(value, root, seen) for key, value in schema.items()}
+    target: Any = root
+    for key in reference.removeprefix("#").split("/")[1:]:
+        target = target[key]
+    found = {} if reference in seen else _inlined(target, root, (*seen, reference))
+    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
+    from PIL.Image import Image as Picture
+
+    value: Any = theirs(**arguments)
+    if isinstance(value, Picture):
+        data = BytesIO()
+        value.save(data, "PNG")
+        return Image(data.getvalue())
+    return value
