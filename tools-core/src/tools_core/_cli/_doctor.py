@@ -97,7 +97,7 @@ def _failure(point: EntryPoint, facts: Facts) -> Facts:
     elif missing and missing != point.module.partition(".")[0]:
         error, where, fix = facts["error"], facts["location"], f"{install(missing)}, if that is the name of its package"
     else:
-        error, where, fix = facts["error"], facts["location"], reinstall(point.distribution)
+        error, where, fix = facts["error"], facts["location"], point.fix or reinstall(point.distribution)
     return _problem(point.name, point.distribution, point.version, error, fix, where)
 
 

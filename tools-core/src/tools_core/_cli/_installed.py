@@ -72,6 +72,8 @@ def origin(name: str, tool: Tool) -> dict[str, Any]:
     point = None if ".py" in name else discovered().origin(name)
     if point is not None:
         facts = {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
+        if not point.module:  # of a source: its code is elsewhere
+            return facts
     function = getattr(tool, "__wrapped__", None) or type(tool).execute
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is not None:

@@ -33,6 +33,14 @@ class Admission:
         is_allowed = self._allow is None or _matches_point(point, self._allow)
         return is_allowed and not _matches_point(point, self._deny)
 
+    def admits_source(self, source: EntryPoint) -> bool:
+        """Return whether a source may be imported: not unless the allow list and the lock have it, or a tool of it."""
+        prefix = f"{source.name}:"
+        if self._lock is not None and not any(name.startswith(prefix) for name in self._lock.tools):
+            return False
+        is_allowed = self._allow is None or any(each.startswith(prefix) for each in self._allow)
+        return (is_allowed or _matches_point(source, self._allow or ())) and not _matches_point(source, self._deny)
+
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash that the definition of its tool must have; None without a lock."""
         return None if self._lock is None else self._lock.digest(point)
@@ -59,9 +67,11 @@ def _or_environment(given: Iterable[str] | None, variable: str) -> tuple[str, ..
 def _matches_point(point: EntryPoint, patterns: Iterable[str]) -> bool:
     """Return whether one of the patterns is for the distribution, the name, or `distribution:name`."""
     for pattern in patterns:
+        if matches(point.distribution, [normalize(pattern)]):  # which has a colon if the tool is of a source
+            return True
         distribution, colon, name = pattern.rpartition(":")
         if colon and matches(point.distribution, [normalize(distribution)]) and matches(point.name, [name]):
             return True
-        if not colon and (matches(point.distribution, [normalize(pattern)]) or matches(point.name, [pattern])):
+        if not colon and matches(point.name, [pattern]):
             return True
     return False

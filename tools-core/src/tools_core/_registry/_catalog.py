@@ -47,10 +47,11 @@ class Catalog:
         unreadable: Iterable[tuple[str, str, str]],
         admission: Admission,
         toolsets: dict[type[Toolset], Toolset],
+        found_problems: Iterable[LoadProblem] = (),
     ) -> Catalog:
         """Return a catalog with these entry points as well; tools that are new, changed or broken will be loaded."""
         found: dict[str, EntryPoint] = {}
-        problems = dict(self.problems)
+        problems = {**self.problems, **{str(problem): problem for problem in found_problems}}
         for distribution, version, error in unreadable:
             problems[error] = LoadProblem("entry_points.txt", distribution, version, error, f"reinstall {distribution}")
         for point in points:

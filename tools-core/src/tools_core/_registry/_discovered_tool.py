@@ -107,6 +107,8 @@ class DiscoveredTool:
         return self._toolsets.get(value) or self._toolsets.setdefault(value, instance_of(value))
 
     def _fix(self, error: BaseException) -> str:
+        if self.point.fix:
+            return self.point.fix
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         package, distribution = self.point.module.partition(".")[0], self.point.distribution
         folder = os.path.dirname(self.point.folder)

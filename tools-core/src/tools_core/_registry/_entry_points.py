@@ -40,6 +40,11 @@ class EntryPoint:
         return f"{self.distribution}:{self.name}"
 
     @property
+    def fix(self) -> str:
+        """Return how to repair its tool; empty where that is to install its distribution again."""
+        return ""
+
+    @property
     def module(self) -> str:
         """Return the module of the value; empty if the value is malformed."""
         match = _reference(self.value)
@@ -90,16 +95,17 @@ class EntryPoint:
 
 
 def scan(
-    group: str,
+    group: str | tuple[str, ...],
     paths: Iterable[str | os.PathLike[str]] | None = None,
     unreadable: list[tuple[str, str, str]] | None = None,
 ) -> list[EntryPoint]:
-    """Return the entry points of a group, sorted by distribution and name, from `paths` or else `search_path()`.
+    """Return the entry points of one or more groups, sorted by distribution and name, from `paths` or `search_path()`.
 
     If a distribution is found twice, the first one counts, as for an import. Files that cannot be read are added to
     `unreadable`, as distribution, version and error.
     """
     found: list[EntryPoint] = []
+    groups = (group,) if isinstance(group, str) else group
     unreadable = [] if unreadable is None else unreadable
     seen: set[str] = set()
     for path in search_path() if paths is None else paths:
@@ -108,9 +114,9 @@ def scan(
             children = os.listdir(folder)
         except (OSError, ValueError):
             if os.path.isfile(folder):
-                found += _in_archive(folder, group, seen)
+                found += _in_archive(folder, groups, seen)
             continue
-        found += _in_folder(folder, children, group, seen, unreadable)
+        found += _in_folder(folder, children, groups, seen, unreadable)
     return sorted(found, key=lambda point: (point.distribution, point.name))
 
 
@@ -149,7 +155,11 @@ def normalize(distribution: str) -> str:
 
 
 def _in_folder(
-    folder: str, children: list[str], group: str, seen: set[str], unreadable: list[tuple[str, str, str]]
+    folder: str,
+    children: list[str],
+    groups: tuple[str, ...],
+    seen: set[str],
+    unreadable: list[tuple[str, str, str]],
 ) -> Iterator[EntryPoint]:
     # Of two versions in one folder, the higher one comes first. pip renames a package to "~..." while it removes it.
     for child in sorted((each for each in children if each.endswith((".dist-info", ".egg-info"))), reverse=True):
@@ -164,11 +174,12 @@ def _in_folder(
         text, reason = _read(path)
         if reason:
             unreadable.append((distribution, version, f"{path} cannot be read: {reason}"))
-        if group in text:  # most distributions have no tools
-            yield from (EntryPoint(*each, group, distribution, version, metadata) for each in parse(text, group))
+        for group in groups:
+            if group in text:  # most distributions have no tools
+                yield from (EntryPoint(*each, group, distribution, version, metadata) for each in parse(text, group))
 
 
-def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
+def _in_archive(path: str, groups: tuple[str, ...], seen: set[str]) -> Iterator[EntryPoint]:
     from importlib.metadata import distributions  # see above
 
     for each in distributions(path=[path]):
@@ -180,7 +191,8 @@ def _in_archive(path: str, group: str, seen: set[str]) -> Iterator[EntryPoint]:
         distribution = normalize(name)
         if distribution and distribution not in seen:
             seen.add(distribution)
-            yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(text, group))
+            for group in groups:
+                yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(text, group))
 
 
 def _read(path: str) -> tuple[str, str | None]:

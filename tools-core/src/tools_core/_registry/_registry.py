@@ -13,6 +13,7 @@ from tools_core._registry._discovered_tool import DiscoveredTool
 from tools_core._registry._entry_points import scan
 from tools_core._registry._load_problem import LoadProblem
 from tools_core._registry._registered import Registered
+from tools_core._registry._sources import SOURCES, read_sources
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 
 TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
@@ -122,11 +123,12 @@ class Registry(Mapping[str, "Tool"]):
         """
         admission = Admission(allow, deny, _read_lock(lock))
         unreadable: list[tuple[str, str, str]] = []
-        points = scan(group, paths, unreadable)
+        points = scan((group, SOURCES) if group == GROUP else group, paths, unreadable)
+        points, problems = read_sources(points, admission)
         with self._lock:
             self._auto = False
             known = self._catalog.tools
-            self._catalog = self._catalog.updated(points, unreadable, admission, self._toolsets)
+            self._catalog = self._catalog.updated(points, unreadable, admission, self._toolsets, problems)
             return [
                 self._listed(tool)
                 for name, tool in self._catalog.tools.items()

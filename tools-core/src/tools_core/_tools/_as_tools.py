@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def as_tools(value: Any) -> list[Tool]:
     """Read a Tool class or instance, a function, a Toolset or one of its methods as tools.
 
+    So is any object whose `tools` is a tuple of tools.
+
     Raises DefinitionError for anything else, and for a class that cannot be made without arguments.
     """
     if isinstance(value, Tool):
@@ -24,6 +26,9 @@ def as_tools(value: Any) -> list[Tool]:
         return as_tools(instance_of(value))
     if isinstance(value, Toolset):
         return list(value.tools)
+    tools = getattr(value, "tools", None)
+    if isinstance(tools, tuple) and all(isinstance(each, Tool) for each in tools):
+        return list(tools)
     owner = getattr(value, "__self__", None)
     if isinstance(owner, Toolset):
         return [owner.tool(value.__name__)]

@@ -10,8 +10,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tools_core._user_path import user_path
 from tools_runtime._policy._decision import PolicyError
-from tools_runtime._policy._files import check_owner, read_guarded, user_path
+from tools_runtime._policy._files import check_owner, read_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -6,6 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+from tools_core._user_path import user_path
 from tools_runtime._policy._decision import PolicyError
 from tools_runtime._policy._read import near, read_rules
 
@@ -15,16 +16,6 @@ if TYPE_CHECKING:
     from tools_runtime._policy._rule import Rule
 
 PROJECT_FILE = "ask-tools.toml"
-
-
-def user_path(variable: str, usual: str, name: str) -> str:
-    """Return the path of a file in the folder that the environment names, or in the usual one.
-
-    It is absolute, because a repository may have put a file below the current folder; a user without a home has `/`.
-    """
-    given = os.environ.get(variable, "")
-    folders = (given, os.path.expanduser(usual), usual.replace("~", "", 1))
-    return os.path.join(next(filter(os.path.isabs, folders)), "ask-tools", name)
 
 
 def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:

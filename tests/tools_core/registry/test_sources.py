@@ -1,0 +1,118 @@
+"""Tools that an installed package finds elsewhere: entry points of the group `ask_tools.sources`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools_core import ToolError, UnknownToolError
+
+SOURCE = """
+    from typing import NamedTuple
+
+    from tools_core import tool
+
+
+    class Found(NamedTuple):
+        origin: str
+        name: str
+        error: str = ""
+        version: str = "2.0"
+        value: str = "npx server"
+        folder: str = "/etc/servers.json"
+        fix: str = "repair it"
+
+        def load(self):
+            if self.name == "broken":
+                raise ValueError("no schema")
+
+            @tool(name=self.name)
+            def found() -> str:
+                \"\"\"Say where it comes from.\"\"\"
+                return f"{self.origin} {self.name}"
+
+            return found
+
+
+    def source():
+        yield Found("Hub", "search")
+        yield Found("Hub", "fetch")
+        yield Found("Lab", "fetch")
+        yield Found("Lab", "broken")
+        yield Found("Old", "server", "not accepted yet")
+"""
+
+
+@pytest.fixture
+def registry(site, discovered):
+    site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
+    return discovered()
+
+
+def test_tools_of_a_source_are_discovered_with_their_origin_and_loaded_when_they_are_used(registry):
+    assert "search" in registry
+    point = registry.origin("search")
+    assert (point.distribution, point.version, point.value) == ("far:hub", "2.0", "npx server")
+    assert registry["search"].call().output == registry["far:Hub:search"].call().output == "Hub search"
+
+
+def test_a_name_that_two_origins_have_is_prefixed_with_the_origin(registry):
+    assert "fetch" not in registry
+    assert registry["Hub_fetch"].call().output == "Hub fetch"
+    assert registry["Lab_fetch"].name == "Lab_fetch"
+
+
+def test_a_name_that_an_installed_tool_has_is_prefixed_with_the_origin(site, discovered):
+    site.install("tools-near", ["search = {}:search"], "from tools_core import tool\n@tool\ndef search(): 'Search.'\n")
+    site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
+    registry = discovered()
+    assert registry.origin("search").distribution == "tools-near"
+    assert registry["Hub_search"].call().output == "Hub search"
+
+
+def test_an_origin_that_cannot_be_used_is_a_problem_and_hides_nothing_else(registry):
+    with pytest.raises(ToolError, match="no schema"):
+        registry["broken"]
+    problems = {problem.distribution: problem for problem in registry.problems}
+    assert (problems["far:old"].error, problems["far:old"].fix) == ("not accepted yet", "repair it")
+    assert (problems["far:lab"].name, problems["far:lab"].fix) == ("broken", "repair it")
+    assert registry["search"].call().ok
+
+
+def test_a_source_that_fails_is_a_problem_and_hides_nothing_else(site, discovered):
+    site.install(
+        "tools-far", ["far = {}:source"], "def source():\n    raise OSError('gone')", group="ask_tools.sources"
+    )
+    site.install("tools-near", ["get = {}:Get"])
+    registry = discovered()
+    assert list(registry) == ["get"]
+    (problem,) = registry.problems
+    assert (problem.distribution, problem.error) == ("tools-far", "OSError: gone")
+
+
+@pytest.mark.parametrize("deny", ["far", "tools-far", "far:hub", "far:*", "far:hub:search", "search"])
+def test_a_deny_list_blocks_a_source_an_origin_or_a_tool(registry, discovered, deny):
+    with pytest.raises(UnknownToolError):
+        discovered(deny=[deny])["search"]
+
+
+def test_an_allow_list_that_names_no_tool_of_a_source_keeps_it_from_being_imported(site, discovered):
+    site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
+    assert list(discovered(allow=["search", "tools-near"])) == []
+    assert site.times_imported("tools_far") == 0
+    assert list(discovered(allow=["far:hub"])) == ["Hub_fetch", "search"]
+
+
+def test_a_lock_admits_the_tools_of_a_source_that_it_names(registry, tmp_path, discovered):
+    from tools_core._registry._lock_file import lock_of, write
+
+    lock, _ = lock_of([(registry.origin("search"), registry["search"])])
+    write(tmp_path / "lock", lock)
+    locked = discovered(lock=tmp_path / "lock")
+    assert list(locked) == ["search"]
+    assert locked["search"].call().ok
+
+
+def test_discovery_again_keeps_tools_of_sources_that_have_not_changed(registry, site):
+    tool = registry["search"]
+    registry.discover(paths=[site.folder])
+    assert registry["search"] is tool
