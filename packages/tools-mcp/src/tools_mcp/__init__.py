@@ -7,12 +7,14 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
+    from tools_mcp._client._toolset import McpToolset
     from tools_mcp._server._oauth import OAuth
     from tools_mcp._server._server import Server
 
-__all__ = ["OAuth", "Server"]
+__all__ = ["McpToolset", "OAuth", "Server"]
 
 _HOMES = {
+    "_client._toolset": ("McpToolset",),
     "_server._oauth": ("OAuth",),
     "_server._server": ("Server",),
 }

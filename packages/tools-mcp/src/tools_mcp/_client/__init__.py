@@ -1,1 +1,1 @@
-"""Tools of MCP servers as tools of this process."""
+"""The client: servers whose tools are used here."""

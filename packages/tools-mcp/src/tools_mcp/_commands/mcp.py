@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 # Action -> the module with its `configure`, which has the interface of a sub-command, and its purpose.
 _ACTIONS: dict[str, tuple[str, str]] = {
+    "add": ("tools_mcp._commands.add", "use the tools of a server"),
+    "list": ("tools_mcp._commands.list", "list the servers that were added, with their state"),
+    "update": ("tools_mcp._commands.update", "review and accept changed definitions of a server"),
+    "remove": ("tools_mcp._commands.remove", "use a server no longer"),
     "install": ("tools_mcp._commands.install", "let a client, such as Cursor, use the tools of this machine"),
     "uninstall": ("tools_mcp._commands.uninstall", "undo install"),
 }

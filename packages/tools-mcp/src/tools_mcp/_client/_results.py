@@ -1,0 +1,66 @@
+"""From the result of a `tools/call` to a `Result`."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from typing import TYPE_CHECKING, Any
+
+from tools_core import Audio, File, Image, Result
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock
+
+    from tools_core._values._content import Block
+
+_HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
+
+
+def result_of(answer: CallToolResult) -> Result:
+    """Return the Result of a call: structured content is its output, and content blocks are what the model reads."""
+    parts = [_part(block) for block in answer.content]
+    text = "\n".join(part for part in parts if isinstance(part, str))
+    if answer.is_error:
+        made = Result.error(text or "the server reports an error without a text")
+    elif answer.structured_content is not None:
+        value = answer.structured_content
+        made = Result.ok(value, content=None if _is_copy(parts, value) else _joined(parts) or None)
+    else:
+        made = Result.ok(_joined(parts))
+    return Result.halt(made) if (answer.meta or {}).get(_HALTED) is True else made
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return one text if there is no block, else the parts."""
+    return "\n".join(parts) if all(type(part) is str for part in parts) else parts
+
+
+def _is_copy(parts: list[Any], value: Any) -> bool:
+    """Return whether the content is the JSON of the structured content, for clients that read no such."""
+    if len(parts) != 1 or not isinstance(parts[0], str):
+        return not parts
+    try:
+        return bool(json.loads(parts[0]) == value)
+    except ValueError:
+        return False
+
+
+def _part(block: ContentBlock) -> str | Block:
+    if block.type == "text":
+        return block.text
+    if block.type == "image":
+        return Image(_bytes(block.data), block.mime_type)
+    if block.type == "audio":
+        return Audio(_bytes(block.data), block.mime_type)
+    if block.type == "resource_link":
+        about = ", ".join(filter(None, (block.mime_type, block.description)))
+        return f"[resource {block.name}: {block.uri}{f' ({about})' if about else ''}]"
+    resource = block.resource
+    text = getattr(resource, "text", None)
+    if text is not None:
+        return str(text)
+    return File(_bytes(getattr(resource, "blob", "")), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
+
+
+def _bytes(data: str) -> bytes:
+    return b64decode(data, validate=True)
