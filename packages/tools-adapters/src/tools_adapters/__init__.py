@@ -5,12 +5,15 @@ A framework is imported when its function is called.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tools_adapters._agno import from_agno, to_agno
     from tools_adapters._bridge import Approve, Executor, Tools
+    from tools_adapters._crewai import from_crewai, to_crewai
+    from tools_adapters._haystack import from_haystack, to_haystack
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
+    from tools_adapters._llm import from_llm, to_llm
     from tools_adapters._openai_agents import from_openai_agents, openai_agents_halt, to_openai_agents
     from tools_adapters._pydantic_ai import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
     from tools_adapters._smolagents import from_smolagents, to_smolagents
@@ -19,14 +22,22 @@ __all__ = [
     "Approve",
     "Executor",
     "Tools",
+    "from_agno",
+    "from_crewai",
+    "from_haystack",
     "from_langchain",
+    "from_llm",
     "from_openai_agents",
     "from_pydantic_ai",
     "from_smolagents",
     "langchain_halt",
     "openai_agents_halt",
     "pydantic_ai_halt",
+    "to_agno",
+    "to_crewai",
+    "to_haystack",
     "to_langchain",
+    "to_llm",
     "to_openai_agents",
     "to_pydantic_ai",
     "to_smolagents",
@@ -48,6 +59,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     for home, names in _HOMES.items():
         if name in names:
+            from importlib import import_module  # here, it is not a name of this package
+
             value: object = getattr(import_module(f"tools_adapters.{home}"), name)
             globals()[name] = value  # found directly from now on
             return value
