@@ -1,17 +1,14 @@
-"""`ask-tools serve` and `Server`, with the clients of the SDK."""
-
-import sys
-from pathlib import Path
+"""`Server`: what clients see of tools and results, in both eras of the protocol."""
 
 import anyio
 import pytest
-from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp import Client, MCPError
 
-from tools_core import tool
+from tools_core import Context, Halt, Image, Registry, Result, ToolError, tool
 from tools_mcp import Server
+from tools_runtime import Executor
 
-ASK_TOOLS = str(Path(sys.executable).with_name("ask-tools"))
+PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
 @tool(read_only=True)
@@ -20,32 +17,232 @@ def add(a: int, b: int) -> dict[str, int]:
     return {"sum": a + b}
 
 
-@pytest.fixture(params=["2026-07-28", "legacy"])
-def mode(request):
-    return request.param
+@tool(read_only=True)
+def show(kind: str):
+    """Return a result of some kind."""
+    if kind == "text":
+        return "plain"
+    if kind == "null":
+        return {"nothing": None}
+    if kind == "image":
+        return Image(PIXEL, "image/png")
+    if kind == "record":
+        return Result.ok({"code": 3}, content="ended with 3")
+    if kind == "halt":
+        raise Halt("enough")
+    raise ToolError("it is broken")
 
 
-def test_tools_are_listed_and_called(mode):
+def with_client(use, tools, mode, **options):
     async def main():
-        async with Client(Server([add]).lowlevel, mode=mode) as client:
-            [listed] = (await client.list_tools()).tools
-            answer = await client.call_tool("add", {"a": 1, "b": 2})
-        assert (listed.name, listed.annotations.read_only_hint) == ("add", True)
-        assert (answer.structured_content, answer.content[0].text) == ({"sum": 3}, '{"sum":3}')
+        async with Client(Server(tools).lowlevel, mode=mode, **options) as client:
+            return await use(client)
+
+    return anyio.run(main)
+
+
+def error_of(use, tools, mode):
+    """Make a request that the protocol refuses, and return the error."""
+
+    async def fail(client):
+        with pytest.raises(MCPError) as caught:
+            await use(client)
+        return caught.value.error
+
+    return with_client(fail, tools, mode)
+
+
+def call(mode, name, arguments, tools=(add, show)):
+    return with_client(lambda client: client.call_tool(name, arguments), list(tools), mode)
+
+
+def test_a_tool_is_listed_with_its_schemas_and_annotations(mode):
+    [listed] = with_client(lambda client: client.list_tools(), [add], mode).tools
+    assert (listed.name, listed.description) == ("add", "Add two numbers.")
+    assert listed.input_schema["required"] == ["a", "b"]
+    assert listed.output_schema == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert listed.annotations.read_only_hint is True
+
+
+def test_a_record_is_structured_content_and_text(mode):
+    answer = call(mode, "add", {"a": 1, "b": 2})
+    assert (answer.structured_content, answer.content[0].text, answer.is_error) == ({"sum": 3}, '{"sum":3}', False)
+
+
+def test_a_null_in_a_record_arrives(mode):
+    assert call(mode, "show", {"kind": "null"}).structured_content == {"nothing": None}
+
+
+def test_text_and_images_are_content_blocks(mode):
+    assert call(mode, "show", {"kind": "text"}).content[0].text == "plain"
+    image = call(mode, "show", {"kind": "image"}).content[0]
+    assert (image.type, image.mime_type) == ("image", "image/png")
+
+
+def test_text_for_the_model_stands_beside_the_record_of_a_declared_output(mode):
+    @tool(read_only=True)
+    def run() -> dict[str, int]:
+        """Run."""
+        return Result.ok({"code": 3}, content="ended with 3")
+
+    answer = call(mode, "run", {}, [run])
+    assert (answer.content[0].text, answer.structured_content) == ("ended with 3", {"code": 3})
+
+
+def test_a_failing_tool_is_a_result_with_an_error(mode):
+    answer = call(mode, "show", {"kind": "?"})
+    assert (answer.is_error, answer.content[0].text, answer.structured_content) == (True, "it is broken", None)
+
+
+def test_arguments_that_do_not_fit_are_a_result_that_the_model_can_read(mode):
+    answer = call(mode, "add", {"a": "one"})
+    assert answer.is_error
+    assert "b is required" in answer.content[0].text
+
+
+def test_a_halt_is_marked(mode):
+    assert call(mode, "show", {"kind": "halt"}).meta["ask-tools/halted"] is True
+
+
+def test_an_unknown_tool_is_an_error_of_the_protocol_that_names_what_is_near(mode):
+    error = error_of(lambda client: client.call_tool("ad", {}), [add], mode)
+    assert (error.code, error.message) == (-32602, "Unknown tool: ad; did you mean add?")
+
+
+def test_a_name_that_the_protocol_refuses_is_rewritten_and_found_again(mode):
+    async def use(client):
+        [listed] = (await client.list_tools()).tools
+        return listed.name, await client.call_tool(listed.name, {"a": 1, "b": 1})
+
+    name, answer = with_client(use, {"tools-math:add": add}, mode)
+    assert (name, answer.structured_content) == ("tools-math_add", {"sum": 2})
+
+
+def test_a_tool_that_cannot_be_loaded_hides_no_other(mode):
+    class Broken(dict):
+        def __getitem__(self, name):
+            if name == "broken":
+                raise ToolError("cannot be imported", "unavailable")
+            return super().__getitem__(name)
+
+    listed = with_client(lambda client: client.list_tools(), Broken(add=add, broken=add), mode)
+    assert [each.name for each in listed.tools] == ["add"]
+
+
+@pytest.fixture(scope="module")
+def many():
+    return {f"tool_{number:04}": add.renamed(f"tool_{number:04}") for number in range(2_001)}
+
+
+def test_tools_are_listed_in_pages_and_always_in_the_same_order(mode, many):
+    async def use(client):
+        names, cursor, pages = [], None, 0
+        while cursor is not None or not pages:
+            page = await client.list_tools(cursor=cursor)
+            names += [each.name for each in page.tools]
+            cursor, pages = page.next_cursor, pages + 1
+        return names, pages
+
+    assert with_client(use, dict(reversed(many.items())), mode) == (list(many), 3)
+
+
+@pytest.mark.parametrize("cursor", ["?", "nonsense", "////"])
+def test_a_cursor_from_elsewhere_is_refused(mode, cursor):
+    error = error_of(lambda client: client.list_tools(cursor=cursor), [add], mode)
+    assert error.code == -32602
+    assert error.message.startswith("Invalid cursor")
+
+
+def test_progress_arrives_in_order_and_only_forward(mode):
+    @tool(read_only=True)
+    def work(context: Context) -> str:
+        """Work."""
+        for done in (0, 1, 0.5, 2, float("nan"), 2):
+            context.progress(done, 2, f"step {done}")
+        return "done"
+
+    reports = []
+
+    async def use(client):
+        async def report(done, total, message):
+            reports.append((done, total, message))
+
+        return await client.call_tool("work", {}, progress_callback=report)
+
+    assert with_client(use, [work], mode).content[0].text == "done"
+    assert reports == [(0, 2, "step 0"), (1, 2, "step 1"), (2, 2, "step 2")]
+
+
+def test_a_client_that_stops_waiting_cancels_the_tool(mode):
+    started, ended = anyio.Event(), anyio.Event()
+
+    @tool(read_only=True)
+    async def wait() -> str:
+        """Wait."""
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+
+    async def use(client):
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "wait", {})
+            await started.wait()
+            group.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            await ended.wait()
+
+    with_client(use, [wait], mode)
+
+
+def test_a_tool_registered_later_is_announced_and_found(mode):
+    registry = Registry()
+    registry.register(add)
+
+    async def main():
+        changed = anyio.Event()
+
+        async def hear(message):
+            if getattr(message, "method", "") == "notifications/tools/list_changed":
+                changed.set()
+
+        async with Client(Server(registry).lowlevel, mode=mode, message_handler=hear) as client:
+            assert len((await client.list_tools()).tools) == 1
+            if mode == "legacy":
+                registry.register(show)
+                with anyio.fail_after(30):
+                    await changed.wait()
+            else:
+                async with client.listen(tools_list_changed=True) as events:
+                    registry.register(show)
+                    with anyio.fail_after(30):
+                        await anext(aiter(events))
+            assert len((await client.list_tools(cache_mode="refresh")).tools) == 2
 
     anyio.run(main)
 
 
-@pytest.mark.slow
-def test_the_command_serves_installed_tools_over_standard_input_and_output(mode, tmp_path):
-    (tmp_path / "note.txt").write_text("hello")
-    program = StdioServerParameters(command=ASK_TOOLS, args=["serve", "--tools", "read_*"], cwd=tmp_path)
+def test_a_tool_that_was_unregistered_is_gone(mode):
+    registry = Registry()
+    registry.register(add)
+    registry.register(show)
+
+    async def use(client):
+        before = await client.list_tools()
+        registry.unregister("show")
+        after = await client.list_tools(cache_mode="refresh")
+        return [len(each.tools) for each in (before, after)]
+
+    assert with_client(use, registry, mode) == [2, 1]
+
+
+def test_a_server_can_be_of_one_executor(mode):
+    executor = Executor([add], plugins=False)
+    server = Server([add], executor=executor)
 
     async def main():
-        async with Client(stdio_client(program), mode=mode) as client:
-            names = [each.name for each in (await client.list_tools()).tools]
-            answer = await client.call_tool("read_file", {"path": "note.txt"})
-        assert names == ["read_file"]
-        assert "hello" in answer.content[0].text
+        async with Client(server.lowlevel, mode=mode) as client:
+            return await client.call_tool("add", {"a": 1, "b": 2})
 
-    anyio.run(main)
+    assert anyio.run(main).structured_content == {"sum": 3}

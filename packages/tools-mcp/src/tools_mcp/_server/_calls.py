@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from tools_mcp._server._runs import Run
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
@@ -69,13 +67,14 @@ class Calls:
         return encode(call, listed.tool, result)
 
     async def _execute(self, call: ToolCall, run: Run, ctx: ServerRequestContext[Any, Any]) -> Result:
-        context = Context(workspace=self._workspace, run_id=run.id)
-        if ctx.meta is None or ctx.meta.get("progress_token") is None:
-            return await self._executor.acall(call, context=context)
         progress = Progress(ctx)
-        context.on_progress = progress.report
-        async with progress.sending():
-            return await self._executor.acall(call, context=context)
+        context = Context(workspace=self._workspace, run_id=run.id, on_progress=progress.report)
+        try:
+            result = await self._executor.acall(call, context=context)
+            await progress.flush()
+        finally:
+            progress.close()
+        return result
 
     def _unknown(self, name: str) -> MCPError:
         near = get_close_matches(name, self._listing.names(), 3)
@@ -84,13 +83,13 @@ class Calls:
 
 
 class Progress:
-    """Reports of one call on their way to the client: in order, and only those that go forward."""
+    """Reports of one call on their way to a client that asked for them: in order, and only those that go forward."""
 
     def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
         self._session = ctx.session
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[float, float | None, str]] = deque(maxlen=_MOST_REPORTS)
-        self._happened = asyncio.Event()
+        self._sender: asyncio.Task[None] | None = None
         self._last = -inf
         self._is_over = False
 
@@ -103,29 +102,24 @@ class Progress:
             return
         self._last = done
         self._waiting.append((done, total if total is not None and isfinite(total) else None, message))
-        self._happened.set()
-
-    @asynccontextmanager
-    async def sending(self) -> AsyncGenerator[None]:
-        """Send reports while the call is made, and those that wait once it has ended."""
-        sender = asyncio.create_task(self._send())
-        try:
-            yield
-            await asyncio.sleep(0)  # for reports of other threads, which came before the result
-            self._is_over = True
-            self._happened.set()
-            await sender
-        finally:
-            sender.cancel()
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
 
     async def _send(self) -> None:
-        while self._waiting or not self._is_over:
-            while self._waiting:
-                done, total, message = self._waiting.popleft()
-                await self._session.report_progress(done, total, message or None)
-            if not self._is_over:
-                await self._happened.wait()
-                self._happened.clear()
+        while self._waiting:
+            done, total, message = self._waiting.popleft()
+            await self._session.report_progress(done, total, message or None)
+
+    async def flush(self) -> None:
+        """Send the reports that came before the result."""
+        if self._sender is not None:
+            await self._sender
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._is_over = True
+        if self._sender is not None:
+            self._sender.cancel()
 
 
 def encode(call: ToolCall, tool: Tool, result: Result) -> dict[str, Any]:

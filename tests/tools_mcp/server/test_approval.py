@@ -1,0 +1,174 @@
+"""Calls that need approval: the client's user is asked where the client can ask, in both eras of the protocol."""
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
+
+from tools_core import tool
+from tools_mcp import Server
+from tools_runtime import Policy
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user without policy files."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def save(calls):
+    @tool(destructive=True)
+    def save(name: str) -> str:
+        """Save."""
+        calls.append(name)
+        return "saved"
+
+    return save
+
+
+def ask(server, mode, answers, count=1, capability=True):
+    """Make calls with a client whose user gives these answers; return the results and what the user was shown."""
+    shown = []
+
+    async def elicit(_, params):
+        shown.append(params)
+        action, content = answers[min(len(shown), len(answers)) - 1]
+        return ElicitResult(action=action, content=content)
+
+    async def main():
+        options = {"elicitation_callback": elicit} if capability else {}
+        async with Client(server.lowlevel, mode=mode, **options) as client:
+            return [await client.call_tool("save", {"name": "a"}) for _ in range(count)], shown
+
+    return anyio.run(main)
+
+
+def test_a_user_who_accepts_lets_the_call_run(mode, save, calls):
+    [answer], [form] = ask(Server([save]), mode, [("accept", {"scope": "once"})])
+    assert (answer.is_error, calls) == (False, ["a"])
+    assert "Allow save?" in form.message
+    assert '"name": "a"' in form.message
+
+
+def test_a_form_that_is_accepted_empty_allows_one_call(mode, save, calls):
+    answers, shown = ask(Server([save]), mode, [("accept", None)], count=2)
+    assert ([answer.is_error for answer in answers], len(shown)) == ([False, False], 2)
+
+
+def test_an_approval_for_the_session_is_not_asked_for_again(mode, save, calls):
+    _, shown = ask(Server([save]), mode, [("accept", {"scope": "run"})], count=3)
+    assert (calls, len(shown)) == (["a"] * 3, 1)
+
+
+@pytest.mark.parametrize(
+    "answer", [("decline", None), ("cancel", None), ("accept", {"scope": "forever"})], ids=lambda answer: answer[0]
+)
+def test_any_other_answer_refuses_the_call(mode, save, calls, answer):
+    [result], _ = ask(Server([save]), mode, [answer])
+    assert result.is_error
+    assert "it was not approved" in result.content[0].text
+    assert calls == []
+
+
+def test_a_client_that_cannot_ask_gets_the_reason_and_what_works(mode, save, calls):
+    [result], _ = ask(Server([save]), mode, [], capability=False)
+    assert result.is_error
+    assert "save needs approval" in result.content[0].text
+    assert "--allow save" in result.content[0].text
+    assert calls == []
+
+
+def test_allowed_tools_need_no_approval(mode, save, calls):
+    [result], shown = ask(Server([save], allow=["sa*"]), mode, [], capability=False)
+    assert (result.is_error, shown) == (False, [])
+
+
+def test_a_rule_that_denies_holds_for_allowed_tools(mode, save, calls):
+    policy = Policy([{"decision": "deny", "tool": "save"}])
+    [result], _ = ask(Server([save], policy=policy, allow=["save"]), mode, [])
+    assert result.is_error
+    assert calls == []
+
+
+def test_what_a_model_wrote_cannot_change_how_the_question_looks(mode, save):
+    async def main():
+        shown = []
+
+        async def elicit(_, params):
+            shown.append(params.message)
+            return ElicitResult(action="decline")
+
+        async with Client(Server([save]).lowlevel, mode=mode, elicitation_callback=elicit) as client:
+            await client.call_tool("save", {"name": "\x1b[2J\u202eevil" + "x" * 10_000})
+        return shown
+
+    [message] = anyio.run(main)
+    assert "\x1b" not in message
+    assert "\u202e" not in message
+    assert "characters are not shown" in message
+
+
+def rounds(server, *requests):
+    """Send calls as a client of 2026-07-28 that answers by itself; each request is a function of the answer before."""
+
+    async def elicit(*_):
+        raise AssertionError("the test answers")
+
+    async def main():
+        answers = []
+        async with Client(server.lowlevel, mode="2026-07-28", elicitation_callback=elicit) as client:
+            for request in requests:
+                params = request(answers[-1] if answers else None)
+                answers.append(await client.session.call_tool(**params, allow_input_required=True))
+        return answers
+
+    return anyio.run(main)
+
+
+def first(_):
+    return {"name": "save", "arguments": {"name": "a"}}
+
+
+def accepted(answer, **changes):
+    approval = {"approval": ElicitResult(action="accept", content={"scope": "once"})}
+    state = {"input_responses": approval, "request_state": answer.request_state}
+    return {"name": "save", "arguments": {"name": "a"}, **state, **changes}
+
+
+def test_the_stateless_protocol_asks_by_a_result_and_the_answer_comes_with_the_next_request(save, calls):
+    question, answer = rounds(Server([save]), first, accepted)
+    assert isinstance(question, InputRequiredResult)
+    assert isinstance(answer, CallToolResult)
+    assert calls == ["a"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"request_state": "v1.forged"},
+        {"arguments": {"name": "b"}},
+    ],
+    ids=["forged", "other arguments"],
+)
+def test_an_approval_is_for_the_call_that_was_shown(save, calls, changes):
+    with pytest.raises(ExceptionGroup) as caught:
+        rounds(Server([save]), first, lambda answer: accepted(answer, **changes))
+    assert caught.group_contains(MCPError, match="requestState", depth=None)
+    assert calls == []
+
+
+@pytest.mark.parametrize("changes", [{"request_state": None}, {"input_responses": {}}], ids=["no state", "no answer"])
+def test_an_answer_without_its_question_is_asked_for_again(save, calls, changes):
+    _, again = rounds(Server([save]), first, lambda answer: accepted(answer, **changes))
+    assert isinstance(again, InputRequiredResult)
+    assert calls == []

@@ -1,0 +1,208 @@
+"""The server over HTTP: who may call it, what belongs to whom, and what a client that leaves takes with it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client
+
+from tools_mcp import Server
+
+PROGRAM = """
+import asyncio, os, sys, time
+from tools_core import Context, tool
+from tools_mcp import Server
+
+def note(text):
+    with open("notes", "a") as file:
+        file.write(text + "\\n")
+
+@tool(read_only=True)
+def run(context: Context) -> str:
+    "Return the run."
+    return context.run_id
+
+@tool(read_only=True)
+async def wait(context: Context) -> str:
+    "Wait."
+    context.progress(1)
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        note("ended")
+
+Server([run, wait]).run_http(port=0, token=os.environ.get("TOKEN"))
+"""
+
+
+@contextmanager
+def serving(folder, command, **environ):
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stderr.readline()
+        assert line.startswith("Serving http://"), line + process.stderr.read()
+        yield process, int(line.split(":")[2].split("/")[0])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "server.py").write_text(PROGRAM)
+    with serving(tmp_path, [sys.executable, "server.py"]) as (_, port):
+        yield port
+
+
+def request(method, params=None, id=1, era="2026-07-28", envelope=None):
+    """The headers and the body of one request."""
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    if era == "2026-07-28":
+        headers |= {"MCP-Protocol-Version": era, "Mcp-Method": method}
+        headers |= {"Mcp-Name": params["name"]} if params and "name" in params else {}
+        params = {**(params or {}), "_meta": {**envelope, **(params or {}).get("_meta", {})}}
+    return headers, json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
+
+
+def post(port, headers, body):
+    return httpx2.post(f"http://127.0.0.1:{port}/mcp", headers=headers, content=body, timeout=60)
+
+
+@contextmanager
+def streaming(port, headers, body):
+    """Yield the lines of an answer that has begun."""
+    with httpx2.stream("POST", f"http://127.0.0.1:{port}/mcp", headers=headers, content=body, timeout=60) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: message"
+        yield lines
+
+
+@pytest.mark.slow
+def test_tools_are_listed_and_called(program, mode):
+    async def main():
+        async with Client(f"http://127.0.0.1:{program}/mcp", mode=mode) as client:
+            assert [each.name for each in (await client.list_tools()).tools] == ["run", "wait"]
+            assert not (await client.call_tool("run", {})).is_error
+
+    anyio.run(main)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Mcp-Name": "other"}, 400),
+        ({"Content-Type": "text/plain"}, 400),
+        ({"MCP-Protocol-Version": "1999-01-01"}, 400),
+    ],
+    ids=["origin", "host", "name", "type", "version"],
+)
+def test_requests_that_browsers_or_clumsy_clients_send_are_refused(program, envelope, changes, status):
+    headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
+    assert post(program, headers, body).status_code == 200
+    assert post(program, headers | changes, body).status_code == status
+
+
+@pytest.mark.slow
+def test_a_body_that_is_too_large_is_refused(program, envelope):
+    headers, _ = request("tools/list", envelope=envelope)
+    assert post(program, headers, "x" * (5 << 20)).status_code == 413
+
+
+@pytest.mark.slow
+def test_each_session_has_its_own_run_and_a_stateless_call_one_of_its_own(program):
+    async def runs(mode):
+        async with Client(f"http://127.0.0.1:{program}/mcp", mode=mode) as client:
+            return [(await client.call_tool("run", {})).content[0].text for _ in range(2)]
+
+    async def main():
+        return [await runs(mode) for mode in ("legacy", "legacy", "2026-07-28")]
+
+    first, second, stateless = anyio.run(main)
+    assert first[0] == first[1] != second[0] == second[1]
+    assert stateless[0] != stateless[1]
+
+
+@pytest.mark.slow
+def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(program, tmp_path, envelope):
+    params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
+    headers, body = request("tools/call", params, envelope=envelope)
+    os.mkfifo(tmp_path / "notes")
+    with streaming(program, headers, body) as other:
+        with streaming(program, headers, body):
+            pass
+        with open(tmp_path / "notes") as notes:
+            assert notes.readline() == "ended\n"
+        assert '"progress":1' in next(other)
+        headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
+        assert post(program, headers, body).status_code == 200
+
+
+@pytest.mark.slow
+def test_the_end_of_a_session_ends_its_calls(program, tmp_path):
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    headers, body = request("initialize", hello, era="2025-11-25")
+    session = {"Mcp-Session-Id": post(program, headers, body).headers["mcp-session-id"]}
+    params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
+    headers, body = request("tools/call", params, era="2025-11-25")
+    os.mkfifo(tmp_path / "notes")
+    with streaming(program, headers | session, body):
+        leaving = threading.Thread(
+            target=httpx2.delete, args=(f"http://127.0.0.1:{program}/mcp",), kwargs={"headers": session}
+        )
+        leaving.start()
+        with open(tmp_path / "notes") as notes:
+            assert notes.readline() == "ended\n"
+        leaving.join()
+    assert post(program, headers | session, body).status_code == 404
+
+
+@pytest.mark.slow
+def test_the_server_ends_at_once_although_clients_listen(tmp_path, envelope):
+    (tmp_path / "server.py").write_text(PROGRAM)
+    with serving(tmp_path, [sys.executable, "server.py"]) as (process, port):
+        filters = {"notifications": {"toolsListChanged": True}}
+        headers, body = request("subscriptions/listen", filters, envelope=envelope)
+        with streaming(port, headers, body) as lines:
+            process.send_signal(signal.SIGTERM)
+            assert '"result"' in "".join(lines)  # the stream ends as the protocol has it
+        assert process.wait(60) in (0, -signal.SIGTERM)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"])
+def test_a_server_with_a_token_refuses_other_clients(tmp_path, envelope, sent):
+    (tmp_path / "server.py").write_text(PROGRAM)
+    with serving(tmp_path, [sys.executable, "server.py"], TOKEN="secret") as (_, port):  # noqa: S106  (a sample)
+        headers, body = request("tools/list", envelope=envelope)
+        answer = post(port, headers | ({"Authorization": sent} if sent else {}), body)
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        assert post(port, headers | {"Authorization": "Bearer secret"}, body).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.2", "example.com", "::"])  # noqa: S104  (refused)
+def test_a_host_that_others_can_reach_needs_a_token(host):
+    with pytest.raises(ValueError, match="other machines"):
+        Server([]).run_http(host)
+
+
+@pytest.mark.slow
+def test_the_command_reads_its_token_from_a_file(tmp_path, envelope):
+    (tmp_path / "token").write_text("secret\n")
+    command = [sys.executable, "-m", "tools_core", "serve", "--http", "0", "--token-file", "token", "--read-only"]
+    with serving(tmp_path, command) as (_, port):
+        headers, body = request("tools/list", envelope=envelope)
+        assert post(port, headers, body).status_code == 401
+        answer = post(port, headers | {"Authorization": "Bearer secret"}, body)
+        names = [each["name"] for each in answer.json()["result"]["tools"]]
+    assert "read_file" in names
+    assert "bash" not in names

@@ -1,0 +1,162 @@
+"""The server on standard streams, as clients start it: lines in, lines out, and nothing else."""
+
+import os
+import signal
+
+import pytest
+
+pytestmark = pytest.mark.slow  # each starts a process
+
+NOISY = """
+import logging, os, subprocess, sys
+from tools_core import tool
+from tools_mcp import Server
+
+@tool(read_only=True)
+def shout() -> str:
+    "Print in every way."
+    print("printed")
+    os.write(1, b"written\\n")
+    sys.__stdout__.write("dunder\\n")
+    subprocess.run(["sh", "-c", "echo child; cat"], check=True)
+    logging.warning("logged")
+    return "ok"
+
+@tool(read_only=True)
+def read() -> str:
+    "Read the standard input."
+    return sys.stdin.read() + os.read(0, 10).decode()
+
+@tool(read_only=True)
+def big(size: int) -> str:
+    "Return much."
+    return "x" * size
+
+Server([shout, read, big]).run_stdio()
+"""
+
+
+def test_what_tools_print_never_reaches_the_client(lines):
+    client = lines(NOISY)
+    client.start()
+    assert client.call("shout", {})["result"]["content"][0]["text"] == "ok"
+    assert client.call("shout", {}, id=2)["id"] == 2
+    _, errors = client.close()
+    assert all(word in errors for word in ("printed", "written", "dunder", "child", "logged"))
+
+
+def test_tools_read_an_empty_standard_input(lines):
+    client = lines(NOISY)
+    client.start()
+    assert client.call("read", {})["result"]["isError"] is False
+
+
+def test_a_result_larger_than_a_pipe_arrives(lines):
+    client = lines(NOISY)
+    client.start()
+    assert len(client.call("big", {"size": 3_000_000})["result"]["content"][0]["text"]) == 3_000_000
+
+
+def test_lines_that_are_not_messages_are_answered_and_harm_nothing(lines):
+    client = lines(NOISY)
+    client.start()
+    client.write(b"{nonsense", b"[]", b"42", b"", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"[" * 100_000)
+    codes = [client.read()["error"]["code"] for _ in range(6)]
+    assert codes == [-32700, -32600, -32600, -32700, -32600, -32700]
+    assert "result" in client.call("read", {})
+
+
+@pytest.mark.parametrize("arguments", [[1], "text", 3], ids=["array", "string", "number"])
+def test_arguments_that_are_no_object_are_refused(lines, arguments):
+    client = lines(NOISY)
+    client.start()
+    assert client.call("read", arguments)["error"]["code"] == -32602
+
+
+def test_a_call_before_the_handshake_is_refused(lines):
+    client = lines(NOISY)
+    assert "error" in client.call("read", {})
+
+
+def test_both_eras_are_served_each_by_its_first_request(lines, envelope):
+    old, new = lines(NOISY), lines(NOISY)
+    assert old.start()["result"]["protocolVersion"] == "2025-11-25"
+    found = new.ask("server/discover", {"_meta": envelope})["result"]
+    assert "2026-07-28" in found["supportedVersions"]
+    listed = new.ask("tools/list", {"_meta": envelope})["result"]
+    assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
+    assert "ttlMs" in listed
+    assert listed["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "ask-tools"
+    assert set(old.ask("tools/list")["result"]) == {"tools"}
+
+
+def test_two_requests_with_one_id_are_both_answered(lines):
+    client = lines(NOISY)
+    client.start()
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "read", "arguments": {}}}
+    client.write(call, call)
+    assert [client.read()["id"], client.read()["id"]] == [7, 7]
+
+
+WAITING = """
+import asyncio, pathlib, time
+from tools_core import Context, tool
+from tools_mcp import Server
+
+def note(text):
+    with open("notes", "a") as file:
+        file.write(text + "\\n")
+
+@tool(read_only=True)
+async def wait(context: Context) -> str:
+    "Wait."
+    context.progress(1)
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        note("ended")
+
+@tool(read_only=True)
+def block(context: Context) -> str:
+    "Block a thread until cancelled."
+    context.progress(1)
+    context.on_cancel(lambda: note("ended"))
+    time.sleep(1000)
+
+Server([wait, block]).run_stdio()
+"""
+
+
+@pytest.mark.parametrize("name", ["wait", "block"])
+@pytest.mark.parametrize("how", ["cancelled", "closed", "terminated"])
+def test_a_call_ends_with_its_request_or_connection(lines, tmp_path, name, how):
+    client = lines(WAITING)
+    client.start()
+    assert client.call(name, {}, _meta={"progressToken": "t"})["params"]["progress"] == 1
+    if how == "cancelled":
+        client.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+        assert client.ask("ping", id=2)["id"] == 2  # and no answer to the call
+    elif how == "terminated":
+        client.process.send_signal(signal.SIGTERM)
+    status, errors = client.close()
+    assert (status, errors) == (0, "")
+    assert (tmp_path / "notes").read_text() == "ended\n"
+
+
+def test_the_command_serves_the_tools_that_it_is_told_to(lines, tmp_path):
+    (tmp_path / "note.txt").write_text("hello")
+    client = lines("serve", "--tools", "read_*,write_file", "--read-only")
+    client.start()
+    assert [each["name"] for each in client.ask("tools/list")["result"]["tools"]] == ["read_file"]
+    assert "hello" in client.call("read_file", {"path": "note.txt"})["result"]["content"][0]["text"]
+    assert client.call("write_file", {"path": "x", "content": "y"})["error"]["code"] == -32602
+
+
+def test_jobs_of_the_shell_end_with_the_connection(lines, tmp_path):
+    client = lines("serve", "--tools", "job_*", "--allow", "job_*", XDG_CONFIG_HOME=str(tmp_path))
+    client.start()
+    os.mkfifo(tmp_path / "alive")
+    assert not client.call("job_start", {"command": "exec sleep 1000 > alive"})["result"]["isError"]
+    with open(tmp_path / "alive", "rb") as alive:  # as soon as the job has opened it
+        client.close()
+        assert alive.read() == b""  # at its end
