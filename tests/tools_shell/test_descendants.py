@@ -6,15 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from tools_shell import Resources
 from tools_shell._supervisor import _descendants
-from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, place, send, stat
-from tools_shell._supervisor._job import _Job
+from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, send, stat
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
@@ -111,78 +108,8 @@ def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
     assert line_of(1 << 30, 2, found) == set()
 
 
-WITHOUT_FIRST_THREAD = """
-import ctypes, threading
-def run():
-    while open("/proc/self/stat").read().rpartition(")")[2].split()[0] != "Z":
-        pass
-    print("ready", flush=True)
-    input()
-threading.Thread(target=run).start()
-ctypes.CDLL(None).pthread_exit(None)
-"""
-
-
-def test_a_process_whose_first_thread_has_ended_is_alive(start):
-    process = start(sys.executable, "-c", WITHOUT_FIRST_THREAD)
-    assert stat(process.pid)[:1] == [b"Z"]
-    assert not is_zombie(process.pid)
-    assert int(stat(place(process.pid))[21]) > 0
-
-
 def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):
     process = start("/bin/sh", "-c", "echo ready; read line")
     process.communicate("\n")
     assert (stat(process.pid), is_zombie(process.pid), groups_of([process.pid])) == ([], False, set())
     send(signal.SIGKILL, [process.pid], {os.getpid()})
-
-
-# A server whose users are not shown each other's processes, nor their own that let nobody look into them (hidepid).
-HIDDEN = """
-import ctypes, os, select, signal, sys
-from tools_shell._supervisor._descendants import descendants, kill
-libc = ctypes.CDLL(None, use_errno=True)
-if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):  # NEWNS; REC, PRIVATE
-    sys.exit("no namespace of mounts")
-if libc.mount(b"proc", b"/proc", b"proc", 0, b"hidepid=2"):
-    sys.exit("no /proc of our own")
-os.setgroups([])
-os.setresgid(65534, 65534, 65534)
-os.setresuid(65534, 65534, 65534)
-libc.prctl(4, 1, 0, 0, 0)  # DUMPABLE, as a process that was started by that user
-done, told = os.pipe()
-pid = os.fork()
-if pid == 0:
-    libc.prctl(4, 0, 0, 0, 0)
-    os.setsid()
-    os.write(told, b"x")
-    signal.pause()
-os.read(done, 1)
-assert not os.path.exists(f"/proc/{pid}/stat")
-found = descendants(os.getpid())
-kill(found, found, os.getpid())
-poll = select.poll()
-poll.register(os.pidfd_open(pid), select.POLLIN)
-print(bool(poll.poll(10_000)))
-os.kill(pid, signal.SIGKILL)
-os.waitpid(pid, 0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount another /proc")
-def test_a_process_that_the_system_does_not_show_is_killed_too():
-    done = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True, check=False, timeout=60)
-    if done.stderr.startswith("no "):
-        pytest.skip(f"this machine gives root {done.stderr.strip()}")
-    assert done.stdout == "True\n", done.stderr
-
-
-def test_what_no_signal_ends_is_looked_at_less_and_less_often():
-    request = {"host": os.getpid(), "wrappers": 0, "resources": asdict(Resources())}
-    job = _Job(-1, -1, request)
-    job._is_killing = True
-    hanging, other = 1 << 29, 1 << 28  # no process has such a number, so none hears a signal
-    rounds = [job._step({hanging: os.getpid()}) for _ in range(10)]
-    assert rounds == [2, 4, 8, 16, 32, 64, 128, 200, 200, 200]
-    assert job._step({hanging: os.getpid(), other: os.getpid()}) == 2  # it may be one that forks
-    os.close(job._host)

@@ -41,17 +41,6 @@ def reap(*_):
         pass
 signal.signal(signal.SIGCHLD, reap)
 """
-WITHOUT_POLICIES = """
-import errno, platform
-from tools_shell._supervisor import _seccomp, _syscalls, _system
-number = _syscalls.NUMBERS[platform.machine()]["sched_setscheduler"]
-_system.gain_nothing()
-_seccomp.install(b"".join([
-    _seccomp._step(_seccomp._LOAD, _seccomp._NUMBER),
-    *_seccomp._answer_if(_seccomp._IF_EQUAL, [number], errno.ENOSYS),
-    _seccomp._step(_seccomp._RETURN, _seccomp._ALLOW),
-]))
-"""
 HOSTS = {
     "ignores SIGCHLD": "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
     "waits for all children": HANDLER,
@@ -73,7 +62,6 @@ HOSTS = {
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)); bash.call(command='true'); "
         "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); files = [open('/dev/null') for _ in range(2000)]"
     ),
-    "cannot choose how it is scheduled, as with musl": WITHOUT_POLICIES,
     "is in a folder that is gone": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
 }
 
@@ -95,21 +83,6 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     assert "'stdout': 'a terminal\\r\\n'" in lines[2]
     assert "'output': 'a job\\n'" in lines[3]
     assert done.stderr == ""
-
-
-WAITING = """
-import subprocess
-class Waiting(subprocess.Popen):
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, **options)
-        os.waitid(os.P_PID, self.pid, os.WEXITED)
-subprocess.Popen = Waiting
-os.write(said, repr(bash.call(command="echo here")).encode())
-"""
-
-
-def test_a_command_that_somebody_else_waits_for_before_it_is_watched_has_its_output(root):
-    assert "'stdout': 'here\\n', 'stderr': '', 'exit_code': None" in run(root, "none", WAITING).stdout
 
 
 @pytest.mark.parametrize("host", [HOSTS["ignores all signals"], HOSTS["blocks all signals"]])

@@ -12,8 +12,7 @@ import threading
 import pytest
 
 from tools_core import Context
-from tools_shell import Bash
-from tools_shell._process import _run, _survivors
+from tools_shell._process import _run
 
 needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/environ"), reason="needs /proc")
 
@@ -43,21 +42,6 @@ def test_nothing_outlives_the_limit_even_without_a_supervisor(bash, all_at_once)
     }
     found = all_at_once(bash, scripts, timeout=2)
     assert {name: result.error_type for name, result in found.items()} == dict.fromkeys(scripts, "timeout_error")
-
-
-WITHOUT_FIRST_THREAD = """
-import ctypes, threading, time
-threading.Thread(target=time.sleep, args=(900,)).start()
-ctypes.CDLL(None).pthread_exit(None)
-"""
-
-
-@pytest.mark.slow
-def test_a_program_that_goes_on_without_its_first_thread_ends_at_the_limit(bash, root, lifeline):
-    (root / "program.py").write_text(WITHOUT_FIRST_THREAD)
-    script = f"exec 9> {lifeline.path}; setsid {sys.executable} program.py < /dev/null > /dev/null 2>&1 & wait"
-    assert bash.call(command=script, timeout=1).error_type == "timeout_error"
-    assert lifeline.holders_are_gone()
 
 
 def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root, at_its_limit):
@@ -186,33 +170,6 @@ def test_64_calls_at_once_do_not_mix(bash):
         outputs = list(pool.map(lambda n: bash.call(command=f"echo {n}; echo {n} >&2").output, range(64)))
     assert [output["stdout"] for output in outputs] == [f"{n}\n" for n in range(64)]
     assert all(output["stdout"] == output["stderr"] for output in outputs)
-
-
-@needs_proc
-def test_the_search_for_survivors_touches_nobody_else():
-    with subprocess.Popen(["sleep", "900"], env={"MARK": "other"}) as bystander:
-        _survivors.end_marked("MARK=mine")
-        assert bystander.poll() is None
-        _survivors.end_marked("MARK=other")
-        assert bystander.wait(90) == -signal.SIGKILL
-
-
-@needs_proc
-@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
-def test_the_number_of_a_command_is_nobody_else_s_until_its_group_has_been_ended(root):
-    from tools_shell._process._pump import Pump
-    from tools_shell._process._run import settle
-    from tools_shell._sandbox._start import start
-    from tools_shell._supervisor._descendants import is_zombie, stat
-
-    stdout = bytearray()
-    with Bash(str(root), sandbox="none").prepared(Context(), ".", ["/bin/sh", "-c", "echo $$"]) as command:
-        process = start(command)
-    settle(process, Pump(process, stdout.extend, stdout.extend), 90)
-    pid = int(stdout)
-    assert (process.exit, is_zombie(pid)) == (0, True)
-    process.close()
-    assert stat(pid) == []
 
 
 @pytest.mark.slow

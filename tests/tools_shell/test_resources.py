@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -252,12 +250,6 @@ def test_a_job_is_the_first_to_go_when_memory_runs_out_from_its_first_step_on(li
     assert [result.output["stdout"] for result in results] == ["1000\n1000\n"] * 40
 
 
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_what_forks_the_jobs_does_not_go_before_its_host(limited):
-    script = "read -r _ _ _ server _ < /proc/$PPID/stat; cat /proc/$server/oom_score_adj"
-    assert limited().call(command=script).output["stdout"] == Path("/proc/self/oom_score_adj").read_text() != "1000\n"
-
-
 @pytest.mark.skipif(os.getuid() == 0, reason="the kernel does not limit the processes of root")
 def test_the_kernel_keeps_the_number_of_processes_too(limited):
     assert int(limited(processes=50).call(command="ulimit -u").output["stdout"]) < 100_000
@@ -295,20 +287,3 @@ def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limit
 def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
     fields = limited().call(command="cat /proc/$PPID/stat").output["stdout"].rpartition(")")[2].split()
     assert int(fields[38]) == os.SCHED_RR  # proc_pid_stat(5), field 41
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_job_that_does_nothing_is_looked_at_less_and_less_often_until_something_happens():
-    from tools_shell._supervisor._limits import Watch
-
-    watch = Watch({"cpu": None, "memory": None, "processes": 10}, 0)
-    intervals = [watch.interval]
-    with subprocess.Popen(["sleep", "900"]) as idle:
-        for _ in range(10):
-            assert watch.look([idle.pid]) is None
-            intervals.append(watch.interval)
-        assert intervals[0] == 20
-        assert intervals[-1] >= 250
-        watch.look([])
-        assert watch.interval < 250
-        idle.kill()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from tools_core import Context, ToolError
+from tools_core import ToolError
 from tools_shell import Bash, Sandbox
 from tools_shell._sandbox._choose import isolation_for
 
@@ -100,35 +97,6 @@ def test_when_the_host_is_killed_all_of_it_ends(root, level, lifeline, hopper, s
     assert lifeline.holders_are_gone()
 
 
-FORKED = """
-import ctypes, os, signal, sys, threading
-from tools_shell import Bash
-threading.Thread(target=lambda: Bash(sys.argv[1], sandbox=sys.argv[2]).call(command=sys.argv[3])).start()
-os.read(os.open(sys.argv[4], os.O_RDONLY), 1)
-# As a library does it: Python is not told; and none of it runs in the child, where it might wait for another thread.
-libc, stack = ctypes.CDLL(None), ctypes.create_string_buffer(1 << 16)
-top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~63)
-print(libc.clone(ctypes.cast(libc.pause, ctypes.c_void_p), top, signal.SIGCHLD, None), flush=True)
-libc.pause()
-"""
-
-
-@pytest.mark.slow
-def test_when_the_host_is_killed_its_jobs_end_although_a_fork_of_it_goes_on(root, level, lifeline):
-    os.mkfifo(root / "begun")
-    script = f"exec 9> {lifeline.path}; echo begun > begun; sleep 900"
-    command = [sys.executable, "-c", FORKED, root, level, script, root / "begun"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        fork = int(process.stdout.readline())
-        try:
-            process.kill()
-            process.wait()
-            assert lifeline.holders_are_gone()
-            os.kill(fork, 0)  # it goes on
-        finally:
-            os.kill(fork, signal.SIGKILL)
-
-
 def server_of(root):
     """The process that starts the supervisors of this one."""
     parent = "cut -d ' ' -f 4 /proc/$PPID/stat"
@@ -168,90 +136,6 @@ def test_when_its_supervisor_is_killed_all_of_it_ends_and_the_call_returns(
     assert lifeline.holders_are_gone()
 
 
-STOPS = {
-    "the supervisor": "kill -STOP $PPID",
-    "the supervisor and its server": "kill -STOP $(cut -d ' ' -f 4 /proc/$PPID/stat) $PPID",
-    "the server, and kills the supervisor": "kill -STOP $(cut -d ' ' -f 4 /proc/$PPID/stat); kill -KILL $PPID",
-    "the supervisor, again and again": "(trap '' TERM; p=$PPID; setsid sh -c \"while :; do kill -STOP $p; done\" &)",
-}
-
-
-KILLS = {
-    "the server, then the supervisor": "kill -KILL $(cut -d ' ' -f 4 /proc/$PPID/stat); kill -KILL $PPID",
-    "both at once": "kill -KILL $PPID $(cut -d ' ' -f 4 /proc/$PPID/stat)",
-}
-
-
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize("script", KILLS.values(), ids=KILLS)
-def test_a_job_that_kills_all_who_watch_over_it_ends_at_once_and_the_next_call_is_served(bash, lifeline, script):
-    hopper = "hop() { sleep 0.01; (hop &) ; }; (hop &)"
-    result = bash.call(
-        command=f"exec 9> {lifeline.path}; (setsid nohup sleep 900 &) ; {hopper}; {script}; sleep 900", timeout=60
-    )
-    assert result.output["signal"] == "SIGKILL"
-    assert lifeline.holders_are_gone()
-    assert bash.call(command="echo next").output["stdout"] == "next\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize("script", STOPS.values(), ids=STOPS)
-def test_a_job_that_stops_its_supervisor_ends_at_its_limit_and_the_next_call_is_served(bash, lifeline, script):
-    result = bash.call(command=f"exec 9> {lifeline.path}; (setsid sleep 900 &) ; {script}; sleep 900", timeout=1)
-    assert result.error_type == "timeout_error" or result.output["signal"] == "SIGKILL"
-    assert "survivors" not in (result.metadata or {})
-    assert lifeline.holders_are_gone()
-    assert bash.call(command="echo next").output["stdout"] == "next\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_a_supervisor_that_has_not_told_that_its_command_runs_hides_no_end(bash, number, supervisor_of_the_job):
-    results = []
-    caller = threading.Thread(target=lambda: results.append(bash.call(command="sleep 900", timeout=1)))
-    caller.start()
-    supervisor = supervisor_of_the_job()
-    while os.getsid(supervisor) != supervisor:  # it has not begun
-        pass
-    os.kill(supervisor, number)
-    caller.join()
-    if number == signal.SIGSTOP:
-        assert results[0].error_type == "timeout_error"
-    else:
-        assert results[0].output["signal"] == "SIGKILL"
-
-
-# As Python does it, and as a library does it: then Python is not told. The lock of the interpreter stays held.
-FORKS = {"Python's": os.fork, "a library's": ctypes.PyDLL(None).fork}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fork", FORKS.values(), ids=FORKS)
-def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, lifeline, fork):
-    from tools_shell._sandbox._start import start
-
-    tool = Bash(str(root), sandbox=level)
-    script = ["/bin/bash", "-c", f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"]
-    with tool.prepared(Context(), ".", script) as command:
-        process = start(command)
-    lifeline.wait_for(b"begun\n")
-    held, holds = os.pipe()
-    pid = fork()
-    if pid == 0:
-        os.close(holds)
-        os.read(held, 1)
-        os._exit(0)
-    process.close()
-    assert lifeline.holders_are_gone()
-    os.close(holds)
-    os.close(held)
-    # A child that a library forked waits for ever for a thread that it does not have, if one wanted the lock just then.
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["landlock"], indirect=True)
 @pytest.mark.parametrize(
@@ -260,7 +144,6 @@ def test_a_fork_of_the_host_does_not_keep_a_job_that_was_given_up(root, level, l
         pytest.param("mkdir $TMPDIR/a; touch $TMPDIR/a/b", id="ends"),
         pytest.param("mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c; chmod 0 $TMPDIR/a/b; chmod 0 $TMPDIR/a", id="closed"),
         pytest.param("touch $TMPDIR/a; sleep 900", id="limit"),
-        pytest.param("touch $TMPDIR/a; echo supervised > begun; sleep 900", id="its supervisor is killed"),
         pytest.param(
             f'{sys.executable} -c \'import os\nos.chdir(os.environ["TMPDIR"])\n'
             'for _ in range(2000): os.mkdir("a"); os.chdir("a")\'',
@@ -309,32 +192,6 @@ def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root,
     wait_until_empty(folder)
 
 
-REQUESTS = {
-    "nothing": b"",
-    "half of a length": b"\0\0",
-    "half of a request": b"\0\0\0\x0a{",
-    "no JSON": b"\0\0\0\x04nope",
-    "no request": b"\0\0\0\x02{}",
-}
-
-
-@pytest.mark.parametrize("said", REQUESTS.values(), ids=REQUESTS)
-def test_a_host_that_ends_before_it_has_said_what_to_run_leaves_no_supervisor_behind(root, said):
-    from tools_shell._process._server import server
-
-    ours, theirs = socket.socketpair()
-    with ours:
-        ours.settimeout(90)
-        with theirs:
-            server.send([theirs.fileno()], "")
-        ours.sendall(said)
-        ours.shutdown(socket.SHUT_WR)
-        with ours.makefile("rb") as news:
-            assert json.loads(news.readline()).keys() == {"taken"}
-            assert news.read() == b""  # nobody is there any more
-    assert Bash(str(root), sandbox="contained").call(command="echo next").output["stdout"] == "next\n"
-
-
 def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root):
     # A terminal sends it to a process group, and no group is part of two sessions.
     told = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["stdout"]
@@ -371,29 +228,6 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
     (root / "go").touch()
     caller.join()
     assert results[0].output["stdout"] == "done\n"
-
-
-def test_a_job_goes_on_when_the_thread_that_started_it_ends(root, level):
-    from tools_shell._process._pump import Pump
-    from tools_shell._process._run import settle
-    from tools_shell._sandbox._start import start
-
-    tool = Bash(str(root), sandbox=level)
-    started = []
-
-    def begin():
-        arguments = ["/bin/bash", "-c", "read line; echo $line"]
-        with tool.prepared(Context(), ".", arguments, has_stdin=True) as command:
-            started.append(start(command))
-
-    thread = threading.Thread(target=begin)
-    thread.start()
-    thread.join()
-    (process,) = started
-    stdout = bytearray()
-    settle(process, Pump(process, stdout.extend, stdout.extend, b"still here\n"), 90)
-    process.close()
-    assert (process.exit, stdout) == (0, b"still here\n")
 
 
 @pytest.mark.slow

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import subprocess
 import sys
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._streams import Streams, starting
 from tools_shell._process._survivors import end_marked, is_any_left, marked
@@ -27,11 +27,6 @@ os.execv(sys.argv[1], sys.argv[1:])
 _ON_TERMINAL = (sys.executable, "-I", "-S", "-c", _BECOME)
 
 
-class _End(Protocol):
-    def fileno(self) -> int: ...
-    def close(self) -> None: ...
-
-
 class Direct(Streams):
     """See `Process`. What left the group and emptied its environment is not ended, nor is anything if we are killed."""
 
@@ -39,7 +34,6 @@ class Direct(Streams):
         self.exit: int | None = None
         self.is_gone = False
         self.hit: str | None = None
-        self._is_lost = False  # it has ended, and its status was read elsewhere
         self._was_told = False  # to end, and is to be looked for
         self._mark, environment = marked(command.environment)
         arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
@@ -58,13 +52,12 @@ class Direct(Streams):
                     start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
                     pass_fds=command.extra,
                 )
-            self._end = _end_of(self._process.pid)
+            self.news = _end_of(self._process.pid)
         except BaseException:  # a Ctrl-C, say, may come when it runs already and is not known here yet
             end_marked(self._mark)
             super().close()
             raise
         self.release()
-        self.news = self._end.fileno()
         self._poll = select.poll()
         self._poll.register(self.news, select.POLLIN)
 
@@ -75,13 +68,12 @@ class Direct(Streams):
 
     def take_news(self) -> None:
         """See Process."""
-        if self.exit is None and not self._is_lost and self._poll.poll(0):
+        if self.exit is None and not self.is_gone and self._poll.poll(0):
             try:
                 self.exit = self._status()
             except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
-                self._is_lost = True
                 self._process.wait()  # and the number of the group may be another's
-            self.is_gone = self._is_lost or not self._was_told
+            self.is_gone = self.exit is None or not self._was_told
             if not self.is_gone and not is_any_left(self._mark):  # the rest of the grace is not needed
                 self.kill()
 
@@ -109,11 +101,11 @@ class Direct(Streams):
         self._signal(signal.SIGKILL)
         end_marked(self._mark)
         self._was_told = False
-        self.is_gone = self._is_lost or self.exit is not None
+        self.is_gone |= self.exit is not None
 
     def _signal(self, number: int) -> None:
         if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
                 os.killpg(self._process.pid, number)
 
     def close(self) -> None:
@@ -122,9 +114,9 @@ class Direct(Streams):
             self.kill()
         self._signal(signal.SIGKILL)
         if self._process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):  # it hangs inside the kernel, and must not hang us too
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs inside the kernel, and must not hang us too
                 self._process.wait(_PATIENCE)
-        self._end.close()
+        os.close(self.news)
         super().close()
 
 
@@ -133,33 +125,16 @@ def _as_utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-class _Descriptor:
-    """A descriptor that is readable when a process has ended."""
-
-    def __init__(self, number: int) -> None:
-        self._number = number
-
-    def fileno(self) -> int:
-        return self._number
-
-    def close(self) -> None:
-        os.close(self._number)
-
-
-def _end_of(pid: int) -> _End:
-    try:
-        return _news_of(pid)
-    except ProcessLookupError:  # it has ended, and its status was read elsewhere: a closed pipe reads the same
-        end, other = os.pipe()
-        os.close(other)
-        return _Descriptor(end)
-
-
-def _news_of(pid: int) -> _End:
+def _end_of(pid: int) -> int:
+    """Return a descriptor that is readable when a process has ended."""
     if hasattr(os, "pidfd_open"):  # Linux
-        return _Descriptor(os.pidfd_open(pid))
+        try:
+            return os.pidfd_open(pid)
+        except ProcessLookupError:  # it has ended, and its status was read elsewhere: a closed pipe reads the same
+            end, other = os.pipe()
+            os.close(other)
+            return end
     system: Any = select  # which has these on macOS
-    queue = system.kqueue()
-    queue.control([system.kevent(pid, system.KQ_FILTER_PROC, system.KQ_EV_ADD, system.KQ_NOTE_EXIT)], 0)
-    ended: _End = queue
-    return ended
+    with contextlib.closing(system.kqueue()) as queue:
+        queue.control([system.kevent(pid, system.KQ_FILTER_PROC, system.KQ_EV_ADD, system.KQ_NOTE_EXIT)], 0)
+        return os.dup(queue.fileno())

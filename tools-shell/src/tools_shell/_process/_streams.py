@@ -19,7 +19,11 @@ class Streams:
         self.theirs: list[int] = []
         with starting:
             _known.add(self)
-            self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
+            try:
+                self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
+            except OSError:  # too many are open
+                Streams.close(self)
+                raise
         for descriptor in self.ours:
             os.set_blocking(descriptor, False)
 
@@ -30,22 +34,16 @@ class Streams:
             self.stdout, end = os.openpty()
             termios.tcsetwinsize(end, _SIZE)
             self.stdin, self.theirs = self.stdout, [end, end, end]
+            return
+        self.stdout, out = os.pipe()
+        self.theirs = [out, out]
+        if not merged:
+            self.stderr, self.theirs[1] = os.pipe()
+        if has_stdin:
+            source, self.stdin = os.pipe()
         else:
-            self.stdout, out = os.pipe()
-            self.theirs = [out]
-            try:
-                error = out
-                if not merged:
-                    self.stderr, error = os.pipe()
-                    self.theirs.append(error)
-                if has_stdin:
-                    source, self.stdin = os.pipe()
-                else:
-                    source = os.open(os.devnull, os.O_RDONLY)
-            except OSError:  # too many are open
-                Streams.close(self)  # there is no more of it yet
-                raise
-            self.theirs = [source, out, error]
+            source = os.open(os.devnull, os.O_RDONLY)
+        self.theirs.insert(0, source)
 
     @property
     def ours(self) -> set[int]:
@@ -70,7 +68,8 @@ class Streams:
         with starting:
             _known.discard(self)
             self.release()
-            for descriptor in self.ours:
+            closed, self.stdin, self.stdout, self.stderr = self.ours, None, -1, None
+            for descriptor in closed:
                 os.close(descriptor)
 
     def abandon(self) -> None:
@@ -85,13 +84,14 @@ class Streams:
         return self.ours
 
 
-# Held while descriptors are opened or closed, or a command is started by this process itself: a fork in between would
+# Held while descriptors are opened or closed, and while this process itself starts a command: a fork in between would
 # keep open a descriptor whose end a process waits for. A signal handler that forks may have it already.
 starting = threading.RLock()
 _known: weakref.WeakSet[Streams] = weakref.WeakSet()
 
 
 def _abandon_after_fork() -> None:
+    """Keep a fork from holding open what a command waits for the end of."""
     for streams in list(_known):
         streams.abandon()
     _known.clear()

@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
 
-_THREADS = 17  # where their number stands in what `stat` tells
-
-
 def descendants(root: int) -> dict[int, int]:
     """Every process below `root` with its parent; parents come first, and siblings by age."""
     children = _children if _lists_children() else _table()
@@ -48,7 +45,7 @@ def groups_of(pids: Iterable[int]) -> set[int]:
 def send(number: int, pids: Iterable[int], parents: Collection[int]) -> None:
     """Send a signal to each that is still there and has one of these parents: its number may have passed on."""
     for pid in pids:
-        send_if(lambda pid: _is_child(pid, parents), pid, number)
+        send_if(lambda pid: _parent(pid) in parents, pid, number)
 
 
 def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
@@ -87,22 +84,7 @@ def stat(process: int | str) -> list[bytes]:
 
 def is_zombie(pid: int) -> bool:
     """Return whether it has ended and waits for its parent; no signal changes that."""
-    fields = stat(pid)
-    return fields[:1] == [b"Z"] and has_ended(fields)
-
-
-def has_ended(fields: list[bytes]) -> bool:
-    """Return whether these fields are of a process without a living thread; the first may end before others."""
-    return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
-
-
-def place(pid: int) -> str:
-    """Return where below /proc the memory of a process can be read: at a thread that has not ended."""
-    threads: list[str] = []
-    if stat(pid)[:1] == [b"Z"]:
-        with suppress(OSError):  # it has ended now
-            threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
-    return f"{pid}/task/{threads[-1]}" if threads else str(pid)
+    return stat(pid)[:1] == [b"Z"]
 
 
 def _lists_children() -> bool:
@@ -126,12 +108,6 @@ def _table() -> Callable[[int], list[int]]:
         if name.isdigit():
             table.setdefault(_parent(int(name)), []).append(int(name))
     return lambda pid: table.get(pid, [])
-
-
-def _is_child(pid: int, parents: Collection[int]) -> bool:
-    """Return whether it has one of these parents, who are asked where it may not be looked at (proc(5), hidepid)."""
-    parent = _parent(pid)
-    return parent in parents if parent is not None else any(pid in _children(one) for one in parents)
 
 
 def _parent(pid: int) -> int | None:

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import has_ended, place, stat
+from tools_shell._supervisor._descendants import stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,32 +61,11 @@ def limit_open_files(resources: Resources) -> None:
         _set(resource.RLIMIT_NOFILE, int(files))
 
 
-class Expendable:
-    """Lets what is forked meanwhile go first should memory run out; of no effect where /proc cannot be written.
-
-    Processes inherit it, while one that is marked later may just have forked another. Made before `hide`, which
-    takes an ordinary user's process the right to do this to itself.
-    """
-
-    def __init__(self) -> None:
-        try:
-            # Any process may raise its score, and lower it again to where it began (proc_pid_oom_score_adj(5)).
-            self._score = open("/proc/self/oom_score_adj", "r+b", buffering=0)  # noqa: SIM115  (open for good)
-        except OSError:
-            self._score = open(os.devnull, "r+b", buffering=0)  # noqa: SIM115  (as above)
-        self._before = self._score.read()
-
-    def begin(self) -> None:
-        """From here on what is forked goes first."""
-        self._set(b"1000")
-
-    def end(self) -> None:
-        """From here on it does not."""
-        self._set(self._before)
-
-    def _set(self, score: bytes) -> None:
-        with suppress(OSError):  # some security modules forbid writing to /proc
-            self._score.write(score)
+def go_first() -> None:
+    """Let this process, and all that it starts, go first should memory run out; called before `hide`."""
+    # Some security modules forbid writing to /proc.
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+        file.write(b"1000")
 
 
 def _set(kind: int, value: int, pid: int = 0) -> None:
@@ -136,9 +115,9 @@ class Watch:
             # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
             cpu += sum(map(int, fields[11:15])) / self._tick
             used[pid, fields[19]] = sum(map(int, fields[11:13])) / self._tick
-            if not has_ended(fields):
+            if fields[0] not in b"ZX":
                 threads += int(fields[17])
-                memory += _resident(pid, fields) * self._page
+                memory += int(fields[21]) * self._page
         cpu = max(cpu, self._used_in_all(used))
         self._set_interval((used, cpu), (time.monotonic() - started) * 1000)
         if self._processes is not None and threads > self._processes + self._wrappers:
@@ -162,13 +141,6 @@ class Watch:
         return self._used_before + sum(used.values())
 
 
-def _resident(pid: int, fields: list[bytes]) -> int:
-    """Pages of memory; the first thread, when it has ended before the others, has none."""
-    if fields[0] == b"Z":
-        fields = stat(place(pid)) or fields
-    return int(fields[21])
-
-
 def _used_by_ended() -> float:
     """Seconds on the processor of those that have ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -180,7 +152,7 @@ def _in_use(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         try:
-            with open(f"/proc/{place(pid)}/smaps_rollup", "rb") as file:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
         except OSError:  # it has ended, or does not let itself be seen: then the coarse number counts
             fields = stat(pid)

@@ -8,19 +8,13 @@ import select
 import signal
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tools_shell._supervisor._descendants import descendants, send
 from tools_shell._supervisor._job import supervise
-from tools_shell._supervisor._limits import Expendable, open_many
-from tools_shell._supervisor._remove import remove
+from tools_shell._supervisor._limits import go_first, open_many
 from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _MOST_DESCRIPTORS = 253  # that come with one job; the kernel passes on no more
-_LONGEST = 1 << 13  # bytes that come with it: a path, which has at most half as many
 
 
 def main() -> None:
@@ -29,20 +23,18 @@ def main() -> None:
     # The host's libraries may have left some open, also beyond a limit that was lowered since.
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.chdir("/")  # no file system is kept busy
-    expendable = Expendable()
+    go_first()
     hide()
     adopt_orphans()  # those of a supervisor that was killed
     gc.disable()  # there is no garbage, and looking for it writes to pages that are shared with the forks
     gc.freeze()
-    _Server(socket.socket(fileno=0), expendable).run()
+    _Server(socket.socket(fileno=0)).run()
 
 
 class _Server:
-    def __init__(self, requests: socket.socket, expendable: Expendable) -> None:
+    def __init__(self, requests: socket.socket) -> None:
         self._requests = requests
-        self._expendable = expendable
-        self._supervisors: dict[int, str] = {}  # each with the folder for its job's temporary files, or ""
-        self._litter: set[str] = set()  # such folders of supervisors that were killed
+        self._supervisors: set[int] = set()
         self._wakeup = wakeup_pipe()
 
     def run(self) -> None:
@@ -61,29 +53,27 @@ class _Server:
 
     def _accept(self) -> bool:
         """Take one job; False when there will be no more."""
-        message, descriptors, _, _ = socket.recv_fds(self._requests, _LONGEST, _MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(self._requests, 1, _MOST_DESCRIPTORS)
         if not message:
             return False
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)  # not all of them are the command's
-        self._expendable.begin()
         with suppress(OSError):  # there is no room for one more process, of which the end of its socket tells the host
-            self._fork(lambda: supervise(descriptors[0], descriptors[1:]), os.fsdecode(message[1:]))
-        self._expendable.end()
+            self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         return True
 
-    def _fork(self, run: Callable[[], None], temporary: str) -> None:
+    def _fork(self, descriptors: list[int]) -> None:
         pid = os.fork()
         if pid != 0:
-            self._supervisors[pid] = temporary
+            self._supervisors.add(pid)
             return
         code = 1
         try:
             self._requests.close()
             os.close(self._wakeup)
-            run()
+            supervise(descriptors[0], descriptors[1:])
             code = 0
         finally:
             os._exit(code)  # whatever happened: this is no second server
@@ -92,20 +82,10 @@ class _Server:
         """Forget supervisors that have ended, and end the jobs of those that were killed."""
         with suppress(ChildProcessError):  # there are none left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
-                temporary = self._supervisors.pop(ended[0], "")
-                if temporary and ended[1] != 0:
-                    self._litter.add(temporary)
+                self._supervisors.discard(ended[0])
         family = descendants(os.getpid())
-        doomed = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors.keys()
+        doomed = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors
         for pid, parent in family.items():  # parents come first
             if parent in doomed:
                 doomed.add(pid)
         send(signal.SIGKILL, doomed, {os.getpid(), *doomed})
-        if self._litter and not doomed:
-            with suppress(OSError):  # the next one that ends gives another chance
-                self._fork(self._clean, "")
-                self._litter = set()
-
-    def _clean(self) -> None:
-        for path in self._litter:
-            remove(path)
