@@ -1,44 +1,40 @@
-"""Shared by these tests: a function with one hinted parameter, read, judged by `jsonschema`, and called."""
+"""Shared by these tests: a tool with one hinted parameter, judged by `jsonschema`, and called."""
 
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._definition._define import define
-from tools_core._definition._spec import Spec
-from tools_core._jsonschema import compile_schema
+from tools_core import tool
 
 
 class OneArgument:
-    """The signature of a function that takes `x`."""
+    """A tool of a function that takes `x`."""
 
-    def __init__(self, signature: Spec) -> None:
-        self.signature = signature
-        Draft202012Validator.check_schema(signature.input_schema)
+    def __init__(self, hint: Any, *default: Any) -> None:
+        def take(x):
+            self.taken = x
+
+        take.__annotations__ = {"x": hint}
+        take.__defaults__ = default
+        self.tool = tool(take, repair=False)
+        Draft202012Validator.check_schema(self.tool.input_schema)
 
     @property
     def schema(self) -> dict[str, Any]:
-        return self.signature.input_schema["properties"]["x"]
+        return self.tool.input_schema["properties"]["x"]
 
     def accepts(self, value: Any) -> bool:
-        arguments = {"x": value}
-        ours = not compile_schema(self.signature.input_schema).check(arguments, repair=False).problems
-        assert ours == Draft202012Validator(self.signature.input_schema).is_valid(arguments)
-        return ours
+        valid = Draft202012Validator(self.tool.input_schema).is_valid({"x": value})
+        assert valid or not self.tool.call({"x": value}).ok
+        return valid
 
     def convert(self, value: Any) -> Any:
-        assert self.accepts(value)
-        return self.signature.convert({"x": value})["x"] if self.signature.convert else value
+        """Return what the function is given; raises InvalidArguments."""
+        self.tool.call({"x": value}).unwrap()
+        return self.taken
 
 
 @pytest.fixture
 def read():
-    def read(hint: Any, *default: Any) -> OneArgument:
-        def take(x): ...
-
-        take.__annotations__ = {"x": hint}
-        take.__defaults__ = default
-        return OneArgument(define(take))
-
-    return read
+    return OneArgument

@@ -1,26 +1,22 @@
 """TypedDict, dataclass and NamedTuple: objects with named members."""
 
 from collections import namedtuple
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date
 from enum import Enum
 from typing import (
     Annotated,
     ClassVar,
-    Generic,
     NamedTuple,
     NotRequired,
     Required,
     TypedDict,
-    TypeVar,
 )
 
 import pytest
 import typing_extensions
 
-from tools_core._values._errors import DefinitionError, InvalidArguments
-
-T = TypeVar("T")
+from tools_core._values._errors import InvalidArguments
 
 
 class Item(TypedDict):
@@ -49,11 +45,6 @@ class ReadOnlyDict(typing_extensions.TypedDict):
     b: typing_extensions.ReadOnly[NotRequired[int]]
 
 
-class Box(TypedDict, Generic[T]):
-    content: T
-    more: list[T]
-
-
 class Size(Enum):
     S = "s"
 
@@ -76,12 +67,6 @@ class Span:
     def __post_init__(self):
         if self.last < self.first:
             raise ValueError("last is before first")
-
-
-@dataclass
-class Pair(Generic[T]):
-    left: T
-    right: "T | None" = None
 
 
 class Point(NamedTuple):
@@ -125,16 +110,6 @@ def test_the_text_of_a_member_is_shown(read):
     assert read(Quoted).schema["properties"]["c"] == {"type": "integer", "description": "The c."}
 
 
-def test_a_generic_typed_dict_is_filled_in(read):
-    argument = read(Box[date])
-    assert argument.schema["properties"]["content"] == {"type": "string", "format": "date"}
-    assert argument.convert({"content": "2026-11-20", "more": []})["content"] == date(2026, 11, 20)
-
-
-def test_a_bare_generic_takes_anything(read):
-    assert read(Box).schema["properties"] == {"content": {}, "more": {"type": "array", "items": {}}}
-
-
 def test_a_dataclass_is_built(read):
     argument = read(Order)
     assert argument.schema == {
@@ -151,11 +126,6 @@ def test_a_dataclass_is_built(read):
     assert argument.convert({"day": "2026-11-20", "size": "s", "tags": ["a"]}).tags == ["a"]
 
 
-def test_a_generic_dataclass_is_filled_in(read):
-    assert read(Pair[date]).convert({"left": "2026-11-20"}) == Pair(date(2026, 11, 20))
-    assert read(list[Pair[Pair[int]]]).convert([{"left": {"left": 1}}]) == [Pair(Pair(1))]
-
-
 def test_what_post_init_refuses_is_a_problem_of_that_object(read):
     with pytest.raises(InvalidArguments) as caught:
         read(list[Span]).convert([{"first": 2, "last": 1}, {"first": 1, "last": 2}, {"first": 4, "last": 3}])
@@ -169,16 +139,6 @@ def test_post_init_does_not_run_on_members_that_failed(read):
     with pytest.raises(InvalidArguments) as caught:
         read(Order).convert({"day": "soon"})
     assert [problem.path for problem in caught.value.problems] == ["x.day"]
-
-
-def test_an_init_var_is_refused(read):
-    @dataclass
-    class Hidden:
-        seed: InitVar[int]
-
-    text = "field `seed` of Hidden is an InitVar; make it an ordinary field|field `seed` of Hidden is an InitVar"
-    with pytest.raises(DefinitionError, match=text):
-        read(Hidden)
 
 
 def test_a_named_tuple_is_an_object_for_the_model_and_a_tuple_for_the_tool(read):

@@ -113,11 +113,6 @@ def test_sphinx_style():
         (":param a: The a.", "", {"a": "The a."}),
         ("First.\n:param a:\n    The a.\n", "First.", {"a": "The a."}),
         ("First.\n\nParameters\n----------\na : int\n    The a.\n", "First.", {"a": "The a."}),
-        (
-            "First.\n\nParameters\n----------\na : int\n\nProse that follows here.",
-            "First.\n\nProse that follows here.",
-            {},
-        ),
         ("First.\n\nOther Parameters\n----------------\na\n    The a.", "First.", {"a": "The a."}),
     ],
 )
@@ -185,14 +180,3 @@ def test_no_text_raises(text):
 def test_a_text_without_sections_is_kept_word_for_word(text):
     if not any(sign in text for sign in (":", "---")):
         assert parse_docstring(text)[0].split() == text.split()
-
-
-def test_a_docstring_may_begin_with_its_parameters():
-    def take(a: int, b: int) -> int:
-        """Args:
-        a: The a.
-        b: The b.
-        """
-        return a
-
-    assert parse_docstring(take.__doc__) == ("", {"a": "The a.", "b": "The b."})

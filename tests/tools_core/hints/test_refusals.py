@@ -6,14 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Generic, Literal, Never, ParamSpec, TypedDict, TypeVar
+from typing import Annotated, Generic, Literal, Never, TypedDict, TypeVar
 
 import pytest
 
-from tools_core._definition._define import define
-from tools_core._values._context import Context
-from tools_core._values._errors import DefinitionError
-from tools_core._values._limits import Limits
+from tools_core import Context, DefinitionError, Limits, Tool, tool
 
 T = TypeVar("T")
 NO_JSON = "cannot be made from JSON"
@@ -44,11 +41,6 @@ class Outer:
 class Unknown(Generic[T]): ...
 
 
-@dataclass
-class Growing(Generic[T]):
-    next: "Growing[list[T]]"
-
-
 @pytest.mark.parametrize(
     ("hint", "reason"),
     [
@@ -68,7 +60,7 @@ class Growing(Generic[T]):
         (ipaddress.IPv4Address, f"IPv4Address {NO_JSON}; {USABLE}"),
         (re.Pattern, f"Pattern {NO_JSON}; {USABLE}"),
         (Never, f"Never {NO_JSON}; {USABLE}"),
-        (ParamSpec("P"), f"~P {NO_JSON}; {USABLE}"),
+        (T, f"~T {NO_JSON}; {USABLE}"),
         ([int], f"[<class 'int'>] {NO_JSON}; {USABLE}"),
         (5, f"5 {NO_JSON}; {USABLE}"),
         (dict[float, int], "float cannot be a key of a JSON object; use str"),
@@ -95,15 +87,8 @@ def test_a_hint_that_json_cannot_fill_is_refused(hint, reason):
 
     take.__annotations__ = {"x": hint}
     with pytest.raises(DefinitionError) as caught:
-        define(take)
+        tool(take)
     assert str(caught.value) == f"take: the parameter `x`: {reason}"
-
-
-def test_a_type_that_grows_without_end_is_refused():
-    def take(x: Growing[int]): ...
-
-    with pytest.raises(DefinitionError, match="has no end; let it use itself with the same types"):
-        define(take)
 
 
 def test_a_parameter_without_a_hint_is_refused():
@@ -112,9 +97,9 @@ def test_a_parameter_without_a_hint_is_refused():
     with pytest.raises(
         DefinitionError, match="take: the parameter `x`: it has no type hint; add one, as in `count: int`"
     ):
-        define(take)
+        tool(take)
     with pytest.raises(DefinitionError, match="`y`: it has no type hint"):
-        define(lambda y=None: y)
+        tool(lambda y=None: y)
 
 
 def test_arguments_by_position_are_refused():
@@ -122,45 +107,44 @@ def test_arguments_by_position_are_refused():
     def first(x: int, y: int, /): ...
 
     with pytest.raises(DefinitionError, match=r"many: arguments are passed by name, .*write `names: list\[str\]`"):
-        define(many)
+        tool(many)
     with pytest.raises(DefinitionError, match=r"first: .*`y` is positional-only; remove the `/`"):
-        define(first)
+        tool(first)
 
 
 def test_a_leading_underscore_is_refused():
     def take(_x: int = 1): ...
 
     with pytest.raises(DefinitionError, match="take: the parameter `_x`: a leading underscore says private"):
-        define(take)
+        tool(take)
 
 
 def test_a_second_context_is_refused():
     def take(a: Context, b: Context): ...
 
     with pytest.raises(DefinitionError, match="take: the parameter `b`: is a second Context beside `a`; keep one"):
-        define(take)
+        tool(take)
 
 
 def test_a_bad_hint_of_extra_keywords_is_refused():
     def take(**rest: Thing): ...
 
     with pytest.raises(DefinitionError, match=r"take: the parameter `\*\*rest`: Thing cannot be made from JSON"):
-        define(take)
+        tool(take)
 
 
 def test_a_builtin_without_a_signature_is_refused():
     with pytest.raises(
         DefinitionError, match="its parameters cannot be read; write a function with type hints around it"
     ):
-        define(type)
+        tool(type)
 
 
 def test_the_name_of_a_method_has_its_class():
-    class Weather:
-        def execute(self, x: Thing): ...
-
     with pytest.raises(DefinitionError, match=r"^Weather\.execute: the parameter `x`"):
-        define(Weather.execute, bound=True)
+
+        class Weather(Tool):
+            def execute(self, x: Thing): ...
 
 
 def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_forever():
@@ -169,4 +153,4 @@ def test_a_function_that_answers_to_every_attribute_is_refused_and_not_searched_
             return self
 
     with pytest.raises(DefinitionError):
-        define(Everything())
+        tool(Everything())

@@ -121,7 +121,7 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
 def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, shown):
     schema = read(hint, default).schema
     assert {key: value for key, value in schema.items() if key == "default"} == shown
-    assert read(hint, default).signature.input_schema["required"] == []
+    assert read(hint, default).tool.input_schema["required"] == []
 
 
 def test_the_functions_own_default_holds_for_what_is_absent():

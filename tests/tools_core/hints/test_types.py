@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, Literal, LiteralString, NewType, TypeVar
+from typing import Any, Literal, LiteralString, NewType
 from uuid import UUID
 
 import pytest
@@ -34,9 +34,6 @@ class Level(IntEnum):
 
 
 UserId = NewType("UserId", int)
-T = TypeVar("T", bound=int)
-U = TypeVar("U", int, str)
-V = TypeVar("V")
 IDENTIFIER = "12345678-1234-5678-1234-567812345678"
 
 CASES = [
@@ -49,9 +46,6 @@ CASES = [
     (object, {}, [1], [1]),
     (LiteralString, {"type": "string"}, "a", "a"),
     (UserId, {"type": "integer"}, 7, 7),
-    (T, {"type": "integer"}, 7, 7),
-    (U, {"type": ["integer", "string"]}, "7", "7"),
-    (V, {}, None, None),
     (typing.Final[int], {"type": "integer"}, 1, 1),
     (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
     (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
@@ -161,7 +155,7 @@ def test_a_hint_has_this_schema_and_the_tool_gets_this_value(read, hint, schema,
 
 @pytest.mark.parametrize("hint", [str, int, list[int], dict[str, int], Literal["a"], int | float, set], ids=str)
 def test_only_what_needs_a_conversion_has_one(read, hint):
-    assert (read(hint).signature.convert is None) == (hint is not set)
+    assert (read(hint).tool._spec.convert is None) == (hint is not set)
 
 
 REFUSED = [
@@ -204,7 +198,7 @@ def test_all_problems_of_all_parameters_are_reported_at_once():
 
 def test_conversion_leaves_the_arguments_as_they_were(read):
     arguments = {"x": [{"a": "2026-11-20"}]}
-    read(list[dict[str, date]]).signature.convert(arguments)
+    read(list[dict[str, date]]).convert(arguments["x"])
     assert arguments == {"x": [{"a": "2026-11-20"}]}
 
 

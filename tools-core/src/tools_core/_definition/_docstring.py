@@ -7,44 +7,36 @@ from __future__ import annotations
 
 import re
 
-_PARAMETER_SECTIONS = {
+_PARAMETERS = frozenset({
     "args", "arguments", "params", "parameters", "keyword args", "keyword arguments", "other parameters",
-}  # fmt: skip
+})  # fmt: skip
 # For the programmer, not for the model, which sees neither a Python type nor an exception.
-_OTHER_SECTIONS = {
-    "returns", "return", "yields", "yield", "receives", "raises", "raise", "warns", "attributes",
-}  # fmt: skip
-_SECTIONS = _PARAMETER_SECTIONS | _OTHER_SECTIONS
+_OTHERS = frozenset({"returns", "return", "yields", "yield", "receives", "raises", "raise", "warns", "attributes"})
+_PARAMETER_FIELDS = frozenset({"param", "parameter", "arg", "argument", "key", "keyword", "kwarg"})
+_OTHER_FIELDS = frozenset({
+    "type", "return", "returns", "rtype", "yield", "yields", "ytype", "raise", "raises", "except", "exception",
+})  # fmt: skip
 
 # Patterns stay text until their first use: compiling them would cost every import.
-_FIELD = r":(?P<kind>\w+)(?:[ \t]+(?P<of>[^:\n]*))?:(?:[ \t]+(?P<text>.*)|$)"
-_PARAMETER_FIELDS = {"param", "parameter", "arg", "argument", "key", "keyword", "kwarg"}
-_OTHER_FIELDS = {
-    "type", "return", "returns", "rtype", "yield", "yields", "ytype",
-    "raise", "raises", "except", "exception",
-}  # fmt: skip
-_NAME = r"\*{0,2}(\w+)"
+_FIELD = r":(\w+)(?:[ \t]+([^:]*))?:(?:[ \t]+(.*)|$)"  # `:param int count: How many.`
+_ENTRY = r"\*{0,2}(\w+)\s*(?:\((?:[^()]|\([^()]*\))*\))?\s*:(.*)"  # `count (int, optional): How many.`
+_RULE = r"\s*-{3,}\s*"
 
 
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """Return the docstring, dedented and without those sections, and the text of each parameter."""
     if not docstring:
         return "", {}
-    if "\n" not in docstring and ":" not in docstring:
-        return docstring.strip(), {}
     lines = _dedented(docstring)
-    if not any(_may_begin(line) for line in lines):
-        return "\n".join(lines).strip(), {}
     kept: list[str] = []
     parameters: dict[str, str] = {}
     at = 0
     while at < len(lines):
-        end = _section_end(lines, at, parameters)
+        end = _read_section(lines, at, parameters)
         if end == at:
             kept.append(lines[at])
-            at += 1
-        else:
-            at = end
+            end += 1
+        at = end
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip(), parameters
 
 
@@ -52,102 +44,65 @@ def _dedented(docstring: str) -> list[str]:
     """Split into lines without the margin of the source; as inspect.cleandoc, which would cost an import."""
     first, *rest = docstring.expandtabs().split("\n")
     margin = min((_indent(line) for line in rest if line.strip()), default=0)
-    # Where a section begins the docstring, its entries are the margin; they belong further in.
-    begins = first.strip().lower()
-    inset = "    " if begins.endswith(":") and begins.rstrip(":") in _PARAMETER_SECTIONS else ""
-    return [first.strip(), *((inset + line[margin:]).rstrip() for line in rest)]
+    return [first.strip(), *(line[margin:].rstrip() for line in rest)]
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _may_begin(line: str) -> bool:
-    line = line.strip()
-    return line.startswith(":") or line.rstrip(" :").lower() in _SECTIONS
-
-
-def _section_end(lines: list[str], at: int, parameters: dict[str, str]) -> int:
-    """Read the section that begins at a line, if one does; returns where it ends, or `at`."""
-    if not _may_begin(lines[at]):
-        return at
-    if lines[at].lstrip().startswith(":"):
+def _read_section(lines: list[str], at: int, parameters: dict[str, str]) -> int:
+    """Read the section or field that begins at a line, if one does; return where it ends, or `at`."""
+    line = lines[at].strip()
+    if line.startswith(":"):
         return _read_field(lines, at, parameters)
-    title = lines[at].strip()
-    name = title.rstrip(" :").lower()
-    if at + 1 < len(lines) and _is_rule(lines[at + 1]):
-        return _read_numpy(lines, at, parameters if name in _PARAMETER_SECTIONS else {})
-    if title.endswith(":"):
-        return _read_google(lines, at, parameters if name in _PARAMETER_SECTIONS else {})
-    return at
+    title = line.rstrip(" :").lower()
+    if title not in _PARAMETERS | _OTHERS:
+        return at
+    found = parameters if title in _PARAMETERS else {}
+    if at + 1 < len(lines) and re.fullmatch(_RULE, lines[at + 1]):
+        return _read_numpy(lines, at + 2, found)
+    return _read_google(lines, at, found) if line.endswith(":") else at
 
 
 def _read_field(lines: list[str], at: int, parameters: dict[str, str]) -> int:
-    """Read `:param int count: How many.` with its continuation lines."""
-    match = re.match(_FIELD, lines[at].lstrip())
-    if match is None or match["kind"] not in _PARAMETER_FIELDS | _OTHER_FIELDS:
+    match = re.match(_FIELD, lines[at].strip())
+    if match is None or match[1] not in _PARAMETER_FIELDS | _OTHER_FIELDS:
         return at
     end = _block_end(lines, at)
-    words = (match["of"] or "").split()
-    if match["kind"] in _PARAMETER_FIELDS and words:
-        _put(parameters, words[-1], [match["text"] or "", *lines[at + 1 : end]])
+    if match[1] in _PARAMETER_FIELDS:
+        name = (match[2] or "").rpartition(" ")[2]
+        for text in (match[3] or "", *lines[at + 1 : end]):
+            _add(parameters, name, text)
     return end
 
 
 def _read_google(lines: list[str], at: int, parameters: dict[str, str]) -> int:
-    """Read a section of entries `name (type): text`, indented below its title."""
+    """Read entries `name (type): text`, indented below the title."""
     end = _block_end(lines, at)
     block = [line for line in lines[at + 1 : end] if line]
     if not block:
         return at
-    margin = _indent(block[0])
-    name, text = "", list[str]()
+    margin, name = _indent(block[0]), ""
     for line in block:
-        entry = _google_entry(line.strip()) if _indent(line) <= margin else None
-        if entry is None:
-            text.append(line)
-            continue
-        _put(parameters, name, text)
-        name, text = entry[0], [entry[1]]
-    _put(parameters, name, text)
+        text = line
+        if _indent(line) <= margin and (entry := re.match(_ENTRY, line.strip())):
+            name, text = entry[1], entry[2]
+        _add(parameters, name, text)
     return end
 
 
-def _google_entry(line: str) -> tuple[str, str] | None:
-    """Split `name (type, optional): text`; the type may contain colons and brackets."""
-    match = re.match(_NAME, line)
-    if match is None:
-        return None
-    rest = line[match.end() :].lstrip()
-    if rest.startswith("("):
-        depth = 0
-        for index, char in enumerate(rest):
-            depth += (char == "(") - (char == ")")
-            if depth == 0:
-                rest = rest[index + 1 :].lstrip()
-                break
-    return (match[1], rest[1:].strip()) if rest.startswith(":") else None
-
-
 def _read_numpy(lines: list[str], at: int, parameters: dict[str, str]) -> int:
-    """Read a section of entries `name : type`, each with its text indented below it."""
-    at += 2
+    """Read entries `name : type`, each with its text indented below it, up to the next heading."""
     while at < len(lines):
-        names = lines[at].partition(":")[0].split(",")
-        is_heading = at + 1 < len(lines) and _is_rule(lines[at + 1])
-        is_prose = not lines[at - 1] and not all(re.fullmatch(_NAME, name.strip()) for name in names)
-        if lines[at] and (is_heading or is_prose):
+        if lines[at] and at + 1 < len(lines) and re.fullmatch(_RULE, lines[at + 1]):
             break
-        end = _block_end(lines, at) if lines[at] else at + 1
-        for name in names:
-            _put(parameters, name.strip(), lines[at + 1 : end])
+        end = _block_end(lines, at)
+        for name in lines[at].partition(":")[0].split(","):
+            for text in lines[at + 1 : end]:
+                _add(parameters, name, text)
         at = end
     return at
-
-
-def _is_rule(line: str) -> bool:
-    line = line.strip()
-    return len(line) >= 3 and line.strip("-") == ""
 
 
 def _block_end(lines: list[str], at: int) -> int:
@@ -155,16 +110,14 @@ def _block_end(lines: list[str], at: int) -> int:
     margin = _indent(lines[at])
     end = at + 1
     for index in range(at + 1, len(lines)):
-        if not lines[index]:
-            continue
-        if _indent(lines[index]) <= margin:
-            break
-        end = index + 1
+        if lines[index]:
+            if _indent(lines[index]) <= margin:
+                break
+            end = index + 1
     return end
 
 
-def _put(parameters: dict[str, str], name: str, text: list[str]) -> None:
-    match = re.fullmatch(_NAME, name)
-    joined = " ".join(line.strip() for line in text if line.strip())
-    if match and joined:
-        parameters[match[1]] = joined
+def _add(parameters: dict[str, str], name: str, text: str) -> None:
+    name, text = name.strip().lstrip("*"), text.strip()
+    if name.isidentifier() and text:
+        parameters[name] = f"{parameters[name]} {text}" if name in parameters else text

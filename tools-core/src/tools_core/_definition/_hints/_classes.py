@@ -48,13 +48,10 @@ def _is_required(hint: Any, default: bool) -> bool:
 
 
 def _read_dataclass(reader: HintReader, cls: Any) -> Reading:
-    from dataclasses import MISSING, InitVar, fields  # loaded already: there is a dataclass
+    from dataclasses import MISSING, fields  # loaded already: there is a dataclass
 
     written = {name: field.type for name, field in cls.__dataclass_fields__.items()}
     hints = resolve_members(cls, written, reader.class_names())
-    for name, hint in hints.items():
-        if not reader.is_output and (hint is InitVar or isinstance(hint, InitVar)):
-            raise Unsupported(f"field `{name}` of {hint_name(cls)} is an InitVar", "make it a field")
     shown = [field for field in fields(cls) if field.init or reader.is_output]
     defaults = {field.name: field.default for field in shown if field.default is not MISSING}
     defaults |= {field.name: ... for field in shown if field.default_factory is not MISSING}

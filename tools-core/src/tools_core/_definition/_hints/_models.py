@@ -6,12 +6,11 @@ pydantic is never imported: a class with `model_json_schema` and `model_validate
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from tools_core._definition._hints._convert import FAILURES, Converter, Problems, refusal
 from tools_core._definition._hints._reading import HintReader, Reading, Schema, Unsupported, hint_name
-from tools_core._values._problem import Path, Problem, show
+from tools_core._values._problem import Path, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,9 +124,4 @@ def _text(detail: Mapping[str, Any]) -> str:
     message = detail["msg"].partition("\n")[0]
     if detail["type"] == "missing":
         return "is required"
-    said, must, rest = message.partition(" should ")
-    if must and re.fullmatch(r"\w+", said):
-        return f"must {rest}, got {show(detail.get('input'))}"
-    for prefix in ("Value error, ", "Assertion failed, "):
-        message = message.removeprefix(prefix)
-    return f"is invalid: {message}"
+    return f"is invalid: {message.removeprefix('Value error, ').removeprefix('Assertion failed, ')}"

@@ -15,7 +15,6 @@ from typing import (
     NotRequired,
     Required,
     Self,
-    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _QUALIFIERS = {Required, NotRequired, Final}
-_LIMIT = 50  # types inside of one another
 _FIXES = {
     "any": "write typing.Any",
     "Callable": "JSON has no functions: take a name as a str, and look the function up",
@@ -48,7 +46,6 @@ class Reader(HintReader):
 
     def __init__(self, *, is_output: bool = False) -> None:
         super().__init__(is_output=is_output)
-        self._typevars: dict[Any, Any] = {}
         self._class: Any = None  # the class that is being read, for `Self`
 
     def read(self, hint: Any) -> Reading:
@@ -87,13 +84,7 @@ class Reader(HintReader):
             return read_choices(hint, args)
         if origin in _QUALIFIERS or getattr(origin, "_name", None) == "ReadOnly":
             return self.read(args[0])
-        if hasattr(origin, "__value__"):  # type X[T] = ...
-            return self._with_typevars(hint, origin.__type_params__, lambda: self.read(_value_of(origin)))
-        read = class_reader(origin) if isinstance(origin, type) else None
-        if read is None:
-            return _refuse(hint)
-        parameters: tuple[Any, ...] = getattr(origin, "__parameters__", ())
-        return self._with_typevars(hint, parameters, lambda: read(self, origin))
+        return _refuse(hint)
 
     def _read_special(self, hint: Any) -> Reading:
         if hint is None:
@@ -102,8 +93,6 @@ class Reader(HintReader):
             return {"type": "string"}, None
         if hint is Self and self._class is not None:
             return self.read(self._class)
-        if isinstance(hint, TypeVar):
-            return self.read(self._typevars.get(hint, _bound(hint)))
         if hasattr(hint, "__supertype__"):  # NewType
             return self.read(hint.__supertype__)
         if hasattr(hint, "__value__"):  # type X = ...
@@ -112,24 +101,12 @@ class Reader(HintReader):
             return self.read(resolve(hint, {}, self.class_names()))
         return _refuse(hint)
 
-    def _with_typevars(self, hint: Any, parameters: tuple[Any, ...], build: Callable[[], Reading]) -> Reading:
-        """Read a generic class or alias with its type variables filled in."""
-        if hint.__parameters__:  # inside another generic: Box[T] is Box[int] there
-            hint = hint[tuple(self._typevars.get(one, _bound(one)) for one in hint.__parameters__)]
-        outer, self._typevars = self._typevars, dict(zip(parameters, get_args(hint), strict=False))
-        try:
-            return self._define(hint, build)
-        finally:
-            self._typevars = outer
-
     def _define(self, key: Any, build: Callable[[], Reading]) -> Reading:
         """Read a type that may use itself; only if it does, it moves to `$defs`."""
         known = self.definitions.get(key)
         if known is not None:
-            known.name = known.name or self.free_name(bare(key).__name__)
+            known.name = known.name or self.free_name(key.__name__)
             return {"$ref": f"#/$defs/{known.name}"}, known
-        if len(self.definitions) > _LIMIT:  # each Box[T] may hold a Box[list[T]]
-            raise Unsupported(f"{hint_name(key)} has no end", "let it use itself with the same types")
         definition = self.definitions[key] = Definition()
         outer, self._class = self._class, key
         try:
@@ -142,14 +119,6 @@ class Reader(HintReader):
             return schema, definition.convert
         self.defs[definition.name] = schema
         return {"$ref": f"#/$defs/{definition.name}"}, definition
-
-
-def _bound(variable: Any) -> Any:
-    """Say what a type variable stands for where nothing fills it in."""
-    constraints = getattr(variable, "__constraints__", ())
-    if constraints:
-        return Union[constraints]  # noqa: UP007  # a tuple has no `|`
-    return getattr(variable, "__bound__", None) or Any
 
 
 def _value_of(alias: Any) -> Any:

@@ -46,7 +46,7 @@ class HintReader:
 
     def class_names(self) -> Mapping[str, Any]:
         """Names that hints inside these classes may use, even where their module does not know them."""
-        return {one.__name__: one for one in map(bare, self.definitions)}
+        return {one.__name__: one for one in self.definitions}
 
 
 class Definition:
