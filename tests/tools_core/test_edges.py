@@ -68,7 +68,7 @@ def test_restrictions_of_a_toolsets_method_hold_for_the_one_that_overrides_it():
 
 def test_annotations_of_an_abstract_base_are_inherited():
     class Base(Tool, abstract=True):
-        annotations = {"destructive": True}
+        destructive = True
 
     class Child(Base):
         """Child."""

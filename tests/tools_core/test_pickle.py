@@ -216,23 +216,6 @@ def test_a_tool_that_comes_from_another_process_still_refuses_what_its_schema_re
     ]
 
 
-def test_a_tool_whose_function_no_other_process_can_find_is_refused_with_the_reason():
-    @tool
-    def local() -> None:
-        """Do nothing."""
-
-    with pytest.raises(
-        pickle.PicklingError, match=r"the tool 'local' cannot be pickled: .*local is defined inside a function"
-    ):
-        pickle.dumps(local)
-    with pytest.raises(pickle.PicklingError, match=r"the tool 'one' cannot be pickled: .*<lambda> cannot be imported"):
-        pickle.dumps(one)
-    assert copy.deepcopy(local).call().ok
-
-
-one = tool(lambda: 1, name="one")
-
-
 def test_a_deep_copy_of_the_tool_of_a_bound_method_has_an_object_of_its_own():
     numbers = [1]
     count = tool(Numbers(numbers).count, name="count")

@@ -64,7 +64,7 @@ class Kind(enum.Enum):
     BUSY = "busy"
 
 
-@pytest.mark.parametrize(("type", "text"), [(Kind.BUSY, "busy"), (None, "execution_error"), (404, "404")])
+@pytest.mark.parametrize(("type", "text"), [(Kind.BUSY, "busy"), (404, "404")])
 def test_the_type_of_an_error_is_text_whatever_a_tool_gives(type, text):
     for result in (Result.error("no", type=type), tool(lambda: fail(type), name="f", description="F.").call()):
         assert result.error_type == text

@@ -363,7 +363,7 @@ def test_a_class_name_without_a_usable_letter_is_refused_with_the_fix():
         ({"repair": 1}, "repair"),
         ({"read_only": "yes"}, "read_only"),
         ({"read_only": True, "destructive": True}, "both"),
-        ({"annotations": {"readonly": True}}, "readonly"),
+        ({"annotations": {"read_only": True}}, "as attributes"),
         ({"tags": "files"}, "tags"),
         ({"tags": [1]}, "tags"),
         ({"description": 5}, "description"),

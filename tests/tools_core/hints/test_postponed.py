@@ -46,16 +46,6 @@ def test_postponed_hints_are_evaluated_at_every_level():
     assert schema["properties"]["name"]["description"] == "The name."
 
 
-def test_a_name_of_the_enclosing_function_is_found_if_the_function_uses_it():
-    class Local(TypedDict):
-        day: date
-
-    def take(x: Local) -> None:
-        return Local
-
-    assert define(take).convert({"x": {"day": "2026-11-20"}}) == {"x": {"day": date(2026, 11, 20)}}
-
-
 def test_a_local_class_may_use_its_own_name():
     class Local(TypedDict):
         children: list[Local]

@@ -75,9 +75,9 @@ class Unknown(Generic[T]): ...
         (Objects, f"Objects has a member that is no JSON value; {VALUES}"),
         (
             Annotated[int | None, Limits(min_length=2)],
-            "min_length is a limit of text and arrays, and this is of type integer or null; remove it",
+            "min_length is a limit of string, array, object, and this is integer; remove it",
         ),
-        (Annotated[str, Limits(ge=1)], "ge is a limit of numbers, and this is of type string; remove it"),
+        (Annotated[str, Limits(ge=1)], "ge is a limit of integer, number, and this is string; remove it"),
         (Literal[b"a"], f"Literal[b'a'] has a member that is no JSON value; {VALUES}"),
     ],
     ids=str,

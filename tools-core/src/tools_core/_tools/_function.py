@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypedDict, TypeVar, Unpack, overload
 
 from tools_core._definition._naming import check_name
@@ -119,10 +118,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         return made
 
     def __reduce__(self) -> Any:
-        """By reference to the module's tool or function, with all that this tool was given besides.
-
-        PicklingError for a function that cannot be imported, such as one that is defined inside a function.
-        """
+        """By reference to the module's tool or function, with all that this tool was given besides."""
         if self._method is not None:
             return _again, (*self._method, self._options, self._changes())
         function = self.__wrapped__
@@ -133,23 +129,11 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
             return str(vars(self)["__qualname__"])
         if isinstance(found, FunctionTool) and found.__wrapped__ is function:
             return _again, (found, None, self._options, self._changes())
-        if isinstance(function, FunctionType) and found is not function:
-            self._refuse_pickling()
         return _again, (function, None, self._options, self._changes())
 
     def _changes(self) -> dict[str, Any]:
         """Return all that another process cannot derive from the function."""
         return {name: value for name, value in vars(self).items() if name not in _DERIVED}
-
-    def _refuse_pickling(self) -> None:
-        if sys.modules.keys() & {"cloudpickle", "ray.cloudpickle"}:  # which sends functions by value
-            return
-        from pickle import PicklingError  # loaded already: it asks
-
-        name = f"{self.__module__}.{getattr(self, '__qualname__', '?')}"
-        problem = "is defined inside a function" if "<locals>" in name else "cannot be imported by this name"
-        text = f"{name} {problem}; define it by `def` at the top level of a module"
-        raise PicklingError(f"the tool {self.name!r} cannot be pickled: {text}")
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"

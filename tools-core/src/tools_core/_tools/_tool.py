@@ -94,8 +94,9 @@ class Tool:
         if isinstance(vars(cls).get("desc"), str):
             cls.description = vars(cls)["desc"]
             del cls.desc
+        if "annotations" in vars(cls):
+            raise DefinitionError(f"{cls.__qualname__}: set {', '.join(HINTS)} as attributes in place of annotations")
         cls._is_abstract = abstract
-        _spread_annotations(cls)
         if not abstract:
             _define(cls)
 
@@ -272,15 +273,6 @@ def _text(description: object, where: str) -> str:
     if not isinstance(description, str):
         raise DefinitionError(f"{where}: description must be text, got {type(description).__name__}")
     return description.strip()
-
-
-def _spread_annotations(cls: type[Tool]) -> None:
-    """`annotations = {"read_only": True}` says the same as `read_only = True`."""
-    for name, value in dict(vars(cls).get("annotations") or {}).items():
-        if name not in HINTS:
-            where = f"{cls.__module__}.{cls.__qualname__}"
-            raise DefinitionError(f"{where}: unknown annotation {name!r}; there are {', '.join(HINTS)}")
-        setattr(cls, name, value)
 
 
 def _set_attributes(cls: type[Tool], own: Mapping[str, Any], where: str) -> None:

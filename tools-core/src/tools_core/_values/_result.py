@@ -69,7 +69,7 @@ def _make_error(
 
     On an instance: the message of a failure, else None.
     """
-    return cls._make(False, None, _frozen(metadata), None, str(message), _kind(type), exception)
+    return cls._make(False, None, _frozen(metadata), None, str(message), str(getattr(type, "value", type)), exception)
 
 
 def _read_error(result: Result) -> str | None:
@@ -278,15 +278,6 @@ def _restore(ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Res
 
 def _frozen(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return FrozenDict(metadata) if metadata else EMPTY
-
-
-def _kind(value: Any) -> str:
-    """The type of an error as text, also of a tool that has its types in an Enum, or none."""
-    if isinstance(value, str):
-        return value
-    from tools_core._values._jsonable import clean  # rare
-
-    return "execution_error" if value is None else str(clean(value))
 
 
 _BINARY = (Block, bytes, bytearray, memoryview)

@@ -22,7 +22,7 @@ class Function:
 
     def __init__(self, written: Any, hints: Mapping[str, Any]) -> None:
         self.name = _name_of(written)
-        self.written = written  # the function whose module and closure the hints refer to
+        self.written = written  # the function whose module the hints refer to
         self.hints = hints
         self.docstring: str | None = written.__doc__
         self.defaults: dict[str, Any] = {}  # every parameter in order; MISSING for one without a default
@@ -36,7 +36,7 @@ class Function:
         hint = self.hints.get(name, MISSING)
         if hint.__class__ is type or not is_text(hint):
             return hint
-        return resolve(hint, getattr(self.written, "__globals__", {}), _names_around(self.written))
+        return resolve(hint, getattr(self.written, "__globals__", {}), {})
 
 
 def read_function(function: Callable[..., Any], *, bound: bool = False) -> Function:
@@ -118,15 +118,3 @@ def _name_of(function: Any) -> str:
     written = _written(function)
     name = getattr(written, "__qualname__", None) or type(written).__qualname__
     return str(name).rpartition("<locals>.")[2]
-
-
-def _names_around(function: Any) -> dict[str, Any]:
-    """Collect the names that the function sees besides its module's: type parameters and closure."""
-    found = {one.__name__: one for one in getattr(function, "__type_params__", ())}
-    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
-    for name, cell in zip(code.co_freevars if code else (), cells or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # assigned only after the function was defined
-            continue
-    return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from tools_core._definition._hints._basic_types import as_float
@@ -19,19 +20,21 @@ from tools_core._values._problem import Path, Problem
 
 Test = tuple[Callable[[Any], Any], str]
 
-_BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
-    ("ge", "minimum", operator.ge, "must be at least"),
-    ("gt", "exclusiveMinimum", operator.gt, "must be more than"),
-    ("le", "maximum", operator.le, "must be at most"),
-    ("lt", "exclusiveMaximum", operator.lt, "must be less than"),
-    ("multiple_of", "multipleOf", lambda value, factor: not value % factor, "must be a multiple of"),
-)
-_LENGTHS: tuple[tuple[str, str, Callable[[Any, Any], Any], str], ...] = (
-    ("min_length", "min", lambda value, length: len(value) >= length, "must have a length of at least"),
-    ("max_length", "max", lambda value, length: len(value) <= length, "must have a length of at most"),
+_NUMBERS = ("integer", "number")
+LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
+_LONGEST = {kind: f"max{word}" for kind, word in LENGTH_KEYWORDS.items()}
+_SHORTEST = {kind: f"min{word}" for kind, word in LENGTH_KEYWORDS.items()}
+# The attribute of a marker, the keyword for each type that has one, and the test where the schema cannot say it.
+_LIMITS: tuple[tuple[str, dict[str, str], Callable[[Any, Any], Any], str], ...] = (
+    ("ge", dict.fromkeys(_NUMBERS, "minimum"), operator.ge, "must be at least"),
+    ("gt", dict.fromkeys(_NUMBERS, "exclusiveMinimum"), operator.gt, "must be more than"),
+    ("le", dict.fromkeys(_NUMBERS, "maximum"), operator.le, "must be at most"),
+    ("lt", dict.fromkeys(_NUMBERS, "exclusiveMaximum"), operator.lt, "must be less than"),
+    ("multiple_of", dict.fromkeys(_NUMBERS, "multipleOf"), lambda x, step: not x % step, "must be a multiple of"),
+    ("min_length", _SHORTEST, lambda value, size: len(value) >= size, "must have a length of at least"),
+    ("max_length", _LONGEST, lambda value, size: len(value) <= size, "must have a length of at most"),
 )
 _CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # only pydantic changes the text
-LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
 
 
 def is_field(value: Any) -> bool:
@@ -67,44 +70,27 @@ def _add(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
     elif not is_field(one):
         if hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
             raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
-        yield from _bounds(one, schema, is_converted)
-        yield from _lengths(one, schema, is_converted)
+        yield from _limits(one, schema, is_converted)
     else:
         schema.update({"examples": list(one.examples)} if one.examples else {})
         if hasattr(one.json_schema_extra, "keys"):  # it may also be a function, for pydantic's own schema
             schema.update(one.json_schema_extra)
 
 
-def _bounds(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
-    types = [] if is_converted else types_of(schema)
-    is_number = not {"integer", "number"}.isdisjoint(types)
-    for name, keyword, compare, words in _BOUNDS:
-        bound = getattr(one, name, None)
-        if bound is None or callable(bound):
-            continue
-        if types and not is_number and type(bound) in (int, float):
-            raise Unsupported(f"{name} is a limit of numbers, and this is of type {' or '.join(types)}", "remove it")
-        if is_number and type(bound) in (int, float) and keyword not in schema:
-            schema[keyword] = bound
-        else:
-            yield _compared(compare, bound), f"{words} {bound}"
-
-
-def _lengths(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
+def _limits(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
     # Text that is converted (base64 to bytes) has another length then; arrays and objects keep theirs.
     types = [kind for kind in types_of(schema) if not is_converted or kind in ("array", "object")]
-    for name, end, compare, words in _LENGTHS:
-        length = getattr(one, name, None)
-        if type(length) is not int or (end == "min" and length == 0):
+    for name, keywords, holds, words in _LIMITS:
+        limit = getattr(one, name, None)
+        if limit is None or callable(limit):
             continue
-        fitting = [end + LENGTH_KEYWORDS[kind] for kind in types if kind in LENGTH_KEYWORDS]
+        fitting = [keywords[kind] for kind in types if kind in keywords]
         if types and not fitting:
-            kinds = " or ".join(types)
-            raise Unsupported(f"{name} is a limit of text and arrays, and this is of type {kinds}", "remove it")
-        if fitting and schema.keys().isdisjoint(fitting):
-            schema.update(dict.fromkeys(fitting, length))
+            raise Unsupported(f"{name} is a limit of {', '.join(keywords)}, and this is {types[0]}", "remove it")
+        if fitting and type(limit) in (int, float) and schema.keys().isdisjoint(fitting):
+            schema.update(dict.fromkeys(fitting, limit))
         else:
-            yield _compared(compare, length), f"{words} {length}"
+            yield partial(_holds, holds, limit), f"{words} {limit}"
     pattern = getattr(one, "pattern", None)
     pattern = getattr(pattern, "pattern", pattern)
     if isinstance(pattern, str):
@@ -114,8 +100,8 @@ def _lengths(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
             yield lambda value: re.search(pattern, str(value)), f"must match the pattern {pattern}"
 
 
-def _compared(compare: Callable[[Any, Any], Any], bound: Any) -> Callable[[Any], Any]:
-    return lambda value: compare(value, bound)
+def _holds(holds: Callable[[Any, Any], Any], limit: Any, value: Any) -> Any:
+    return holds(value, limit)
 
 
 def types_of(schema: Schema) -> list[str]:
