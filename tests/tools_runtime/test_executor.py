@@ -185,8 +185,10 @@ def test_what_is_not_a_call_is_refused(make):
 
 
 def test_two_tools_of_one_name_are_refused(make):
-    class Other(Tool, name="add"):
+    class Other(Tool):
         """Another."""
+
+        name = "add"
 
         def execute(self) -> str:
             return ""

@@ -38,7 +38,7 @@ def test_objects_are_closed_and_optional_members_required_and_nullable():
         "days": {"type": "integer"},
         "at": {"type": "object", "properties": {"x": {}}},
     }
-    members["at"]["properties"]["x"] = {"enum": ["a", 1]}
+    members["at"]["properties"]["x"] = {"enum": ["a", 1], "type": ["string", "integer"]}
     is_strict, schema = written(members, ["city"])
     at = {
         "type": "object",
@@ -88,7 +88,7 @@ def test_limits_that_strict_mode_lacks_move_into_the_description():
 def test_unions_and_references_are_kept_in_the_form_that_strict_mode_knows():
     members = {
         "a": {"oneOf": [{"type": "integer"}, {"type": "string"}], "discriminator": {}},
-        "b": {"allOf": [{"$ref": "#/$defs/Node"}], "description": "B."},
+        "b": {"$ref": "#/$defs/Node", "description": "B."},
         "c": {"$ref": "#/$defs/Node"},
     }
     made = strict(members, ["a", "c"], **{"$defs": {"Node": NODE, "unused": {}}})
@@ -117,6 +117,7 @@ for _ in range(10):
         {"type": "array", "prefixItems": [{"type": "string"}]},
         {"type": "string", "not": {"const": "x"}},
         {"allOf": [{"type": "string"}, {"minLength": 3}]},
+        {"enum": ["a", "b"]},
         {"enum": [{"a": 1}, "b"]},
         {"$ref": "#/properties/a"},
         {"$ref": "#/$defs/missing"},

@@ -59,10 +59,8 @@ def test_limits_are_enforced(arguments, text):
     assert text in wait.call(arguments).error
 
 
-def test_limits_are_values():
-    assert Limits(ge=1) == Limits(ge=1) != Limits(ge=2)
-    assert len({Limits(ge=1), Limits(ge=1)}) == 1
-    assert repr(Limits(ge=1, pattern="x")) == "Limits(ge=1, pattern='x')"
+def test_limits_show_what_they_are():
+    assert repr(Limits(ge=1, pattern="a")) == "Limits(ge=1, pattern='a')"
 
 
 class Coded(BaseModel):

@@ -9,7 +9,9 @@ import pytest
 from tools_core import Registry, Tool, UnknownToolError
 
 
-class Mine(Tool, name="get"):
+class Mine(Tool):
+    name = "get"
+
     def execute(self) -> str:
         return "mine"
 

@@ -256,7 +256,9 @@ def test_classes_that_cannot_be_made_and_names_that_are_taken_become_problems():
         def execute(self) -> str:
             return ""
 
-    class Taken(Base, name="weather"):
+    class Taken(Base):
+        name = "weather"
+
         def execute(self) -> str:
             return ""
 

@@ -107,16 +107,6 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         vars(made).update(vars(self))
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionTool[..., Any]:
-        import copy  # rare
-
-        if self._method is not None:
-            toolset, method = self._method
-            return _again(copy.deepcopy(toolset, memo), method, self._options, self._changes())
-        made = copy.copy(self)
-        made.execute = made.__wrapped__ = copy.deepcopy(self.__wrapped__, memo)  # type: ignore[method-assign]
-        return made
-
     def __reduce__(self) -> Any:
         """By reference to the module's tool or function, with all that this tool was given besides."""
         if self._method is not None:

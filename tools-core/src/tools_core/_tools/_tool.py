@@ -83,14 +83,8 @@ class Tool:
     _spec: Spec
     _is_abstract: ClassVar[bool] = True
 
-    def __init_subclass__(
-        cls, *, name: str | None = None, description: str | None = None, abstract: bool = False, **options: Any
-    ) -> None:
+    def __init_subclass__(cls, *, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if name is not None:
-            cls.name = name
-        if description is not None:
-            cls.description = description
         if isinstance(vars(cls).get("desc"), str):
             cls.description = vars(cls)["desc"]
             del cls.desc

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class Limits:
     """Bounds inside a type hint: `Annotated[int, "Seconds to wait", Limits(ge=1, le=600)]`.
@@ -32,14 +30,6 @@ class Limits:
         self.min_length, self.max_length = min_length, max_length
         self.pattern = pattern
 
-    def _set(self) -> dict[str, Any]:
-        return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Limits) and self._set() == other._set()
-
-    def __hash__(self) -> int:  # a hint that holds it may be a key of typing's caches
-        return hash(tuple(self._set().items()))
-
     def __repr__(self) -> str:
-        return f"Limits({', '.join(f'{name}={value!r}' for name, value in self._set().items())})"
+        given = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return f"Limits({', '.join(f'{name}={value!r}' for name, value in given.items())})"

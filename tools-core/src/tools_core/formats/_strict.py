@@ -16,22 +16,19 @@ from tools_core._values._tool_call import ToolCall
 
 # OpenAI's limits: levels of objects, characters of names and values, values of all enums.
 _DEEPEST, _CHARACTERS, _VALUES = 10, 120_000, 1_000
-_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _KEPT = frozenset(("title", "description", "type", "enum", "const"))
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
 _FORMATS = frozenset(("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"))
 _UNSUPPORTED_PATTERNS = ("(?", "\\b", "\\B", "\\p", "\\P", "\\1", "\\2")  # lookarounds, boundaries, back references
 # The description has these where the provider's strict mode lacks them.
 _SAID = (
-    *("default", "examples", "format", "pattern", *_BOUNDS, "minLength", "maxLength", "uniqueItems", "minProperties"),
-    *("maxProperties", "contentEncoding", "contentMediaType"),
-)
-_REFUSED = frozenset(
-    (
-        *("contains", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "minContains", "not"),
-        *("patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
-    )
-)
+    "default", "examples", "format", "pattern", *_BOUNDS, "minLength", "maxLength", "uniqueItems", "minProperties",
+    "maxProperties", "contentEncoding", "contentMediaType",
+)  # fmt: skip
+_REFUSED = frozenset({
+    "allOf", "contains", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "minContains", "not",
+    "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+})  # fmt: skip
 
 
 class _NotStrictError(ValueError):
@@ -70,9 +67,7 @@ class StrictSchema:
         return key in _KEPT or key in (_BOUNDS if self._is_openai else ("default",))
 
     def _node(self, schema: Any, level: int) -> dict[str, Any]:
-        if "allOf" in schema and len(schema["allOf"]) == 1:
-            schema = schema["allOf"][0] | {key: schema[key] for key in schema if key != "allOf"}
-        if not _REFUSED.isdisjoint(schema) or "allOf" in schema:
+        if not _REFUSED.isdisjoint(schema):
             raise _NotStrictError("a keyword that strict mode lacks")
         made = {key: value for key, value in schema.items() if self._keeps(key, value)}
         said = [key for key in _SAID if key not in made and schema.get(key) is not None]
@@ -84,7 +79,7 @@ class StrictSchema:
         if "anyOf" in schema or "oneOf" in schema:
             made["anyOf"] = [self._node(part, level) for part in schema.get("anyOf", schema.get("oneOf"))]
         elif "type" not in made:
-            made["type"] = self._inferred(schema)
+            raise _NotStrictError("any type")
         types = made.get("type", "")
         self.unions += "anyOf" in made or isinstance(types, list)
         values = made.get("enum", [made.get("const")])
@@ -125,14 +120,6 @@ class StrictSchema:
                 made["properties"][name] = _nullable(made["properties"][name])
         made["required"] = list(members) if self._is_openai else [name for name in members if name in required]
         made["additionalProperties"] = False
-
-    def _inferred(self, schema: dict[str, Any]) -> Any:
-        values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-        types = list(dict.fromkeys(_TYPES.get(type(value), "") for value in values))
-        types += [kind for key, kind in (("properties", "object"), ("items", "array")) if key in schema]
-        if not types or "" in types:
-            raise _NotStrictError("any value")
-        return types[0] if len(types) == 1 else types
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
