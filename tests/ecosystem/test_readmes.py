@@ -30,6 +30,8 @@ PAGES += [
 # These take seconds, or need the SDKs of providers.
 LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
 LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
+# Its programs need frameworks: tests/tools_adapters runs each in an environment of its own.
+ELSEWHERE = {ROOT / "packages/tools-adapters/README.md"}
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -46,7 +48,8 @@ def blocks(page):
 
 
 # formats.md passes plain dicts to SDKs, whose types want a TypedDict for each kind of message.
-TYPED = [page for page in PAGES if page.name != "formats.md" and any(block[1] == "python" for block in blocks(page))]
+UNTYPED = {ROOT / "docs/formats.md", *ELSEWHERE}
+TYPED = [page for page in PAGES if page not in UNTYPED and any(block[1] == "python" for block in blocks(page))]
 
 
 def environ(folder):
@@ -140,6 +143,8 @@ def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, mo
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
     for line, language, text in blocks(page):
         where = f"{page.relative_to(ROOT).as_posix()}:{line}"
+        if language == "python" and page in ELSEWHERE:
+            continue
         if language == "python":
             run_python(text, tmp_path, where)
         elif language == "console":

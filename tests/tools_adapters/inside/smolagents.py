@@ -1,0 +1,173 @@
+"""`to_smolagents` and `from_smolagents`, with a model that answers as told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Literal
+
+import PIL.Image
+import pytest
+from smolagents import ChatMessage, CodeAgent, Model, ToolCallingAgent
+from smolagents import tool as their_tool
+from smolagents.agent_types import AgentImage
+from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
+
+from tools_adapters import from_smolagents, to_smolagents
+from tools_core import Context, Image, Result, ToolError, tool
+from tools_runtime import Executor, Policy
+
+PICTURE = BytesIO()
+PIL.Image.new("RGB", (2, 2)).save(PICTURE, "PNG")
+
+
+@dataclass
+class Place:
+    name: str
+    inside: Place | None = None
+
+
+@tool
+def weather(city: str, days: int = 1, *, context: Context) -> dict[str, object]:
+    """Weather of a city."""
+    return {"city": city, "days": days, "run": context.run_id}
+
+
+@tool
+def travel(place: Place, by: Literal["car", "train"] | None = None, then: int | list[str] = 1) -> str:
+    """Go to a place."""
+    return f"{place.inside.name} {by} {then}"
+
+
+@tool
+def picture() -> Image:
+    """Show a picture."""
+    return Image(PICTURE.getvalue())
+
+
+@tool
+def leave(why: str) -> str:
+    """End."""
+    return Result.halt(f"bye, {why}")
+
+
+@tool
+def fail() -> str:
+    """Fail."""
+    raise ToolError("no such city", "not_found")
+
+
+@tool(requires_approval=True)
+def remove(path: str) -> str:
+    """Remove a file."""
+    return f"removed {path}"
+
+
+class Fake(Model):
+    def __init__(self, *answers):
+        super().__init__(model_id="fake")
+        self.answers = iter(answers)
+
+    def generate(self, messages, **options):
+        answer = next(self.answers)
+        if isinstance(answer, str):
+            return ChatMessage(role="assistant", content=f"<code>\n{answer}\n</code>")
+        function = ChatMessageToolCallFunction(name=answer[0], arguments=answer[1])
+        return ChatMessage(role="assistant", tool_calls=[ChatMessageToolCall(function, "call_1", "function")])
+
+
+def observed(made, name, arguments):
+    """What a tool-calling agent reads after a call."""
+    agent = ToolCallingAgent(made, Fake((name, arguments), ("final_answer", {"answer": ""})), verbosity_level=0)
+    agent.run("hi")
+    step = agent.memory.steps[1]
+    return str(step.error.message if step.error else step.observations), agent
+
+
+def outcome(made, code):
+    """The answer of a code agent, or else what it reads after its code."""
+    agent = CodeAgent(made, Fake(code, "final_answer('')"), verbosity_level=0)
+    answer = agent.run("hi")
+    step = agent.memory.steps[1]
+    return str(step.error.message) if step.error else answer or step.observations
+
+
+def test_the_model_reads_our_schema_without_references_and_optional_types():
+    (made,) = to_smolagents(travel)
+    schema = get_tool_json_schema(made)["function"]["parameters"]
+    assert schema["required"] == ["place"]
+    place, by, then = schema["properties"].values()
+    assert (place["type"], place["properties"]["name"]) == ("object", {"type": "string"})
+    assert (by["type"], by["enum"]) == ("string", ["car", "train"])
+    assert '"type": "integer"' in then["description"]
+    assert "by: string" in made.to_code_prompt()
+    arguments = {"place": {"name": "a", "inside": {"name": "b"}}, "by": "car", "then": ["c"]}
+    assert observed([made], "travel", arguments)[0] == "b car ['c']"
+
+
+def test_a_name_that_is_not_one_of_python_is_rewritten():
+    names = [each.name for each in to_smolagents({"a-b": weather, "a_b": fail, "class": leave})]
+    assert names == ["a_b", "a_b_", "class_"]
+
+
+def test_repairs_and_messages_are_ours():
+    made = to_smolagents([weather, fail])
+    assert '"days":3' in observed(made, "weather", {"city": "Oslo", "days": "3"})[0]
+    wrong = "city must be a string, got 3; days must be an integer"
+    assert wrong in observed(made, "weather", {"city": 3, "days": "x"})[0]
+    assert wrong in outcome(made, "weather(3, 'x')")
+    assert "no such city" in observed(made, "fail", {})[0]
+    assert "ToolError: no such city" in outcome(made, "fail()")
+    assert "weather takes city, days; got 3 arguments" in outcome(made, "weather(1, 2, 3)")
+
+
+def test_code_receives_data_and_all_calls_belong_to_one_run():
+    made = to_smolagents(weather, context=Context(run_id="mine"))
+    assert outcome(made, "w = weather('Oslo', days=2)\nfinal_answer([w['days'], w['run']])") == [2, "mine"]
+    assert outcome(made, "final_answer(weather({'city': 'Oslo'})['days'])") == 1
+
+
+def test_a_picture_is_kept_by_agents_and_opened_for_code():
+    made = to_smolagents(picture)
+    text, agent = observed(made, "picture", {})
+    assert (text, type(agent.state["image.png"])) == ("Stored 'image.png' in memory.", AgentImage)
+    assert outcome(made, "final_answer(picture().size)") == (2, 2)
+
+
+def test_in_code_a_halt_is_the_final_answer():
+    made = to_smolagents(leave)
+    assert outcome(made, "leave('now')\nfinal_answer('never')") == "bye, now"
+    assert observed(made, "leave", {"why": "now"})[0] == "bye, now"
+
+
+def test_a_tool_that_requires_approval_refuses_to_run_without_it():
+    assert 'Pass approve="all"' in outcome(to_smolagents(remove), "remove('a')")
+    assert outcome(to_smolagents(remove, approve="all"), "final_answer(remove('a'))") == "removed a"
+
+
+def test_an_executor_makes_the_calls_under_its_policy():
+    policy = Policy([{"decision": "deny", "tool": "fail"}], files=(), project=False, default="allow")
+    with Executor([weather, fail], policy=policy) as executor:
+        made = to_smolagents([weather, fail], executor=executor)
+        assert made[0]("Oslo")["city"] == "Oslo"
+        with pytest.raises(ToolError, match="fail was not called"):
+            made[1]()
+
+
+@pytest.mark.filterwarnings("ignore:Function")
+def test_their_tools_become_ours():
+    @their_tool
+    def divide(a: int, b: int | None = None) -> float:
+        """Divide.
+
+        Args:
+            a: One number.
+            b: Another number.
+        """
+        return a / (2 if b is None else b)
+
+    ours, shown, failed = from_smolagents([divide, *to_smolagents([picture, fail])])
+    assert ours.definition["input_schema"]["properties"]["b"]["type"] == ["integer", "null"]
+    assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8}).output) == (4.0, 4.0)
+    assert ours.call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
+    assert (shown.call().output.kind, failed.call().error) == ("image", "no such city")
