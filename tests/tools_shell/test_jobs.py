@@ -220,7 +220,7 @@ def test_a_developer_may_set_the_longest_time_of_all_jobs(root):
     [
         pytest.param({"command": " "}, "validation_error", id="blank"),
         pytest.param({"command": "a\0b"}, "validation_error", id="NUL"),
-        pytest.param({"command": ":", "timeout": 0}, "validation_error", id="no time"),
+        pytest.param({"command": ":", "timeout": -1}, "validation_error", id="no time"),
         pytest.param({"command": ":", "workdir": ".."}, "denied", id="outside"),
         pytest.param({"command": ":", "workdir": "missing"}, "not_found", id="no folder"),
         pytest.param({"command": f": {'x' * 200_000}"}, "limit_exceeded", id="too long for the system"),

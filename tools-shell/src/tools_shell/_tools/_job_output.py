@@ -35,10 +35,10 @@ class JobOutput(JobTool):
         id: Annotated[str, "The id of the job; empty to list all jobs."] = "",
         cursor: Annotated[int, "Start here: 0 is the beginning, -2000 is near the end, or the last next cursor."] = 0,
         wait: Annotated[
-            float | None,
-            "Seconds to wait for new output; 0 by default, 30 with wait_for or until_end.",
+            float,
+            "Seconds to wait for new output; 0 for 30 with wait_for or until_end, and for none without.",
             Limits(ge=0, le=LONGEST),
-        ] = None,
+        ] = 0,
         wait_for: Annotated[str, "Wait until the output contains this text.", Limits(max_length=1000)] = "",
         until_end: Annotated[bool, "Wait until the job has ended."] = False,
         *,
@@ -48,7 +48,7 @@ class JobOutput(JobTool):
             return _listed(jobs.all(owner_of(context, self._root)))
         job = self.find(id, context)
         start = job.position(cursor)
-        until = deadline((_WAIT if wait_for or until_end else 0) if wait is None else wait, context)
+        until = deadline(wait or (_WAIT if wait_for or until_end else 0), context)
         record: dict[str, Any] = {"id": id}
         if wait_for:
             text = encoded(wait_for)

@@ -55,7 +55,7 @@ class JobStart(ScriptTool):
         env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
         stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
         tty: Annotated[bool, "Run on a terminal, for programs that need one; takes job_input."] = False,
-        timeout: Annotated[float | None, "Seconds until it is ended; no limit by default.", Limits(gt=0)] = None,
+        timeout: Annotated[float, "Seconds until it is ended; 0 for no limit.", Limits(ge=0)] = 0,
         *,
         context: Context,
     ) -> Result:
@@ -74,8 +74,8 @@ class JobStart(ScriptTool):
         text = f"[{job.about.id} started; read it with job_output]"
         return Result.ok(record, content=text, metadata=isolation_of(job.isolation))
 
-    def _limit(self, timeout: float | None) -> float | None:
-        if timeout is not None and self._longest is not None and timeout > self._longest:
+    def _limit(self, timeout: float) -> float | None:
+        if self._longest is not None and timeout > self._longest:
             message = f"a job may run for {self._longest:g} s at most; give it a timeout up to that"
             raise ToolError(message, "limit_exceeded")
         return timeout or self._longest

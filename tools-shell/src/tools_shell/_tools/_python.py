@@ -66,7 +66,7 @@ class Python(ShellTool):
         timeout: Annotated[float, "Seconds until the code is interrupted.", Limits(ge=1, le=LONGEST)] = DEFAULT,
         workdir: Annotated[str, "The folder to start in, relative to the workspace; not for sessions."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default, and in sessions."] = "",
-        interpreter: Annotated[str | None, "Name of the interpreter; None for the default."] = None,
+        interpreter: Annotated[str, "Name of the interpreter; empty for the default."] = "",
         *,
         context: Context,
     ) -> Result:
@@ -132,8 +132,8 @@ class Python(ShellTool):
         with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
             return Kernel(command, stdin)
 
-    def _chosen(self, name: str | None) -> str:
-        if name is None:
+    def _chosen(self, name: str) -> str:
+        if not name:
             return next(iter(self._interpreters.values()), None) or default_interpreter()
         if name not in self._interpreters:
             known = ", ".join(self._interpreters) or "none; leave it out"
