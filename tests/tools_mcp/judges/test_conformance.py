@@ -1,0 +1,81 @@
+"""The conformance suite of the protocol's authors against our server, with tools made by `@tool`."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+RELEASE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+
+# What the suite asks of servers that offer more than tools, by reason: patterns of scenarios, or `scenario:check`.
+EXPECTED = {
+    "the server has no resources": [
+        r"resources-.*",
+        r"sep-2164-resource-not-found:.*",
+        r"caching:sep-2549-resources-.*",
+    ],
+    "the server has no prompts": [
+        r"prompts-.*",
+        r"caching:sep-2549-prompts-list-.*",
+        r"input-required-result-non-tool-request",
+    ],
+    "there is nothing to complete but arguments of prompts and resources": [r"completion-complete"],
+    "the protocol deprecates logging and sampling and roots": [
+        r"logging-set-level",
+        r"tools-call-with-logging",
+        r"tools-call-sampling",
+        r"input-required-result-basic-(sampling|list-roots)",
+        r"input-required-result-capability-check",  # by a server that may ask for sampling instead
+        r"server-stateless:sep-2575-server-rejects-undeclared-capability",  # of sampling
+        r"server-stateless:sep-2575-missing-capability-http-400",
+    ],
+    "tools ask their user for approval, and no other questions": [
+        r"elicitation-sep(1034-defaults|1330-enums)",
+        r"input-required-result-basic-elicitation",
+        r"input-required-result-ignore-extra-params",
+        r"input-required-result-multiple-input-requests",
+        r"input-required-result-multi-round",
+    ],
+    "streams cannot be resumed, which 2026-07-28 has removed": [r"server-sse-polling"],
+    "tasks are an extension, which the server does not have": [r"tasks-.*"],
+    "the core refuses schemas with $anchor": [r"json-schema-2020-12:sep-2106-anchor-keyword-preserved"],
+}
+EXCUSES = [re.compile(rf"{each}(:.*)?") for patterns in EXPECTED.values() for each in patterns]
+REVISIONS = ["2025-11-25", "2026-07-28"]
+
+
+@pytest.fixture(scope="module")
+def found(npm, fixture_url, environ, tmp_path_factory):
+    """What the suite finds by revision: `scenario:check` and its message."""
+    node, modules = npm(RELEASE)
+    suite = modules / "@modelcontextprotocol/conformance/dist/index.js"
+    found = {}
+    for revision in REVISIONS:
+        folder = tmp_path_factory.mktemp(revision)
+        command = [node, suite, "server", "--url", fixture_url, "--requirements", revision, "--output-dir", folder]
+        ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+        checks = list(checks_in(folder))
+        assert len(checks) > 70, ended.stdout + ended.stderr
+        found[revision] = {name: message for name, status, message in checks if status in ("FAILURE", "WARNING")}
+    return found
+
+
+def checks_in(folder):
+    for file in sorted(folder.glob("*/checks.json")):
+        scenario = re.sub(r"^server-|-\d{4}-\d\d-\d\dT\d\d-.*$", "", file.parent.name)
+        for check in json.loads(file.read_text()):
+            yield f"{scenario}:{check['id']}", check["status"], check.get("errorMessage", "")
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_server_of_tools_meets_all_that_a_revision_asks_of_tools(revision, found):
+    excused = [name for name in found[revision] if any(each.fullmatch(name) for each in EXCUSES)]
+    assert {name: message for name, message in found[revision].items() if name not in excused} == {}
+
+
+def test_what_is_excused_does_fail(found):
+    names = [name for each in found.values() for name in each]
+    assert [each.pattern for each in EXCUSES if not any(map(each.fullmatch, names))] == []
