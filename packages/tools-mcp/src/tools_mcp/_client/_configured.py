@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tools_core._user_path import user_path
-from tools_mcp._client._server import Server
+from tools_mcp._client._address import Address
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,12 +32,12 @@ class Configured:
     def __init__(self, name: str, entry: Any) -> None:
         self.name = name
         self.entry = entry if isinstance(entry, dict) else {}
-        self.server = Server()
+        self.server = Address()
         self.version = str(self.entry.get("version") or "")
         self.definitions: dict[str, Definition] = {}
         self.error = ""
         try:
-            self.server = Server.of(self.entry)
+            self.server = Address.of(self.entry)
             self.definitions = {str(tool["name"]): tool for tool in self.entry["tools"]}
         except KeyError as error:
             self.error = "its tools were not accepted yet" if error.args == ("tools",) else "a tool has no name"
@@ -61,7 +61,7 @@ def read_servers(path: str) -> dict[str, Configured]:
     return {name: Configured(name, entry) for name, entry in _read(path).get(_SERVERS, {}).items()}
 
 
-def entry_of(server: Server, version: str, definitions: dict[str, Definition]) -> dict[str, Any]:
+def entry_of(server: Address, version: str, definitions: dict[str, Definition]) -> dict[str, Any]:
     """Return the entry of a server whose definitions were accepted."""
     return {**server.to_dict(), "version": version, "tools": list(definitions.values())}
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import ProgressFnT
 
+    from tools_mcp._client._address import Address
     from tools_mcp._client._definition import Definition
-    from tools_mcp._client._server import Server
 
 
 _MOST_PAGES = 100
@@ -43,7 +43,7 @@ class Connection:
     `fix` says how a changed definition is accepted.
     """
 
-    def __init__(self, name: str, server: Server, timeout: float | None, fix: str) -> None:
+    def __init__(self, name: str, server: Address, timeout: float | None, fix: str) -> None:
         self._name = name
         self._server = server
         self._timeout = timeout
@@ -151,7 +151,7 @@ class _Session:
 
     client: Client
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Address) -> None:
         self.tools: dict[str, Definition] = {}
         self.is_stale = False
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -205,7 +205,7 @@ class _Session:
             self._task.cancel()
         await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
 
-    async def _hold(self, server: Server) -> None:
+    async def _hold(self, server: Address) -> None:
         try:
             async with (
                 self._streams(server.expanded()) as streams,
@@ -224,7 +224,7 @@ class _Session:
             self._over.set()
 
     @asynccontextmanager
-    async def _streams(self, server: Server) -> AsyncGenerator[Any]:
+    async def _streams(self, server: Address) -> AsyncGenerator[Any]:
         if server.url:
             self._peer = http = HttpServer()
             yield http.streams(server)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mcp.client._transport import TransportStreams
 
-    from tools_mcp._client._server import Server
+    from tools_mcp._client._address import Address
 
 
 class HttpServer:
@@ -26,7 +26,7 @@ class HttpServer:
         self._failure = ""
 
     @asynccontextmanager
-    async def streams(self, server: Server) -> AsyncGenerator[TransportStreams]:
+    async def streams(self, server: Address) -> AsyncGenerator[TransportStreams]:
         """Carry messages between the server and a session."""
         client = create_mcp_http_client(dict(server.headers))
         client.event_hooks = {"response": [self._watch]}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
-    from tools_mcp._client._server import Server
+    from tools_mcp._client._address import Address
 
 MESSAGE_LIMIT = 16 * 2**20  # bytes of one message
 _MOST_NOTICES = 20_000  # without an answer between them
@@ -41,7 +41,7 @@ class ServerProcess:
         self._noise = ""
         self._code: int | None = None  # of a program that has ended by itself
 
-    async def start(self, server: Server) -> None:
+    async def start(self, server: Address) -> None:
         """Start the program; OSError if that is not possible."""
         self._process = await asyncio.create_subprocess_exec(
             *server.command,

@@ -9,10 +9,10 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tools_core import DefinitionError, ToolError
+from tools_mcp._client._address import Address
 from tools_mcp._client._background import submit
 from tools_mcp._client._definition import Definition, differences
 from tools_mcp._client._names import tool_names
-from tools_mcp._client._server import Server
 from tools_mcp._client._tool import McpTool
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class McpToolset:
         headers: Mapping[str, str] | None = None,
         pins: Mapping[str, Definition] | str | os.PathLike[str] | None = None,
     ) -> None:
-        self.server = Server.of(server, env, headers)
+        self.server = Address.of(server, env, headers)
         self.name = name or _short(self.server)
         self.timeout = timeout
         self._prefix = f"{self.name}_" if prefix else ""
@@ -205,7 +205,7 @@ class McpToolset:
         self._tools = tuple(made)
 
 
-def _short(server: Server) -> str:
+def _short(server: Address) -> str:
     """Return a name for a server that has none: its host, or its program."""
     if server.url:
         from urllib.parse import urlsplit  # only here

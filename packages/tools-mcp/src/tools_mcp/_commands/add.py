@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._terminal import CommandError, counted, note, one_line, write, write_table
 from tools_mcp import McpToolset
+from tools_mcp._client._address import Address
 from tools_mcp._client._configured import entry_of
-from tools_mcp._client._server import Server
 from tools_mcp._commands import _edit
 from tools_mcp._commands._servers import changed, configured, confirm, reachable, version_of
 
@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _add(name: str, server: Server, options: Namespace) -> None:
+def _add(name: str, server: Address, options: Namespace) -> None:
     with reachable(), McpToolset(server.to_dict(), name=name, timeout=options.timeout) as toolset:
         tools, definitions, version = toolset.tools, toolset.definitions, version_of(toolset)
     note(f"{name}: {counted(len(tools), 'tool')} of {server}")
@@ -82,7 +82,7 @@ def _add(name: str, server: Server, options: Namespace) -> None:
     write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
 
 
-def _servers(options: Namespace) -> dict[str, Server]:
+def _servers(options: Namespace) -> dict[str, Address]:
     """Return the servers to add, by name."""
     try:
         if options.file is not None:
@@ -96,12 +96,12 @@ def _servers(options: Namespace) -> dict[str, Server]:
         given = options.url or options.command
         if options.command and os.sep in given[0]:
             given = [os.path.abspath(given[0]), *given[1:]]  # noqa: PTH100  (links stay)
-        return {options.name: Server.of(given, dict(options.env), dict(options.header))}
+        return {options.name: Address.of(given, dict(options.env), dict(options.header))}
     except ValueError as error:
         raise CommandError(str(error)) from error
 
 
-def _from_file(path: Path, name: str | None) -> dict[str, Server]:
+def _from_file(path: Path, name: str | None) -> dict[str, Address]:
     try:
         document = _edit.read(path.read_text(encoding="utf-8"), "toml" if path.suffix == ".toml" else "jsonc")
     except OSError as error:
@@ -113,7 +113,7 @@ def _from_file(path: Path, name: str | None) -> dict[str, Server]:
         entries = {key: entry for key, entry in entries.items() if key == name}
     if not entries:
         raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
-    return {key: Server.of(entry) for key, entry in entries.items()}
+    return {key: Address.of(entry) for key, entry in entries.items()}
 
 
 def _facts(tool: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""`Server`: how a server is started or reached."""
+"""`Address`: how a server is started or reached."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _variable = re.compile(r"\$\{([^}]*)\}")
 _name = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?").fullmatch
 
 
-class Server(NamedTuple):
+class Address(NamedTuple):
     """The command of a server, or its URL; texts may have `${VARIABLE}` and `${VARIABLE:-default}`."""
 
     command: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class Server(NamedTuple):
         given: str | Sequence[str] | Mapping[str, Any],
         env: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Server:
+    ) -> Address:
         """Read a URL, a command, or the entry of a server in the file of a client; ValueError for anything else."""
         if isinstance(given, str):
             if given.startswith(("http://", "https://")):
@@ -58,9 +58,9 @@ class Server(NamedTuple):
         entry |= {"env": dict(self.env)} if self.env else {}
         return entry | ({"cwd": self.cwd} if self.cwd else {})
 
-    def expanded(self) -> Server:
+    def expanded(self) -> Address:
         """Return the server with the values of its variables; ValueError if one is not set."""
-        return Server(
+        return Address(
             tuple(map(_expanded, self.command)),
             _expanded(self.url),
             {name: _expanded(value) for name, value in self.env.items()},

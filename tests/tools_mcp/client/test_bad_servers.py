@@ -1,0 +1,90 @@
+"""Servers that lie, hang, flood or die: each gives one clear and bounded error."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools_core import ToolError
+
+
+@pytest.mark.parametrize(
+    ("mode", "error"),
+    [
+        ("dies at start", "it ended with exit code 4; it reports: fatal: no key"),
+        ("old", "Unsupported protocol version from the server: 1999-01-01"),
+        ("no schema", "it sent what the protocol does not have: tools.0.inputSchema: Field required"),
+        ("pages without end", "the list of tools has no end"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_an_error_that_says_why(odd, mode, error):
+    with pytest.raises(ToolError, match=error) as caught:
+        _ = odd(mode).tools
+    assert caught.value.type == "unavailable"
+    assert str(caught.value).startswith("odd: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["hangs", "floods", "hangs in list"])
+def test_a_server_that_does_not_get_ready_is_an_error_at_the_limit(odd, mode):
+    with pytest.raises(ToolError, match="odd: the server did not answer within 2 s"):
+        _ = odd(mode, timeout=2).tools
+
+
+def test_a_program_that_does_not_exist_is_named(odd):
+    from tools_mcp import McpToolset
+
+    with pytest.raises(ToolError, match="there is no program nonesuch"):
+        _ = McpToolset("nonesuch --now").tools
+
+
+def test_megabytes_on_standard_error_do_no_harm(odd):
+    assert len(odd("floods stderr").tools) == 3
+
+
+def test_lines_that_are_no_messages_do_no_harm(odd):
+    assert odd("garbage").tool("echo").call(text="x").output == "x"
+
+
+def test_a_tool_with_an_invalid_schema_is_left_out_and_the_others_work(odd):
+    toolset = odd("invalid schema")
+    assert [tool.name for tool in toolset] == ["look"]
+    (problem,) = toolset.problems
+    assert problem.startswith("echo: ")
+    with pytest.raises(ToolError, match=r"odd: echo: .*strin"):
+        toolset.tool("echo")
+
+
+@pytest.mark.parametrize(
+    ("mode", "tool", "error"),
+    [
+        ("wrong shape", "echo", "odd: it sent what the protocol does not have: content: Input should be a valid list"),
+        ("bad picture", "echo", "odd: its result cannot be read: Only base64 data is allowed"),
+        ("contradicts", "count", "odd: Invalid structured content returned by tool count: 'seven' is not of type"),
+    ],
+)
+def test_a_wrong_result_is_an_error(odd, mode, tool, error):
+    result = odd(mode).tool(tool).call({} if tool == "count" else {"text": "a"})
+    assert not result.ok
+    assert result.error.startswith(error)
+    assert len(result.error) < 1_200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "error"),
+    [
+        ("huge", "it sent a message of more than 16 MiB"),
+        ("endless line", "it sent a message of more than 16 MiB"),
+        ("floods in call", "it sent 20,000 notifications without an answer"),
+    ],
+)
+def test_a_server_that_sends_too_much_is_ended_and_started_again(odd, mode, error):
+    toolset = odd(mode, timeout=120)
+    result = toolset.tool("echo").call(text="x")
+    assert error in result.error
+    assert toolset.tool("count").call().error_type in (None, "unavailable")
+
+
+@pytest.mark.slow
+def test_a_server_that_ignores_everything_costs_no_more_than_the_limit(odd):
+    assert odd("deaf", timeout=2).tool("echo").call(text="x").error_type == "timeout_error"
