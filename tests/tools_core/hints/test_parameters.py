@@ -1,12 +1,11 @@
 """Parameters that are declared by hand."""
 
+from typing import Any
+
 import pytest
 from jsonschema import Draft202012Validator
 
-from tools_core._definition._define import define
-from tools_core._definition._parameter import Parameter, parameters_of
-from tools_core._values._context import Context
-from tools_core._values._errors import DefinitionError
+from tools_core import Context, DefinitionError, Parameter, Tool, tool
 
 
 @pytest.mark.parametrize(
@@ -136,11 +135,13 @@ def test_parameters_are_values():
 
 
 def test_declared_parameters_are_shown_in_place_of_the_signature():
-    def execute(self, city, units="x", *, hidden=1, context: Context): ...
+    class Weather(Tool):
+        parameters: Any = [Parameter("units", enum=["c", "f"], required=False), Parameter("city", str, "The city.")]
 
-    declared = [Parameter("units", enum=["c", "f"], required=False), Parameter("city", str, "The city.")]
-    signature = define(execute, bound=True, parameters=declared)
-    assert signature.input_schema == {
+        def execute(self, city, units="x", *, hidden=1, context: Context):
+            return city, units, hidden, type(context).__name__
+
+    assert Weather.input_schema == {
         "type": "object",
         "properties": {
             "units": {"type": "string", "enum": ["c", "f"]},
@@ -149,30 +150,31 @@ def test_declared_parameters_are_shown_in_place_of_the_signature():
         "required": ["city"],
         "additionalProperties": False,
     }
-    assert signature.context == "context"
-    assert list(parameters_of(signature.input_schema).values()) == declared
-    assert signature.convert is None
+    assert list(Weather().parameters) == ["units", "city"]
+    assert Weather().call(city="B").output == ("B", "x", 1, "Context")
 
 
 def test_a_declared_default_is_passed_and_an_undeclared_one_is_left_to_the_function():
-    def execute(city, units=None, limit=10): ...
+    def execute(city, units=None, limit=10):
+        return city, units, limit
 
     declared = [Parameter("city"), Parameter("units", default="c"), Parameter("limit", int, required=False)]
-    assert define(execute, parameters=declared).convert({"city": "B"}) == {"city": "B", "units": "c"}
+    assert tool(execute, parameters=declared).call(city="B").output == ("B", "c", 10)
 
 
 def test_a_declared_default_is_fresh_for_every_call():
-    def execute(tags): ...
+    def execute(tags):
+        tags.append(1)
+        return tags
 
-    convert = define(execute, parameters=[Parameter("tags", list, default=[])]).convert
-    convert({})["tags"].append(1)
-    assert convert({}) == {"tags": []}
+    made = tool(execute, parameters=[Parameter("tags", list, default=[])])
+    assert made.call().output == made.call().output == [1]
 
 
 def test_a_function_that_takes_any_arguments_takes_the_declared_ones():
     def execute(**arguments): ...
 
-    schema = define(execute, parameters=[Parameter("a")]).input_schema
+    schema = tool(execute, parameters=[Parameter("a")]).input_schema
     assert list(schema["properties"]) == ["a"]
     assert schema["additionalProperties"] is False
 
@@ -180,21 +182,12 @@ def test_a_function_that_takes_any_arguments_takes_the_declared_ones():
 @pytest.mark.parametrize(
     ("declared", "text"),
     [
-        (
-            [Parameter("a"), Parameter("c")],
-            r"execute: the parameter `c`: is declared, and the function does not take it \(a, b",
-        ),
-        (
-            [Parameter("b")],
-            r"execute: the parameter `a`: is not declared \(b\); declare it, or give it a default",
-        ),
-        (
-            [Parameter("a", required=False)],
-            "`a`: is declared optional, so the function needs a default for it",
-        ),
-        ([Parameter("a"), Parameter("a")], "execute: declared twice: a"),
-        ([Parameter("a"), Parameter("context")], "`context`: is the Context, which is never an argument"),
-        (["a"], "execute: expected Parameter objects, got str"),
+        ([Parameter("a"), Parameter("c")], "the function does not take the argument 'c'"),
+        ([Parameter("b")], "the function needs 'a'; require it, or give it a default"),
+        ([Parameter("a", required=False)], "the function needs 'a'; require it, or give it a default"),
+        ([Parameter("a"), Parameter("a")], "declared twice: a"),
+        ([Parameter("a"), Parameter("context")], "the function does not take the argument 'context'"),
+        (["a"], "expected Parameter objects, got str"),
     ],
     ids=["not taken", "not declared", "no default", "twice", "context", "no parameter"],
 )
@@ -202,4 +195,4 @@ def test_a_declaration_that_does_not_fit_the_function_is_refused(declared, text)
     def execute(a, b=1, context: Context = None): ...
 
     with pytest.raises(DefinitionError, match=text):
-        define(execute, parameters=declared)
+        tool(execute, parameters=declared)

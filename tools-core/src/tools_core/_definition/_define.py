@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core._definition._docstring import parse_docstring
 from tools_core._definition._draft import Draft, is_context
 from tools_core._definition._hints import Reader, Schema, Unsupported
 from tools_core._definition._hints._functions import MISSING, Function, read_function
+from tools_core._definition._parameter import object_schema
 from tools_core._definition._spec import Spec, is_async
 from tools_core._values._errors import DefinitionError, SchemaError
 from tools_core._values._frozen import thaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from tools_core._definition._draft import Arguments
     from tools_core._definition._parameter import Parameter
     from tools_core._jsonschema import Validator
+    from tools_core._values._problem import Problem
 
 
 def define(
@@ -46,11 +50,12 @@ def define(
     if docstring:
         first, more = parse_docstring(docstring)
         description, texts = first or description, {**more, **texts}
-    draft = Draft(shape)
     if parameters:
-        draft.declare(parameters)
-    else:
-        draft.infer(texts)
+        spec = _of_parameters(shape, owner, parameters, is_async=is_async(function))
+        spec.description = description
+        return spec
+    draft = Draft(shape)
+    draft.infer(texts)
     return Spec(
         draft.schema,
         description=description,
@@ -105,16 +110,36 @@ def _of_schema(shape: Function, owner: str, given: Mapping[str, Any], *, is_asyn
     if schema["type"] != "object":
         raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments are named')
     validator = _compiled(schema, owner)
-    context = next((name for name in shape.defaults if _is_context(shape, name)), None)
-    _check_names(shape, owner, schema, context)
+    context = _context_of(shape)
+    _check_names(shape, owner, schema, context, schema.get("required", ()))
     return Spec(schema, context=context, is_async=is_async, validator=validator)
 
 
-def _is_context(shape: Function, name: str) -> bool:
-    try:
-        return is_context(shape.hint(name))
-    except Unsupported:  # the hints of a tool with a ready schema are not used
-        return False
+def _of_parameters(shape: Function, owner: str, parameters: Sequence[Parameter], *, is_async: bool) -> Spec:
+    schema = object_schema(owner, parameters)
+    context = _context_of(shape)
+    optional = [one for one in parameters if one.has_default]
+    _check_names(shape, owner, schema, context, [*schema["required"], *(one.name for one in optional)])
+
+    def convert(arguments: Arguments, _found: Sequence[Problem] = ()) -> Arguments:
+        return {one.name: one.default for one in optional} | arguments
+
+    return Spec(
+        schema,
+        output_schema=_output_schema(shape),
+        context=context,
+        convert=convert if optional else None,
+        is_async=is_async,
+    )
+
+
+def _context_of(shape: Function) -> str | None:
+    """Find the parameter that takes the Context; other hints of these functions are not used."""
+    for name in shape.defaults:
+        with suppress(Unsupported):
+            if is_context(shape.hint(name)):
+                return name
+    return None
 
 
 def _compiled(schema: dict[str, Any], owner: str) -> Validator:
@@ -126,17 +151,16 @@ def _compiled(schema: dict[str, Any], owner: str) -> Validator:
         raise SchemaError(f"{owner}: {error}") from None
 
 
-def _check_names(shape: Function, owner: str, schema: Mapping[str, Any], context: str | None) -> None:
-    """Refuse a function that could not take what its schema allows."""
+def _check_names(
+    shape: Function, owner: str, schema: Mapping[str, Any], context: str | None, given: Iterable[str]
+) -> None:
+    """Refuse a function that could not take what its schema allows; `given` are the arguments of every call."""
     taken = {name: default for name, default in shape.defaults.items() if name != context}
-    missing = [name for name in schema["properties"] if name not in taken]
-    if not shape.keywords and (missing or schema.get("additionalProperties") is not False):
-        problem = f"input_schema has {missing[0]!r}" if missing else "input_schema allows any further argument"
-        raise DefinitionError(f"{owner}: {problem}, which the function does not take; add **arguments to it")
-    unset = [name for name, default in taken.items() if default is MISSING and name not in schema.get("required", ())]
+    for name in schema["properties"]:
+        if name == shape.bound or (name not in taken and not shape.keywords):
+            raise DefinitionError(f"{owner}: the function does not take the argument {name!r}; add it, or **arguments")
+    if not shape.keywords and schema.get("additionalProperties") is not False:
+        raise DefinitionError(f"{owner}: input_schema allows any further argument; add **arguments to the function")
+    unset = [name for name, default in taken.items() if default is MISSING and name not in given]
     if unset:
-        raise DefinitionError(f"{owner}: the function needs {unset[0]!r}, which input_schema does not require")
-    if shape.bound in schema["properties"]:
-        raise DefinitionError(
-            f"{owner}: an argument cannot be called {shape.bound!r}; the method's own first parameter is"
-        )
+        raise DefinitionError(f"{owner}: the function needs {unset[0]!r}; require it, or give it a default")

@@ -1,8 +1,7 @@
-"""A tool's definition while it is put together, from hints or from declared Parameters."""
+"""A tool's definition while it is put together from hints."""
 
 from __future__ import annotations
 
-from functools import partial
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args, get_origin
 
@@ -11,13 +10,13 @@ from tools_core._definition._hints._classes import object_of, with_default
 from tools_core._definition._hints._convert import Problems
 from tools_core._definition._hints._functions import MISSING, Function
 from tools_core._definition._hints._metadata import annotate, field_default, is_field
-from tools_core._definition._parameter import Parameter, object_schema
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, InvalidArguments
-from tools_core._values._problem import Problem, listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from tools_core._values._problem import Problem
 
 Arguments: TypeAlias = dict[str, Any]
 # Converts arguments, except those that have problems already; InvalidArguments with all problems, if there are any.
@@ -53,29 +52,6 @@ class Draft:
                 raise self._failure(f"**{self.shape.keywords}", str(error)) from error
         if self.reader.defs:
             self.schema["$defs"] = self.reader.defs
-
-    def declare(self, parameters: Sequence[Parameter]) -> None:
-        """Take the schema from Parameter objects, and check that the function can be called with it."""
-        self.schema = object_schema(self.shape.name, parameters)
-        declared = {one.name: one for one in parameters}
-        for name, default in self.shape.defaults.items():
-            try:
-                is_context = self._takes_context(name, self.shape.hint(name))
-            except Unsupported:  # the hints of declared parameters are not used
-                is_context = False
-            if is_context and name in declared:
-                raise self._failure(name, "is the Context, which is never an argument; do not declare it")
-            if not is_context and default is MISSING and name not in declared:
-                reason = f"is not declared ({listing(declared)}); declare it, or give it a default"
-                raise self._failure(name, reason)
-        for name, one in declared.items():
-            if name not in self.shape.defaults and not self.shape.keywords:
-                reason = f"is declared, and the function does not take it ({listing(self.shape.defaults)})"
-                raise self._failure(name, reason)
-            if self.shape.defaults.get(name) is MISSING and not one.required and not one.has_default:
-                raise self._failure(name, "is declared optional, so the function needs a default for it")
-            if one.has_default:
-                self.defaults[name] = partial(getattr, one, "default")  # a copy each time
 
     def conversion(self) -> Convert | None:
         """Compose what has to happen between valid JSON and the call; None when nothing has to."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._keywords import CONSTRAINTS, PYTHON_TYPES, types_of
-from tools_core._jsonschema._kinds import are_exclusive
 from tools_core._jsonschema._pointer import resolve
 from tools_core._jsonschema._regex import translate
 from tools_core._jsonschema._report import Checked
@@ -159,17 +158,9 @@ class _Writer:
         rejects = [part for part in (isinstance(part, dict) and self.scalar(part, x) for part in others) if part]
         if len(rejects) == len(others):
             self.reject(pad, " and ".join(f"({condition})" for condition in rejects) or "True")
-            return
-        if not are_exclusive(others, self.root):
+        else:
             # To try one after the other would double the work at each level of a tree; the checker remembers verdicts.
             self.reject(pad, f"not {self.rare(self.kept({'anyOf': others}))}({x}, depth + {level})")
-            return
-        name = self.variable()
-        self.line(pad, f"{name} = 0")
-        for part in others:
-            self.line(pad, f"if not {name}: {name} = {self.function_for(part)}({x}, depth + {level})")
-        self.reject(pad, f"not {name}")
-        self.line(pad, f"seen += {name} - 1")
 
     def array(self, schema: dict[str, Any], x: str, pad: int, level: int) -> None:
         self.reject(
@@ -188,10 +179,7 @@ class _Writer:
 
     def object(self, schema: dict[str, Any], x: str, pad: int, level: int) -> None:
         properties = schema.get("properties", {})
-        # Choices first: where they tell one alternative from another, the wrong one ends at once.
-        required = sorted(
-            dict.fromkeys(schema.get("required", ())), key=lambda key: not _is_choice(properties.get(key))
-        )
+        required = list(dict.fromkeys(schema.get("required", ())))
         additional = schema.get("additionalProperties", True)
         self.reject(pad, f"type({x}) is not dict")
         if additional is True and not properties:
@@ -288,10 +276,6 @@ class _Writer:
 
 def _is_null(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.keys() & CONSTRAINTS == {"type"} and schema["type"] == "null"
-
-
-def _is_choice(schema: Any) -> bool:
-    return isinstance(schema, dict) and ("const" in schema or "enum" in schema)
 
 
 def _name_of(key: str) -> str:

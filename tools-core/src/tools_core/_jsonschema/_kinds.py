@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
 from tools_core._jsonschema._pointer import resolve
-from tools_core._jsonschema._value import frozen
 
 if TYPE_CHECKING:
     from tools_core._jsonschema._pointer import Schema
@@ -55,16 +54,3 @@ def tags(schema: Schema, root: Schema, depth: int = 0) -> dict[str, list[Any]]:
             elif "enum" in part:
                 out[key] = part["enum"]
     return out
-
-
-def are_exclusive(branches: list[Schema], root: Schema) -> bool:
-    """Return whether the type of a value, or that of one member, tells which of the branches is meant."""
-    types = [kinds(branch, root) for branch in branches]
-    if sum(map(len, types)) == len(frozenset().union(*types)):
-        return True
-    found = [tags(branch, root) for branch in branches]
-    for key in found[0]:
-        values = [frozen(value) for one in found for value in one.get(key, ())]
-        if all(key in one for one in found) and len(set(values)) == len(values):
-            return True
-    return False
