@@ -161,6 +161,16 @@ def test_a_call_that_requires_approval_interrupts_the_graph(decision, expected, 
     assert (messages[2].content, removed) == (expected, done)
 
 
+def test_a_wrong_answer_to_an_interrupt_says_what_would_work():
+    remove, removed = removal()
+    made = agent([remove], [call("remove", path="a")], checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    made.invoke({"messages": "hi"}, config)
+    with pytest.raises(ValueError, match="resume with"):
+        made.invoke(Command(resume=True), config)
+    assert removed == []
+
+
 def test_a_call_that_requires_approval_does_not_run_where_nothing_asks():
     remove, removed = removal()
     with pytest.raises(ToolException, match='Pass approve="all"'):

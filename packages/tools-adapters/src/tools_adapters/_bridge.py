@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, Unpack
 
 from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Toolset, tool
 from tools_core.formats import legal_names, openai
@@ -30,6 +30,19 @@ class Executor(Protocol):
     async def acall(self, call: ToolCall, /, *, context: Context | None = None) -> Result:
         """Make one call in an event loop."""
         ...
+
+
+class About(TypedDict, total=False):
+    """What a framework tells of a call.
+
+    `call_id` is the provider's, `run_id` names the conversation, `on_progress` receives what the tool reports, besides
+    `on_progress` of the given context, and `approved` says that the framework has asked and the call is allowed.
+    """
+
+    call_id: str | None
+    run_id: str | None
+    on_progress: Progress | None
+    approved: bool
 
 
 @contextmanager
@@ -72,25 +85,10 @@ class Bridge:
         names = legal_names(found, "openai")
         self.tools = [BridgedTool(self, names[key], key, each) for key, each in found.items()]
 
-    def call(self, call: ToolCall, context: Context, *, approved: bool = False) -> Result:
-        """Make one call; `approved` says that the framework has asked already."""
-        if self.executor is not None:
-            return self.executor.call(call, context=context)
-        return self.registry.call(call, context, approve=self._approve(approved))
-
-    async def acall(self, call: ToolCall, context: Context, *, approved: bool = False) -> Result:
-        """`call` for coroutines."""
-        if self.executor is not None:
-            return await self.executor.acall(call, context=context)
-        return await self.registry.acall(call, context, approve=self._approve(approved))
-
-    def _approve(self, approved: bool) -> Approve | None:
-        return "all" if approved else self.approve
-
     @contextmanager
-    def context_of(self, run_id: str | None, on_progress: Progress | None) -> Generator[Context]:
+    def _context_of(self, about: About) -> Generator[Context]:
         """Make the context of one call: that of the conversion, in the run that the framework tells."""
-        given = self.context
+        given, on_progress = self.context, about.get("on_progress")
 
         def report(done: float, total: float | None, message: str) -> None:
             given.progress(done, total, message)
@@ -101,7 +99,7 @@ class Bridge:
             workspace=given.workspace,
             state=given.state,
             timeout=None if given.remaining is None else max(given.remaining, 1e-6),
-            run_id=run_id or given.run_id,
+            run_id=about.get("run_id") or given.run_id,
             on_progress=report,
             enforced=given.enforced,
         )
@@ -138,39 +136,22 @@ class BridgedTool:
         """
         return result.metadata.get("pending") if self.needs_approval else None
 
-    def call(
-        self,
-        arguments: Mapping[str, Any] | str | None,
-        *,
-        call_id: str | None = None,
-        run_id: str | None = None,
-        on_progress: Progress | None = None,
-        approved: bool = False,
-    ) -> Result:
-        """Call the tool with arguments as the model sent them, JSON text included.
+    def call(self, arguments: Mapping[str, Any] | str | None, **about: Unpack[About]) -> Result:
+        """Call the tool with arguments as the model sent them, JSON text included: the tool itself validates them."""
+        call, bridge = ToolCall(about.get("call_id"), self.key, arguments), self.bridge
+        with bridge._context_of(about) as context:
+            if bridge.executor is not None:
+                return bridge.executor.call(call, context=context)
+            return bridge.registry.call(call, context, approve="all" if about.get("approved") else bridge.approve)
 
-        Args:
-            arguments: They are validated and repaired by the tool itself.
-            call_id: The provider's id of the call.
-            run_id: The conversation, where the framework tells it: what a tool remembers is kept apart by it.
-            on_progress: Receives what the tool reports, besides `on_progress` of the given context.
-            approved: The framework has asked, and a person allowed this call.
-        """
-        with self.bridge.context_of(run_id, on_progress) as context:
-            return self.bridge.call(ToolCall(call_id, self.key, arguments), context, approved=approved)
-
-    async def acall(
-        self,
-        arguments: Mapping[str, Any] | str | None,
-        *,
-        call_id: str | None = None,
-        run_id: str | None = None,
-        on_progress: Progress | None = None,
-        approved: bool = False,
-    ) -> Result:
+    async def acall(self, arguments: Mapping[str, Any] | str | None, **about: Unpack[About]) -> Result:
         """`call` for coroutines: a synchronous tool does not block the event loop."""
-        with self.bridge.context_of(run_id, on_progress) as context:
-            return await self.bridge.acall(ToolCall(call_id, self.key, arguments), context, approved=approved)
+        call, bridge = ToolCall(about.get("call_id"), self.key, arguments), self.bridge
+        with bridge._context_of(about) as context:
+            if bridge.executor is not None:
+                return await bridge.executor.acall(call, context=context)
+            approve: Approve | None = "all" if about.get("approved") else bridge.approve
+            return await bridge.registry.acall(call, context, approve=approve)
 
 
 def parts_of(result: Result, *, error: str = "") -> list[str | Block]:
@@ -192,6 +173,12 @@ def as_text(part: str | Block) -> str:
         return part
     text: str | None = openai.content([part])[0].get("text")
     return str(part) if text is None else text
+
+
+def halt_in(data: Any) -> Result | None:
+    """Return the halt that the plain JSON of a result, kept with a framework's message, is; None for anything else."""
+    metadata = data.get("metadata") if isinstance(data, Mapping) else None
+    return Result.from_dict(data) if isinstance(metadata, Mapping) and metadata.get("halted") is True else None
 
 
 def block_of(data: bytes, mime_type: str | None = None, name: str | None = None) -> Block:

@@ -19,6 +19,7 @@ from tools_adapters._bridge import (
     block_of,
     extra,
     foreign_tool,
+    halt_in,
     parts_of,
 )
 from tools_core import Context, Result, Tool, ToolError
@@ -70,7 +71,7 @@ def langchain_halt() -> AgentMiddleware:
         for message in reversed(state["messages"]):
             if message.type != "tool":
                 break
-            if isinstance(message.artifact, Mapping) and (message.artifact.get("metadata") or {}).get("halted"):
+            if halt_in(message.artifact) is not None:
                 return {"jump_to": "end"}
         return None
 
@@ -151,14 +152,17 @@ def _ask(bridged: BridgedTool, result: Result) -> Result | Mapping[str, Any]:
         answer: Any = interrupt({"action_requests": [action], "review_configs": [review]})
     except (ImportError, KeyError, RuntimeError):  # outside of a graph nothing can ask
         return result
-    decisions = answer.get("decisions") if isinstance(answer, Mapping) else None
-    decision: Mapping[str, Any] = decisions[0] if decisions else {}
-    if decision.get("type") == "edit":
-        edited: Mapping[str, Any] = decision["edited_action"]["args"]
-        return edited
-    if decision.get("type") == "approve":
-        approved: Mapping[str, Any] = request["arguments"]
-        return approved
+    try:
+        (decision,) = answer["decisions"]
+        approved: Mapping[str, Any]
+        if decision["type"] == "edit":
+            approved = decision["edited_action"]["args"]
+            return approved
+        if decision["type"] == "approve":
+            approved = request["arguments"]
+            return approved
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f'resume with {{"decisions": [{{"type": "approve"}}]}}, not with {answer!r}') from error
     return Result.error(decision.get("message") or f"{bridged.name} was not approved", type="denied")
 
 

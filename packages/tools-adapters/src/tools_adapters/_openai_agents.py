@@ -18,6 +18,7 @@ from tools_adapters._bridge import (
     block_of_url,
     extra,
     foreign_tool,
+    halt_in,
     parts_of,
 )
 from tools_core import Context, Result, Tool
@@ -79,9 +80,9 @@ def openai_agents_halt() -> Callable[[Any, list[Any]], Any]:
 
     def end_after_halt(context: Any, results: list[Any]) -> Any:  # noqa: ARG001  (the SDK's signature)
         for each in results:
-            data: Any = getattr(each.run_item, "custom_data", None) or {}
-            if (data.get("metadata") or {}).get("halted"):
-                return ToolsToFinalOutputResult(is_final_output=True, final_output=str(Result.from_dict(data)))
+            result = halt_in(getattr(each.run_item, "custom_data", None))
+            if result is not None:
+                return ToolsToFinalOutputResult(is_final_output=True, final_output=str(result))
         return ToolsToFinalOutputResult(is_final_output=False)
 
     return end_after_halt

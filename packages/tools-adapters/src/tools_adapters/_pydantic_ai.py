@@ -19,6 +19,7 @@ from tools_adapters._bridge import (
     block_of,
     extra,
     foreign_tool,
+    halt_in,
     parts_of,
 )
 from tools_core import Context, Result, Tool, ToolError
@@ -105,9 +106,8 @@ def pydantic_ai_halt() -> AbstractCapability[Any]:
 
     async def end_after_halt(ctx: Any, request_context: Any) -> Any:  # noqa: ARG001  (their signature)
         for part in request_context.messages[-1].parts:
-            metadata: Any = getattr(part, "metadata", None)
-            if isinstance(metadata, dict) and (metadata.get("metadata") or {}).get("halted"):
-                result = Result.from_dict(metadata)
+            result = halt_in(getattr(part, "metadata", None))
+            if result is not None:
                 raise SkipModelRequest(ModelResponse(parts=[TextPart(str(result))]))
         return request_context
 
