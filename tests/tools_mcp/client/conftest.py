@@ -8,7 +8,7 @@ import pytest
 
 from tools_core._cli._main import main
 from tools_mcp import McpToolset
-from tools_mcp._client._source import _toolsets
+from tools_mcp._client._server_tool import _toolsets
 
 ODD = Path(__file__).with_name("odd_server.py")
 

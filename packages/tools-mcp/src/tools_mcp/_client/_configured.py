@@ -14,7 +14,6 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tools_core._user_path import user_path
 from tools_mcp._client._address import Address
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
     from tools_mcp._client._definition import Definition
 
-FILE = "mcp.json"
 _SERVERS = "mcpServers"
 
 
@@ -49,11 +47,6 @@ class Configured:
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-
-def file_path() -> str:
-    """Return the path of the file."""
-    return user_path("XDG_CONFIG_HOME", "~/.config", FILE)
 
 
 def read_servers(path: str) -> dict[str, Configured]:

@@ -3,72 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core._user_path import user_path
 
+TYPE_CHECKING = False  # importing typing costs 4 ms, and most users have no server
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-    from tools_mcp._client._configured import Configured
-    from tools_mcp._client._tool import McpTool
-    from tools_mcp._client._toolset import McpToolset
-
-_toolsets: dict[Configured, McpToolset] = {}  # registries of one process share a server
+    from tools_mcp._client._server_tool import ServerTool
 
 
-class ServerTool(NamedTuple):
-    """A tool as the group `ask_tools.sources` describes it."""
-
-    configured: Configured
-    folder: str
-    name: str
-    remote: str = ""
-    error: str = ""
-
-    @property
-    def origin(self) -> str:
-        return self.configured.name
-
-    @property
-    def version(self) -> str:
-        return self.configured.version
-
-    @property
-    def value(self) -> str:
-        return str(self.configured.server)
-
-    @property
-    def fix(self) -> str:
-        return f"ask-tools mcp update {self.configured.name}"
-
-    def load(self) -> McpTool:
-        """Make the tool; its server is started when it is called."""
-        return toolset_of(self.configured).tool(self.remote)
+def file_path() -> str:
+    """Return the path of the user's file."""
+    return user_path("XDG_CONFIG_HOME", "~/.config", "mcp.json")
 
 
-def source() -> Iterator[ServerTool]:
-    """Yield the tools of all configured servers; ValueError if the file cannot be read."""
-    path = user_path("XDG_CONFIG_HOME", "~/.config", "mcp.json")
+def source() -> Iterable[ServerTool]:
+    """Return the tools of all configured servers; ValueError if the file cannot be read."""
+    path = file_path()
     if not os.path.exists(path):
-        return  # at once: most users have none
-    from tools_mcp._client._configured import read_servers  # brings json
-    from tools_mcp._client._names import tool_names
+        return ()
+    from tools_mcp._client._server_tool import server_tools  # brings json
 
-    for configured in read_servers(path).values():
-        if configured.error:
-            yield ServerTool(configured, path, "server", error=configured.error)
-            continue
-        for remote, name in tool_names(configured.definitions).items():
-            yield ServerTool(configured, path, name, remote)
-
-
-def toolset_of(configured: Configured) -> McpToolset:
-    """Return the toolset of a configured server."""
-    if configured not in _toolsets:
-        from tools_mcp._client._toolset import McpToolset  # not needed to list names
-
-        made = McpToolset(configured.server.to_dict(), name=configured.name, pins=configured.definitions)
-        made.fix = f"a person has to review that: ask-tools mcp update {configured.name}"
-        _toolsets.setdefault(configured, made)
-    return _toolsets[configured]
+    return server_tools(path)

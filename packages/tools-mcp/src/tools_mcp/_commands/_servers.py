@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
 from tools_core._cli._terminal import CommandError, is_terminal
-from tools_mcp._client._configured import Configured, changed_servers, file_path, read_servers
+from tools_mcp._client._configured import Configured, changed_servers, read_servers
+from tools_mcp._client._source import file_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator
