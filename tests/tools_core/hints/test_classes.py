@@ -16,7 +16,7 @@ from typing import (
 import pytest
 import typing_extensions
 
-from tools_core._values._errors import InvalidArguments
+from tools_core import InvalidArguments
 
 
 class Item(TypedDict):

@@ -10,8 +10,7 @@ import pytest
 from pydantic import AfterValidator, Field, FilePath, NonNegativeInt, StringConstraints
 from typing_extensions import Doc
 
-from tools_core._definition._define import define
-from tools_core._values._errors import DefinitionError, InvalidArguments
+from tools_core import DefinitionError, InvalidArguments, tool
 
 
 class Meta:
@@ -122,31 +121,34 @@ def test_a_field_as_default_carries_limits_text_and_default():
         a: int = Field(ge=1, description="The a."),
         b: list = Field(default_factory=list),  # noqa: B008  # as pydantic's users write it
         c: int = Field(3),
-    ): ...
+    ):
+        return a, b, c
 
-    signature = define(take)
-    assert signature.input_schema["required"] == ["a"]
-    assert signature.input_schema["properties"] == {
+    made = tool(take)
+    assert made.input_schema["required"] == ["a"]
+    assert made.input_schema["properties"] == {
         "a": {"type": "integer", "minimum": 1, "description": "The a."},
         "b": {"type": "array", "items": {}},
         "c": {"type": "integer", "default": 3},
     }
-    assert signature.convert({"a": 1}) == {"a": 1, "b": [], "c": 3}
-    assert signature.convert({"a": 1, "b": [2], "c": 4}) == {"a": 1, "b": [2], "c": 4}
+    assert made.call(a=1).output == (1, [], 3)
+    assert made.call(a=1, b=[2], c=4).output == (1, [2], 4)
 
 
 def test_the_default_of_a_field_is_fresh_for_every_call():
-    def take(a: Any = Field(default=[])): ...  # noqa: B008  # as pydantic's users write it
+    def take(a: Any = Field(default=[])):  # noqa: B008  # as pydantic's users write it
+        a.append(1)
+        return a
 
-    convert = define(take).convert
-    convert({})["a"].append(1)
-    assert convert({}) == {"a": []}
+    made = tool(take)
+    assert made.call().output == made.call().output == [1]
 
 
 def test_a_field_in_annotated_may_have_the_default():
-    def take(a: Annotated[int, Field(default=3)], b: Annotated[int, Field(ge=1)] = 5): ...
+    def take(a: Annotated[int, Field(default=3)], b: Annotated[int, Field(ge=1)] = 5):
+        return a, b
 
-    signature = define(take)
-    assert signature.input_schema["required"] == []
-    assert signature.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
-    assert signature.convert({}) == {"a": 3}
+    made = tool(take)
+    assert made.input_schema["required"] == []
+    assert made.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
+    assert made.call().output == (3, 5)

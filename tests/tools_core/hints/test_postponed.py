@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ForwardRef, NamedTuple, NotRequired
 
 import pytest
 
-from tools_core._definition._define import define
-from tools_core._values._context import Context
-from tools_core._values._errors import DefinitionError
+from tools_core import Context, DefinitionError, tool
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -33,15 +31,15 @@ class Pair(NamedTuple):
 
 
 def test_postponed_hints_are_evaluated_at_every_level():
-    def place(order: Order, pair: Pair, context: Context) -> None: ...
+    def place(order: Order, pair: Pair | None, context: Context) -> Order:
+        return order
 
-    signature = define(place)
-    assert signature.context == "context"
+    made = tool(place)
+    assert made.takes_context
     item = {"name": "a", "day": "2026-11-20"}
-    assert signature.convert({"order": {"items": [item], "parent": {"items": []}}}) == {
-        "order": Order([{"name": "a", "day": date(2026, 11, 20)}], Order([]))
-    }
-    schema = signature.input_schema["$defs"]["Order"]["properties"]["items"]["items"]
+    result = made.call(order={"items": [item], "parent": {"items": []}}, pair=None)
+    assert result.output == Order([{"name": "a", "day": date(2026, 11, 20)}], Order([]))
+    schema = made.input_schema["$defs"]["Order"]["properties"]["items"]["items"]
     assert schema["required"] == ["name"]
     assert schema["properties"]["name"]["description"] == "The name."
 
@@ -53,7 +51,7 @@ def test_a_local_class_may_use_its_own_name():
     def take(x): ...
 
     take.__annotations__ = {"x": Local}
-    assert list(define(take).input_schema["$defs"]) == ["Local"]
+    assert list(tool(take).input_schema["$defs"]) == ["Local"]
 
 
 def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
@@ -67,7 +65,7 @@ def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
         "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
     )
     with pytest.raises(DefinitionError, match=text):
-        define(take)
+        tool(take)
 
 
 def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
@@ -75,10 +73,10 @@ def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
 
     take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (it is the case: nobody has defined it)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint \"list\['Later'\] \| None\" is not def"):
-        define(take)
+        tool(take)
     take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint '(Optional\[Later\]|Later \| None)'"):
-        define(take)
+        tool(take)
 
 
 def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
@@ -86,13 +84,13 @@ def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
 
     take.__annotations__ = {"x": ForwardRef("dict['a (b)', Later]")}
     with pytest.raises(DefinitionError, match=r"""the hint "dict\['a \(b\)', Later\]" """):
-        define(take)
+        tool(take)
 
 
 def test_a_return_type_that_cannot_be_found_does_no_harm():
     def take(x: int) -> Fraction: ...
 
-    signature = define(take)
+    signature = tool(take)
     assert signature.input_schema["properties"] == {"x": {"type": "integer"}}
     assert signature.output_schema is None
 
@@ -104,4 +102,4 @@ def test_a_hint_that_is_no_expression_is_refused():
     with pytest.raises(
         DefinitionError, match="take: the parameter `x`: the hint 'a list of numbers' cannot be evaluated"
     ):
-        define(take)
+        tool(take)

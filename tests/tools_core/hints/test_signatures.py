@@ -12,10 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from tools_core._definition._define import define
-from tools_core._definition._parameter import Parameter, parameters_of
-from tools_core._values._context import Context
-from tools_core._values._errors import InvalidArguments
+from tools_core import Context, Parameter, Tool, tool
 
 
 class Unit(Enum):
@@ -45,13 +42,13 @@ class Node(TypedDict):
 
 
 def properties(function, **options):
-    return define(function, **options).input_schema["properties"]
+    return tool(function, **options).input_schema["properties"]
 
 
 def test_the_schema_of_a_function_is_a_complete_object_schema():
     def place(order_id: str, count: int = 1): ...
 
-    assert define(place).input_schema == {
+    assert tool(place).input_schema == {
         "type": "object",
         "properties": {"order_id": {"type": "string"}, "count": {"type": "integer", "default": 1}},
         "required": ["order_id"],
@@ -62,31 +59,25 @@ def test_the_schema_of_a_function_is_a_complete_object_schema():
 def test_a_function_without_parameters_has_the_empty_object_schema():
     def ping(): ...
 
-    signature = define(ping)
-    assert signature.input_schema == {
-        "type": "object",
-        "properties": {},
-        "required": [],
-        "additionalProperties": False,
-    }
-    assert signature.convert is None
-    assert parameters_of(signature.input_schema) == {}
+    made = tool(ping)
+    assert made.input_schema == {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    assert made.parameters == {}
 
 
 def test_keyword_only_parameters_are_parameters():
     def place(a: int, b: int = 2, *, c: str, d: str = "x"): ...
 
-    schema = define(place).input_schema
+    schema = tool(place).input_schema
     assert list(schema["properties"]) == ["a", "b", "c", "d"]
     assert schema["required"] == ["a", "c"]
 
 
-def test_self_is_left_out_of_a_bound_signature():
-    class Tool:
+def test_self_is_left_out_of_the_signature_of_a_method():
+    class Take(Tool):
         def execute(self, a: int): ...
 
-    assert list(properties(Tool.execute, bound=True)) == ["a"]
-    assert list(properties(Tool().execute)) == ["a"]
+    assert list(Take.input_schema["properties"]) == ["a"]
+    assert list(properties(Take().execute)) == ["a"]
 
 
 def test_a_plain_default_stands_in_for_a_missing_hint():
@@ -125,21 +116,22 @@ def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, s
 
 
 def test_the_functions_own_default_holds_for_what_is_absent():
-    def take(day: date = date(2026, 1, 1)): ...
+    def take(day: date = date(2026, 1, 1)):
+        return day
 
-    assert define(take).convert({}) == {}
+    assert tool(take).call().output == date(2026, 1, 1)
 
 
 def test_extra_keywords_are_accepted_if_the_function_takes_them():
     def any_(a: int, **rest): ...
-    def dates(a: int, **rest: date): ...
+    def dates(a: int, **rest: date):
+        return rest
 
-    assert define(any_).input_schema["additionalProperties"] is True
-    signature = define(dates)
-    assert signature.input_schema["additionalProperties"] == {"type": "string", "format": "date"}
-    assert signature.convert({"a": 1, "b": "2026-11-20"}) == {"a": 1, "b": date(2026, 11, 20)}
-    with pytest.raises(InvalidArguments, match=r"^b must be a date"):
-        signature.convert({"a": 1, "b": "soon"})
+    assert tool(any_).input_schema["additionalProperties"] is True
+    made = tool(dates)
+    assert made.input_schema["additionalProperties"] == {"type": "string", "format": "date"}
+    assert made.call(a=1, b="2026-11-20").output == {"b": date(2026, 11, 20)}
+    assert made.call(a=1, b="soon").error.startswith("b must be a date")
 
 
 @pytest.mark.parametrize(
@@ -148,25 +140,26 @@ def test_extra_keywords_are_accepted_if_the_function_takes_them():
     ids=str,
 )
 def test_a_context_is_injected_and_never_shown(hint):
-    def take(a, _context=None): ...
+    def take(a, _context=None):
+        return type(_context).__name__
 
     take.__annotations__ = {"a": int, "_context": hint}
-    signature = define(take)
-    assert signature.context == "_context"
-    assert list(parameters_of(signature.input_schema)) == ["a"]
+    made = tool(take)
+    assert list(made.parameters) == ["a"]
+    assert made.call(a=1).output == "Context"
 
 
 def test_hints_of_a_tool_with_a_ready_schema_are_only_searched_for_a_context():
     def take(c: Context, b: "Missing", **more): ...  # noqa: F821
 
     schema = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
-    assert define(take, input_schema=schema).context == "c"
+    assert tool(take, input_schema=schema).takes_context
 
 
 def test_parameters_are_objects_by_name():
     def take(a: Annotated[int, "The a."], b: date | None = None): ...
 
-    parameters = parameters_of(define(take).input_schema)
+    parameters = tool(take).parameters
     assert parameters["a"] == Parameter("a", int, "The a.")
     assert (parameters["b"].type, parameters["b"].required, parameters["b"].has_default) == (
         "string",
@@ -184,27 +177,30 @@ def test_texts_come_from_annotated_first_and_then_from_the_docstring():
             b (int): From the docstring.
         """
 
-    signature = define(take)
-    assert signature.description == "Take things."
-    texts = [one.description for one in parameters_of(signature.input_schema).values()]
+    made = tool(take)
+    assert made.description == "Take things."
+    texts = [one.description for one in made.parameters.values()]
     assert texts == ["From the hint.", "From the docstring.", None]
 
 
 def test_the_docstring_of_a_class_goes_before_that_of_its_method():
-    def execute(self, a: int, b: int):
-        """Run.
+    class Take(Tool):
+        """The tool.
 
         Args:
-            b: Of the method.
+            a: Of the class.
+            b: Of the class.
         """
 
-    docstring = "The tool.\n\nArgs:\n    a: Of the class.\n    b: Of the class.\n"
-    signature = define(execute, bound=True, docstring=docstring)
-    assert signature.description == "The tool."
-    assert [one.description for one in parameters_of(signature.input_schema).values()] == [
-        "Of the class.",
-        "Of the method.",
-    ]
+        def execute(self, a: int, b: int):
+            """Run.
+
+            Args:
+                b: Of the method.
+            """
+
+    assert Take().description == "The tool."
+    assert [one.description for one in Take().parameters.values()] == ["Of the class.", "Of the method."]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +218,7 @@ def test_a_result_that_is_an_object_has_an_output_schema(returns, expected):
     def take(): ...
 
     take.__annotations__ = {"return": returns}
-    schema = define(take).output_schema
+    schema = tool(take).output_schema
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
     assert sorted(schema.get("properties", {})) == expected
@@ -231,7 +227,7 @@ def test_a_result_that_is_an_object_has_an_output_schema(returns, expected):
 def test_a_recursive_result_has_an_output_schema():
     def take() -> Node: ...
 
-    schema = define(take).output_schema
+    schema = tool(take).output_schema
     assert (schema["type"], schema["$ref"], list(schema["$defs"])) == ("object", "#/$defs/Node", ["Node"])
 
 
@@ -242,7 +238,7 @@ def test_any_other_result_has_no_output_schema(returns):
     def take(): ...
 
     take.__annotations__ = {"return": returns}
-    assert define(take).output_schema is None
+    assert tool(take).output_schema is None
 
 
 def base(day: date, count: int = 1, note: str = ""):
@@ -275,19 +271,18 @@ class Callable:
         (functools.partial(base, date(2026, 1, 1)), ["count", "note"]),
         (functools.partial(decorate(base)), ["day", "count", "note"]),
         (Callable(), ["day", "count"]),
-        (staticmethod(base), ["day", "count", "note"]),
     ],
-    ids=["decorated", "partial", "partial by position", "both", "callable object", "static method"],
+    ids=["decorated", "partial", "partial by position", "both", "callable object"],
 )
 def test_what_is_no_plain_function_is_read_as_well(function, names):
-    signature = define(function)
-    assert list(parameters_of(signature.input_schema)) == names
-    assert signature.description == "Count days."
-    assert parameters_of(signature.input_schema)["count"].default == 1
+    made = tool(function, name="count")
+    assert list(made.parameters) == names
+    assert made.description == "Count days."
+    assert made.parameters["count"].default == 1
 
 
 def test_an_async_function_is_read_like_any_other():
     async def take(a: int) -> Answer: ...
 
     assert list(properties(take)) == ["a"]
-    assert define(take).output_schema["required"] == ["text"]
+    assert tool(take).output_schema["required"] == ["text"]

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._definition._define import define
-from tools_core._values._errors import InvalidArguments
-from tools_core._values._jsonable import clean
+from tools_core import InvalidArguments, Result, tool
 
 
 class Color(Enum):
@@ -153,11 +151,6 @@ def test_a_hint_has_this_schema_and_the_tool_gets_this_value(read, hint, schema,
     assert type(converted) is type(python)
 
 
-@pytest.mark.parametrize("hint", [str, int, list[int], dict[str, int], Literal["a"], int | float, set], ids=str)
-def test_only_what_needs_a_conversion_has_one(read, hint):
-    assert (read(hint).tool._spec.convert is None) == (hint is not set)
-
-
 REFUSED = [
     (date, "tomorrow", 'x must be a date like 2026-11-20, got "tomorrow"'),
     (datetime, "now", 'x must be a date and time like 2026-11-20T14:30:00+01:00, got "now"'),
@@ -190,9 +183,8 @@ def test_what_does_not_convert_is_a_problem_with_its_path(read, hint, json, text
 def test_all_problems_of_all_parameters_are_reported_at_once():
     def plan(day: date, stops: list[time], price: Decimal): ...
 
-    convert = define(plan).convert
     with pytest.raises(InvalidArguments) as caught:
-        convert({"day": "x", "stops": ["08:00", "y", "z"], "price": "1"})
+        tool(plan).call(day="x", stops=["08:00", "y", "z"], price="1").unwrap()
     assert [problem.path for problem in caught.value.problems] == ["day", "stops[1]", "stops[2]"]
 
 
@@ -219,14 +211,11 @@ def test_integer_keys_that_would_fall_together_are_not_accepted(read):
     ],
     ids=str,
 )
-def test_what_a_result_shows_an_argument_takes(hint, values):
-    def take(x): ...
-
-    take.__annotations__ = {"x": hint}
-    convert = define(take).convert
+def test_what_a_result_shows_an_argument_takes(read, hint, values):
+    argument = read(hint)
 
     @given(values)
     def back_and_forth(value):
-        assert convert({"x": clean(value)}) == {"x": value}
+        assert argument.convert(Result.ok(value).to_dict()["output"]) == value
 
     back_and_forth()

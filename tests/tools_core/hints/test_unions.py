@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 import pytest
 from annotated_types import Ge
 
-from tools_core._values._errors import InvalidArguments
+from tools_core import InvalidArguments
 
 
 class Color(Enum):
