@@ -14,7 +14,6 @@ from typing import (
 )
 
 import pytest
-import typing_extensions
 
 from tools_core import InvalidArguments
 
@@ -38,11 +37,6 @@ class Quoted(TypedDict):
     a: "int"
     b: "NotRequired[date]"
     c: "Annotated[NotRequired[int], 'The c.']"
-
-
-class ReadOnlyDict(typing_extensions.TypedDict):
-    a: typing_extensions.ReadOnly[int]
-    b: typing_extensions.ReadOnly[NotRequired[int]]
 
 
 class Size(Enum):
@@ -98,7 +92,7 @@ def test_a_typed_dict_stays_a_dict_with_its_members_converted(read):
 
 @pytest.mark.parametrize(
     ("hint", "required"),
-    [(Loose, ["a"]), (Child, ["a", "c"]), (Quoted, ["a"]), (ReadOnlyDict, ["a"])],
+    [(Loose, ["a"]), (Child, ["a", "c"]), (Quoted, ["a"])],
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_totality_inheritance_and_qualifiers_say_what_is_required(read, hint, required):

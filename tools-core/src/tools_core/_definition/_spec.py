@@ -19,7 +19,7 @@ _ASYNC = 0x80 | 0x200  # inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR, with
 class Spec:
     """The frozen definition of one tool's arguments.
 
-    `accepts` and `check` are the validator's own, each compiled at its first call.
+    `accepts` is the validator's own, compiled at its first call.
     """
 
     def __init__(
@@ -41,7 +41,6 @@ class Spec:
         self.is_async = is_async
         self._validator = validator
         self.accepts: Callable[[Any], int] = self._first_accepts
-        self.check: Callable[..., Checked] = self._first_check
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -62,9 +61,9 @@ class Spec:
         self.accepts = self.validator.accepts
         return self.accepts(value)
 
-    def _first_check(self, value: Any, *, repair: bool = True) -> Checked:
-        self.check = self.validator.check
-        return self.check(value, repair=repair)
+    def check(self, value: Any, *, repair: bool = True) -> Checked:
+        """Report every problem of `value`, and repair what can be repaired."""
+        return self.validator.check(value, repair=repair)
 
     def copy_of_schemas(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
         """Input and output schema as ordinary dicts that are the caller's own."""

@@ -38,12 +38,9 @@ def _is_required(hint: Any, default: bool) -> bool:
         name: str | None = getattr(origin, "_name", None)
         if name in ("Required", "NotRequired"):
             return name == "Required"
-        if hasattr(hint, "__metadata__"):
-            hint = origin
-        elif name == "ReadOnly":
-            hint = hint.__args__[0]
-        else:
+        if not hasattr(hint, "__metadata__"):
             break
+        hint = origin
     return default
 
 

@@ -30,14 +30,12 @@ def _read_tuple(reader: HintReader, hint: Any, args: tuple[Any, ...]) -> Reading
     if len(args) == 2 and args[1] is ...:
         args = args[:1]
     elif args or hint == tuple[()]:
-        return _read_fixed_tuple(reader, hint, args)
+        return _read_fixed_tuple(reader, args)
     schema, item = reader.read(args[0]) if args else ({}, None)
     return {"type": "array", "items": schema}, array(tuple, item)
 
 
-def _read_fixed_tuple(reader: HintReader, hint: Any, args: tuple[Any, ...]) -> Reading:
-    if any(getattr(arg, "__unpacked__", False) for arg in args):
-        raise Unsupported(f"{hint_name(hint)} has a part of any length", "use tuple[X, ...], or a list")
+def _read_fixed_tuple(reader: HintReader, args: tuple[Any, ...]) -> Reading:
     readings = [reader.read(arg) for arg in args]
     schema: Schema = {"type": "array", "minItems": len(args), "maxItems": len(args)}
     if readings:

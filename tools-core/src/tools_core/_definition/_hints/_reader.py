@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
 _QUALIFIERS = {Required, NotRequired, Final}
 _FIXES = {
-    "any": "write typing.Any",
     "Callable": "JSON has no functions: take a name as a str, and look the function up",
     "type": "JSON has no classes: take a name as a str or a Literal",
-    "complex": "take two floats",
 }
 
 
@@ -82,7 +80,7 @@ class Reader(HintReader):
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
-        if origin in _QUALIFIERS or getattr(origin, "_name", None) == "ReadOnly":
+        if origin in _QUALIFIERS:
             return self.read(args[0])
         return _refuse(hint)
 
