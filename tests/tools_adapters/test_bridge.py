@@ -1,4 +1,4 @@
-"""What all adapters share, without any framework."""
+"""The parts that all adapters share, without any framework."""
 
 from __future__ import annotations
 

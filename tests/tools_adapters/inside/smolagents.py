@@ -77,7 +77,7 @@ class Fake(Model):
 
 
 def observed(made, name, arguments):
-    """What a tool-calling agent reads after a call."""
+    """Return the text that a tool-calling agent reads after a call, and the agent."""
     agent = ToolCallingAgent(made, Fake((name, arguments), ("final_answer", {"answer": ""})), verbosity_level=0)
     agent.run("hi")
     step = agent.memory.steps[1]
@@ -85,7 +85,7 @@ def observed(made, name, arguments):
 
 
 def outcome(made, code):
-    """The answer of a code agent, or else what it reads after its code."""
+    """Return the answer of a code agent, or else the text that it reads after its code."""
     agent = CodeAgent(made, Fake(code, "final_answer('')"), verbosity_level=0)
     answer = agent.run("hi")
     step = agent.memory.steps[1]

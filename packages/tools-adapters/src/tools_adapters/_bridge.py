@@ -1,4 +1,4 @@
-"""`Bridge`: the tools of one conversion, and how the calls that another framework makes reach them."""
+"""`Bridge`: the tools of one conversion, and the way from a framework's call to a tool."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Executor(Protocol):
         ...
 
 
-class About(TypedDict, total=False):
-    """What a framework tells of a call.
+class CallInfo(TypedDict, total=False):
+    """The facts that a framework passes with a call.
 
-    `call_id` is the provider's, `run_id` names the conversation, `on_progress` receives what the tool reports, besides
-    `on_progress` of the given context, and `approved` says that the framework has asked and the call is allowed.
+    `call_id` is the provider's, `run_id` names the conversation, `on_progress` receives the tool's reports, in addition
+    to `on_progress` of the given context, and `approved` is true if the framework has asked and the call is allowed.
     """
 
     call_id: str | None
@@ -63,7 +63,7 @@ class Bridge:
         tools: The tools to convert; two of one name are a ValueError.
         executor: Makes the calls, so that its policy and hooks hold. By default the tools are called directly.
         context: Its workspace, state, deadline and progress apply to every call, and cancelling it cancels them. Its
-            run id counts where the framework does not tell which conversation a call belongs to.
+            run id counts where the framework does not name the conversation that a call belongs to.
         approve: Answers for tools that require approval: "all", or a function of an `ApprovalRequest`.
     """
 
@@ -86,9 +86,9 @@ class Bridge:
         self.tools = [BridgedTool(self, names[key], key, each) for key, each in found.items()]
 
     @contextmanager
-    def _context_of(self, about: About) -> Generator[Context]:
-        """Make the context of one call: that of the conversion, in the run that the framework tells."""
-        given, on_progress = self.context, about.get("on_progress")
+    def _context_of(self, info: CallInfo) -> Generator[Context]:
+        """Make the context of one call: the given one's parts, in the run that the framework names."""
+        given, on_progress = self.context, info.get("on_progress")
 
         def report(done: float, total: float | None, message: str) -> None:
             given.progress(done, total, message)
@@ -99,7 +99,7 @@ class Bridge:
             workspace=given.workspace,
             state=given.state,
             timeout=None if given.remaining is None else max(given.remaining, 1e-6),
-            run_id=about.get("run_id") or given.run_id,
+            run_id=info.get("run_id") or given.run_id,
             on_progress=report,
             enforced=given.enforced,
         )
@@ -126,7 +126,7 @@ class BridgedTool:
 
     @property
     def needs_approval(self) -> bool:
-        """Whether the framework has to ask before a call: nothing on this side answers."""
+        """Return whether the framework has to ask before a call, because neither executor nor `approve` decides."""
         return self.tool.requires_approval and self.bridge.executor is None and self.bridge.approve is None
 
     def request_in(self, result: Result) -> Mapping[str, Any] | None:
@@ -136,21 +136,21 @@ class BridgedTool:
         """
         return result.metadata.get("pending") if self.needs_approval else None
 
-    def call(self, arguments: Mapping[str, Any] | str | None, **about: Unpack[About]) -> Result:
+    def call(self, arguments: Mapping[str, Any] | str | None, **info: Unpack[CallInfo]) -> Result:
         """Call the tool with arguments as the model sent them, JSON text included: the tool itself validates them."""
-        call, bridge = ToolCall(about.get("call_id"), self.key, arguments), self.bridge
-        with bridge._context_of(about) as context:
+        call, bridge = ToolCall(info.get("call_id"), self.key, arguments), self.bridge
+        with bridge._context_of(info) as context:
             if bridge.executor is not None:
                 return bridge.executor.call(call, context=context)
-            return bridge.registry.call(call, context, approve="all" if about.get("approved") else bridge.approve)
+            return bridge.registry.call(call, context, approve="all" if info.get("approved") else bridge.approve)
 
-    async def acall(self, arguments: Mapping[str, Any] | str | None, **about: Unpack[About]) -> Result:
+    async def acall(self, arguments: Mapping[str, Any] | str | None, **info: Unpack[CallInfo]) -> Result:
         """`call` for coroutines: a synchronous tool does not block the event loop."""
-        call, bridge = ToolCall(about.get("call_id"), self.key, arguments), self.bridge
-        with bridge._context_of(about) as context:
+        call, bridge = ToolCall(info.get("call_id"), self.key, arguments), self.bridge
+        with bridge._context_of(info) as context:
             if bridge.executor is not None:
                 return await bridge.executor.acall(call, context=context)
-            approve: Approve | None = "all" if about.get("approved") else bridge.approve
+            approve: Approve | None = "all" if info.get("approved") else bridge.approve
             return await bridge.registry.acall(call, context, approve=approve)
 
 
@@ -203,10 +203,10 @@ def foreign_tool(
     *,
     requires_approval: bool = False,
 ) -> Tool:
-    """Make a tool of another framework's.
+    """Make a tool that calls another framework's.
 
     `body`, a function or coroutine function, receives valid arguments and the context, and returns any value or a
-    Result. What it raises becomes an error of the result; it raises `ToolError` for a message of its own.
+    Result. An exception becomes an error result; `ToolError` sets its message and type.
     """
 
     def execute(tools_adapters_context: Context, **arguments: Any) -> Any:

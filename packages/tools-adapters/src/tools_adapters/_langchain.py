@@ -1,4 +1,4 @@
-"""LangChain and LangGraph: tools for `create_agent`, `ToolNode` and `bind_tools`, and tools of theirs."""
+"""LangChain and LangGraph: tools for `create_agent`, `ToolNode` and `bind_tools`, and their tools as ours."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def to_langchain(
 
 
 def from_langchain(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of LangChain tools, to call them here, in an executor or over MCP.
+    """Convert LangChain tools, to call them directly, in an executor or over MCP.
 
-    Content is content, the artifact the output. A tool with `return_direct` halts.
+    The artifact of a result is its output. A tool with `return_direct` halts.
     """
     return [foreign_tool(each.name, each.description, _schema_of(each), partial(_call_theirs, each)) for each in tools]
 
@@ -95,19 +95,19 @@ def _tool_class() -> Any:
             return (), {"given": tool_input, "call_id": tool_call_id}
 
         def _run(self, given: Any, call_id: str | None) -> Any:
-            about = _about(call_id, ensure_config())
-            result = self.bridged.call(given, **about)
+            info = _call_info(call_id, ensure_config())
+            result = self.bridged.call(given, **info)
             answer = _ask(self.bridged, result)
             if isinstance(answer, Mapping):
-                answer = self.bridged.call(answer, approved=True, **about)
+                answer = self.bridged.call(answer, approved=True, **info)
             return self._output(answer, call_id)
 
         async def _arun(self, given: Any, call_id: str | None) -> Any:
-            about = _about(call_id, ensure_config())
-            result = await self.bridged.acall(given, **about)
+            info = _call_info(call_id, ensure_config())
+            result = await self.bridged.acall(given, **info)
             answer = _ask(self.bridged, result)
             if isinstance(answer, Mapping):
-                answer = await self.bridged.acall(answer, approved=True, **about)
+                answer = await self.bridged.acall(answer, approved=True, **info)
             return self._output(answer, call_id)
 
         def _output(self, result: Result, call_id: str | None) -> Any:
@@ -123,13 +123,13 @@ def _tool_class() -> Any:
     return AskTool
 
 
-def _about(call_id: str | None, config: Mapping[str, Any]) -> dict[str, Any]:
+def _call_info(call_id: str | None, config: Mapping[str, Any]) -> dict[str, Any]:
     thread = config.get("configurable", {}).get("thread_id")
     return {"call_id": call_id, "run_id": None if thread is None else str(thread), "on_progress": _progress()}
 
 
 def _progress() -> Progress | None:
-    """Return what writes to the stream "custom" of the graph that runs this call; None without a graph."""
+    """Return a writer to the stream "custom" of the graph that runs this call; None without a graph."""
     try:
         from langgraph.config import get_stream_writer
 
@@ -139,7 +139,7 @@ def _progress() -> Progress | None:
     return lambda done, total, message: write({"done": done, "total": total, "message": message})
 
 
-def _ask(bridged: BridgedTool, result: Result) -> Result | Mapping[str, Any]:
+def _ask(bridged: BridgedTool, result: Result) -> Any:
     """Interrupt the graph for a call that needs approval; return the approved arguments, or else the result."""
     request = bridged.request_in(result)
     if request is None:
@@ -150,17 +150,14 @@ def _ask(bridged: BridgedTool, result: Result) -> Result | Mapping[str, Any]:
         from langgraph.types import interrupt
 
         answer: Any = interrupt({"action_requests": [action], "review_configs": [review]})
-    except (ImportError, KeyError, RuntimeError):  # outside of a graph nothing can ask
+    except (ImportError, KeyError, RuntimeError):  # without a graph, no user can be asked
         return result
     try:
         (decision,) = answer["decisions"]
-        approved: Mapping[str, Any]
         if decision["type"] == "edit":
-            approved = decision["edited_action"]["args"]
-            return approved
+            return decision["edited_action"]["args"]
         if decision["type"] == "approve":
-            approved = request["arguments"]
-            return approved
+            return request["arguments"]
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f'resume with {{"decisions": [{{"type": "approve"}}]}}, not with {answer!r}') from error
     return Result.error(decision.get("message") or f"{bridged.name} was not approved", type="denied")

@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK: function tools for its agents, and tools of theirs."""
+"""The OpenAI Agents SDK: function tools for its agents, and its function tools as ours."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def to_openai_agents(
 
 
 def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Tool]:
-    """Make tools of function tools, to call them here, in an executor or over MCP.
+    """Convert function tools, to call them directly, in an executor or over MCP.
 
     They receive `context` as that of the run. An exception is an error of the result, whatever the tool's
     `failure_error_function` makes of it for a model.
@@ -102,7 +102,7 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
         ].given
 
     async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001
-        # Arguments that do not fit are refused without asking anybody.
+        # Arguments that do not fit are refused without asking the user.
         result = await bridged.acall(arguments_of(json.dumps(arguments)))
         return bridged.request_in(result) is not None
 

@@ -1,4 +1,4 @@
-"""pydantic-ai: a toolset for its agents, and tools of its toolsets, tools and functions."""
+"""pydantic-ai: a toolset for its agents, and its toolsets, tools and functions as our tools."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def to_pydantic_ai(
 
 
 def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
-    """Make tools of a pydantic-ai toolset, or of a sequence of its tools and functions.
+    """Convert a pydantic-ai toolset, or a sequence of its tools and functions.
 
     A RunContext has `deps` and no agent. `ModelRetry` and `ToolFailed` are errors of the result.
     """
@@ -96,7 +96,7 @@ def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
 
 
 def pydantic_ai_halt() -> AbstractCapability[Any]:
-    """Make the capability that ends a run after a tool halted: what the model would have read is the agent's output.
+    """Make the capability that ends a run after a tool halted: the content of its result is the agent's output.
 
     The agent's output has to be text.
     """
@@ -163,7 +163,7 @@ def _progress_event() -> Any:
 
     @dataclass(kw_only=True)
     class ToolProgress(CustomEvent):
-        """How far a tool has come, in units of its own."""
+        """The progress of a tool, in its own units."""
 
         done: float
         total: float | None

@@ -1,4 +1,4 @@
-"""smolagents: tools for its code agents and tool-calling agents, and tools of theirs."""
+"""smolagents: tools for its code agents and tool-calling agents, and its tools as ours."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def to_smolagents(
         tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
         executor: Makes the calls, under its policy and hooks.
         context: Its workspace, state, deadline and progress apply to every call.
-        approve: "all", or a function that answers an `ApprovalRequest`: agents of smolagents ask nobody, so that a
-            tool that requires approval refuses to run without it.
+        approve: "all", or a function that answers an `ApprovalRequest`. Without it a tool that requires approval
+            refuses to run, because smolagents does not ask its user.
     """
     bridge = Bridge(tools, executor=executor, context=context, approve=approve)
     with extra("smolagents"):
@@ -47,7 +47,7 @@ def to_smolagents(
 
 
 def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of smolagents tools, to call them here, in an executor or over MCP; PIL images are pictures."""
+    """Convert smolagents tools, to call them directly, in an executor or over MCP; PIL images become `Image`."""
     with extra("smolagents"):
         from smolagents.models import get_tool_json_schema
     made: list[Tool] = []
@@ -142,7 +142,7 @@ def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         description = value.pop("description", "")
         kind = value.get("type")
         if not (kind in _TYPES if isinstance(kind, str) else kind and _TYPES.issuperset(kind)):
-            # They know no unions: the description has what the type does not say.
+            # smolagents has no unions: the description has what the type lacks.
             description = f"{description} JSON Schema: {json.dumps(value)}".strip() if value else description
             value, kind = {}, "any"
         value |= {"type": _Unchecked(kind) if isinstance(kind, str) and kind != "any" else kind}
@@ -151,7 +151,7 @@ def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _inlined(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
-    """Replace references, which their schemas cannot have; one to itself accepts anything."""
+    """Replace references, which smolagents schemas cannot have; a recursive one accepts anything."""
     if isinstance(schema, list):
         return [_inlined(item, root, seen) for item in schema]
     if not isinstance(schema, Mapping):
