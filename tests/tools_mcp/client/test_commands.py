@@ -27,7 +27,7 @@ def added(ask_tools, command):
 
 
 def test_the_tools_of_an_added_server_are_listed_shown_and_called(added, ask_tools):
-    assert "look   read-only                Return the text." in added().out
+    assert "look (read-only)\n    Return the text.\n" in added().out
     assert "echo   mcp:odd 1.5  Return the text." in ask_tools("list", "mcp:odd").out
     shown = ask_tools("show", "echo").out
     assert "distribution  mcp:odd" in shown

@@ -15,6 +15,7 @@ import pytest
 from tools_core import Audio, Context, File, Image, Registry, ToolCall, ToolError
 from tools_mcp import McpToolset
 from tools_runtime import Executor, Policy
+from tools_testing import assert_contract
 
 
 def test_importing_tools_mcp_or_making_a_toolset_loads_no_sdk_and_starts_no_server(command):
@@ -41,6 +42,22 @@ def test_tools_of_a_server_are_registered_and_executed_as_others_are(odd):
     with Executor(toolset) as executor:
         calls = [ToolCall(str(n), "odd_echo", {"text": str(n)}) for n in range(5)]
         assert [result.output for _, result in executor.execute(calls)] == list("01234")
+
+
+def test_tools_of_a_server_keep_the_contract_of_tools(odd):
+    for each in odd():
+        assert_contract(each, ignore=["parameters_are_described"])  # theirs are not
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")  # of a process with threads, which is the point
+def test_a_forked_process_connects_by_itself(odd, log):
+    echo = odd().tool("echo")
+    assert echo.call(text="a").ok
+    if (child := os.fork()) == 0:
+        os._exit(0 if echo.call(text="b").output == "b" else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert echo.call(text="c").ok
+    assert log.read_text().count("pid") == 2
 
 
 def test_a_policy_decides_by_the_hints_of_a_server(odd):

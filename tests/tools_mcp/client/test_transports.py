@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_progress_time_limits_pictures_and_halts_are_carried(toolset):
     (picture,) = toolset.tool("picture").call().content
     assert len(picture.data) > 2**21
     assert toolset.tool("stop").call().halted
+
+
+@pytest.mark.slow
+def test_a_changed_list_is_noticed_where_the_protocol_wants_a_subscription_for_it():
+    with McpToolset(OURS, name="ours") as toolset:
+        assert toolset.tool("change").call().ok
+        add = toolset.tool("add")
+        while (result := add.call(a=1, b=2)).ok:
+            threading.Event().wait(0.1)
+        assert result.error_type == "conflict"
 
 
 @pytest.mark.slow

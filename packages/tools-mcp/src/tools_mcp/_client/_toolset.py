@@ -72,6 +72,7 @@ class McpToolset:
         self._tools: tuple[McpTool, ...] | None = None
         self._problems: list[str] = []
         self._connection: Connection | None = None
+        self._process = 0  # that has the connection
         self._is_diagnosed = False
         self.fix = "a person has to review that: `changes()` shows it, and `refresh()` accepts it"
         self._lock = threading.RLock()
@@ -80,10 +81,11 @@ class McpToolset:
     def connection(self) -> Connection:
         """The connection, which is opened when it is first used."""
         with self._lock:
-            if self._connection is None:
+            if self._connection is None or self._process != os.getpid():  # a fork has none of its parent's threads
                 from tools_mcp._client._connection import Connection  # brings the SDK: 0.9 s
 
                 self._connection = Connection(self.name, self.server, self.timeout, self.fix)
+                self._process = os.getpid()
             return self._connection
 
     @property

@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._terminal import CommandError, counted, note, one_line, write, write_table
+from tools_core._cli._terminal import CommandError, counted, note, one_line, write
 from tools_mcp import McpToolset
 from tools_mcp._client._address import Address
 from tools_mcp._client._configured import entry_of
@@ -71,9 +71,9 @@ def _add(name: str, server: Address, options: Namespace) -> None:
     with reachable(), McpToolset(server.to_dict(), name=name, timeout=options.timeout) as toolset:
         tools, definitions, version = toolset.tools, toolset.definitions, version_of(toolset)
     note(f"{name}: {counted(len(tools), 'tool')} of {server}")
-    rows = [(tool.name, ", ".join(_facts(tool)), one_line(tool.description.partition("\n")[0])) for tool in tools]
-    if rows:
-        write_table([("TOOL", "", "DESCRIPTION"), *rows])
+    for tool in tools:  # whole: a line that is not shown could mislead the model
+        lines = [f"    {one_line(line)}" for line in tool.description.splitlines()]
+        write("\n".join([f"{tool.name} ({', '.join(_facts(tool)) or 'no hints'})", *lines]))
     for problem in toolset.problems:
         note(f"left out: {problem}")
     confirm("Use these tools?", yes=options.yes)
