@@ -12,6 +12,7 @@ import pytest
 import tools_adapters
 from tools_adapters._bridge import Bridge, block_of_url, foreign_tool, text_of
 from tools_core import Context, File, Image, Registry, Result, ToolCall, ToolError, Toolset, tool
+from tools_runtime import Executor
 
 ADAPTERS = sorted(name for name in dir(tools_adapters) if name.startswith("to_"))
 
@@ -163,4 +164,10 @@ def test_a_foreign_tool_validates_and_its_failures_are_results():
     assert (made.name, made.description) == ("_9_times", "Count.")
     assert made.call(ToolCall("c", "_9_times", {"n": "3", "context": "x"})).output == [{"n": 3, "context": "x"}, "c"]
     assert (made.call(n=9).error_type, made.call().error) == ("limit_exceeded", "n is required: an integer")
-    assert foreign_tool("sync", "", {}, lambda arguments, context: 1).call().output == 1
+
+
+def test_an_executor_runs_a_foreign_tool_in_this_process():
+    calls = []
+    made = foreign_tool("count", "", {}, lambda arguments, context: calls.append(1) or len(calls))
+    with Executor([made], runtime="process") as executor:
+        assert [executor.call("count").output for _ in range(2)] == [1, 2]

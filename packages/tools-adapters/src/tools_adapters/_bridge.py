@@ -219,7 +219,14 @@ def foreign_tool(
     legal = legal_names([name], "openai")[name]
     legal = legal if legal[0].isalpha() or legal[0] == "_" else f"_{legal}"[:64]
     schema = {"type": "object", "properties": {}, **input_schema}
-    return tool(function, name=legal, description=description, input_schema=schema, requires_approval=requires_approval)
+    return tool(
+        function,
+        name=legal,
+        description=description,
+        input_schema=schema,
+        requires_approval=requires_approval,
+        stateful=True,  # it holds live objects, which cannot go to another process
+    )
 
 
 def _registered(tools: Any) -> Registry:
