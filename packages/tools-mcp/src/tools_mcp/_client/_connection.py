@@ -147,7 +147,7 @@ class Connection:
 
 
 class _Session:
-    """One session, in a task of its own, in which the SDK's client is opened and closed."""
+    """One session; its own task opens the SDK's client and closes it."""
 
     client: Client
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MESSAGE_LIMIT = 16 * 2**20  # bytes of one message
 _MOST_NOTICES = 20_000  # without an answer between them
 _TAIL = 2_000  # bytes of standard error that an error shows
-_GRACE = 2.0  # seconds to end when its input ends, and then when it is told to
+_GRACE = 2.0  # seconds to end after its input, and then after SIGTERM
 
 
 class ServerProcess:

@@ -223,5 +223,5 @@ def _read(path: str) -> dict[str, Definition]:
         except ValueError as error:
             raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise ValueError(f"{path} has no definitions of tools by name")
+        raise ValueError(f"{path} does not have definitions of tools by name")
     return found

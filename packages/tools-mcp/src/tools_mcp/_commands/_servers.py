@@ -1,4 +1,4 @@
-"""What the actions of `ask-tools mcp` share that change the configured servers."""
+"""Parts that the actions of `ask-tools mcp` for configured servers share."""
 
 from __future__ import annotations
 
