@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from tools_core._jsonschema._describe import describe, extent
@@ -34,14 +35,11 @@ def _items(prefix: list[Node], rest: Node) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
         if type(value) is not list:
             return value
-        out = value
+        out = []
         for index, item in enumerate(value):
             node = prefix[index] if index < len(prefix) else rest
-            new = node(item, (path, index), report)
-            if new is not item:
-                out = list(value) if out is value else out
-                out[index] = new
-        return out
+            out.append(node(item, (path, index), report))
+        return value if all(map(operator.is_, out, value)) else out
 
     return step
 

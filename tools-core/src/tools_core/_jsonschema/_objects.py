@@ -81,29 +81,24 @@ def _extras(schema: dict[str, Any], node: Compile) -> Node:
     def step(value: Any, path: Path, report: Checked) -> Any:
         if type(value) is not dict or (value.keys() <= properties and not patterns):
             return value
-        out = value
+        out = dict(value)
         unknown = []
-        for key, item in value.items():
+        for key in value:
             checks = [check for search, check in patterns if search(key)]
             if not checks and key not in properties:
                 if others is None:
                     unknown.append(key)
                     continue
                 checks = [others]
-            new = item
             for check in checks:
-                new = check(new, (path, key), report)
-            if new is not item:
-                out = dict(value) if out is value else out
-                out[key] = new
-        if unknown:
-            report_unknown(unknown, value, list(properties), path, report)
-        return out
+                out[key] = check(out[key], (path, key), report)
+        _report_unknown(unknown, value, list(properties), path, report)
+        return value if all(out[key] is value[key] for key in value) else out
 
     return step
 
 
-def report_unknown(
+def _report_unknown(
     unknown: Sequence[str], value: dict[str, Any], known: list[str], path: Path, report: Checked
 ) -> None:
     """Report members that the schema does not have, each with the name that was probably meant."""
