@@ -69,7 +69,7 @@ def to_llm(
 def from_llm(tools: Iterable[Any]) -> list[Tool]:
     """Make tools of llm's tools, toolboxes and functions; `from_llm(llm.get_tools().values())` takes all plugins.
 
-    What a tool raises is an error, and `llm.PauseChain` a halt with an error.
+    An exception becomes an error, and `llm.PauseChain` a halt with an error.
     """
     with extra("llm"):
         from llm import Tool as LlmTool

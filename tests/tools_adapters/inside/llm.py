@@ -1,0 +1,301 @@
+"""Run in an environment with llm, by test_frameworks.py."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import subprocess
+import sys
+from importlib import import_module
+from typing import Annotated, Any
+
+import llm
+import pytest
+
+from tools_adapters import from_llm, to_llm
+from tools_core import Context, Halt, Image, Result, ToolError, tool
+from tools_runtime import Executor, Policy
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+# A model for the command and the library: it makes the calls of the prompt, and repeats their results.
+MODEL = """
+import json
+
+import llm
+
+
+def turn(prompt, response):
+    if prompt.tool_results:
+        return json.dumps([each.output for each in prompt.tool_results])
+    for name, arguments in json.loads(prompt.prompt):
+        response.add_tool_call(llm.ToolCall(name=name, arguments=arguments))
+    return ""
+
+
+class Scripted(llm.Model):
+    model_id = "scripted"
+    supports_tools = True
+
+    def execute(self, prompt, stream, response, conversation):
+        yield turn(prompt, response)
+
+
+class AsyncScripted(llm.AsyncModel):
+    model_id = "scripted"
+    supports_tools = True
+
+    async def execute(self, prompt, stream, response, conversation):
+        yield turn(prompt, response)
+
+
+@llm.hookimpl
+def register_models(register):
+    register(Scripted(), AsyncScripted())
+"""
+INSTALLED = '''
+from tools_core import Context, Halt, tool
+
+notes = {}
+
+
+@tool
+def note(text: str, context: Context, times: int = 1) -> str:
+    """Write a note."""
+    notes.setdefault(context.run_id, []).append(text)
+    return f"{len(notes[context.run_id])} notes"
+
+
+@tool(requires_approval=True)
+def erase(path: str) -> str:
+    """Erase a file."""
+    return f"erased {path}"
+
+
+@tool
+def stop() -> str:
+    """End the conversation."""
+    raise Halt("the end")
+'''
+POINTS = {
+    "fine_tools": """\
+[ask_tools.tools]
+note = fine:note
+erase = fine:erase
+stop = fine:stop
+[llm]
+scripted = scripted
+""",
+    "broken_tools": "[ask_tools.tools]\nbroken = broken:it\n",
+}
+
+
+@pytest.fixture
+def command(tmp_path):
+    """`command(*words)` runs llm, with two more distributions installed, of which one is broken."""
+    (tmp_path / "scripted.py").write_text(MODEL)
+    (tmp_path / "fine.py").write_text(INSTALLED)
+    (tmp_path / "broken.py").write_text("import missing_module")
+    for name, points in POINTS.items():
+        folder = tmp_path / f"{name}-1.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(points)
+    folder = str(tmp_path)
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": folder, "HOME": folder, "LLM_USER_PATH": folder}
+
+    def command(*words, stdin=subprocess.DEVNULL, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        options["env"] = environ | options.get("env", {})
+        return subprocess.run([sys.executable, "-m", "llm", *words], stdin=stdin, text=True, check=False, **options)
+
+    return command
+
+
+def test_every_installed_tool_is_listed_and_a_broken_one_says_why(command):
+    done = command("tools", "list")
+    assert done.returncode == 0, done.stderr
+    assert "note(*, text: str, times: int = 1) (plugin: ask-tools)\n\n  Write a note." in done.stdout
+    assert "Unavailable: `broken` of broken-tools 1.0 is unavailable: ModuleNotFoundError" in done.stdout
+    assert "llm_version" in done.stdout
+
+
+def test_a_tool_runs_in_the_command_and_its_calls_are_one_run(command):
+    calls = json.dumps([["note", {"text": "a"}], ["note", {"text": 1}], ["note", {"text": "b"}], ["broken", {}]])
+    done = command("-m", "scripted", "-T", "note", "-T", "broken", calls)
+    assert done.returncode == 0, done.stderr
+    first, second, third, fourth = json.loads(done.stdout)
+    assert (first, third) == ("1 notes", "2 notes")
+    assert second.startswith("Error: text")
+    assert fourth.startswith("Error: `broken` of broken-tools 1.0 is unavailable")
+
+
+def test_packages_of_tools_that_a_command_does_not_use_are_not_imported(command, tmp_path):
+    (tmp_path / "broken.py").write_text("raise SystemExit('imported')")
+    code = "import sys, llm; print('note' in llm.get_tools(), {'fine', 'tools_adapters._llm'} & {*sys.modules})"
+    environ = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout == "True set()\n"
+
+
+def test_an_unreadable_lock_allows_no_tool_and_llm_works(command):
+    done = command("tools", "list", env={"ASK_TOOLS_LOCK": "missing.lock"})
+    assert done.returncode == 0
+    assert "llm_version" in done.stdout
+    assert "note" not in done.stdout
+    assert "missing.lock" in done.stderr
+
+
+ERASE = ("-m", "scripted", "-T", "erase", json.dumps([["erase", {"path": "a.txt"}]]))
+
+
+def test_a_tool_that_requires_approval_is_refused_without_a_terminal(command):
+    assert "requires approval, and there is no terminal to ask at" in command(*ERASE).stdout
+    assert json.loads(command(*ERASE, env={"ASK_TOOLS_LLM_APPROVE": "all"}).stdout) == ["erased a.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "result"),
+    [([], b"y\n", "erased a.txt"), ([], b"n\n", "Error: erase was not approved"), (["--ta"], b"y\n", "erased a.txt")],
+)
+def test_a_terminal_is_asked_once(command, words, answer, result):
+    ours, theirs = pty.openpty()
+    os.write(ours, answer)
+    done = command(*words, *ERASE, stdin=theirs, stderr=theirs)
+    asked = os.read(ours, 9999)
+    os.close(ours)
+    os.close(theirs)
+    assert done.stdout.endswith(f'["{result}"]\n')
+    assert (asked.decode() + done.stdout).count("[y/N]") == 1
+    assert "a.txt" in asked.decode()
+
+
+def test_a_halt_ends_the_command(command):
+    done = command("-m", "scripted", "-T", "stop", json.dumps([["stop", {}]]))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (1, "", "Error: the end\n")
+
+
+@tool
+def count(items: Annotated[list[int], "The numbers"], of: str = "us") -> str:
+    """Count numbers."""
+    return f"{len(items)} of {of}"
+
+
+@tool(requires_approval=True)
+async def erase(path: str) -> str:
+    """Erase a file."""
+    return f"erased {path}"
+
+
+@tool
+def fail() -> str:
+    """Fail."""
+    raise ToolError("no such place; try here", "not_found")
+
+
+@tool
+def stop() -> str:
+    """End the run."""
+    raise Halt({"the": "end"})
+
+
+@tool
+def draw() -> list[Any]:
+    """Draw."""
+    return ["a dot", Image(PNG)]
+
+
+TOOLS = [count, erase, fail, stop, draw]
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """The scripted model of the command, synchronous and asynchronous."""
+    (tmp_path / "scripted_models.py").write_text(MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "scripted_models", raising=False)
+    found = import_module("scripted_models")
+    return found.Scripted(), found.AsyncScripted()
+
+
+def chain(models, *calls, asynchronous=False, **options):
+    results = []
+    model = models[asynchronous]
+    tools = to_llm(TOOLS, asynchronous=asynchronous, **options)
+    response = model.chain(json.dumps(calls), tools=tools, after_call=lambda *about: results.append(about[2]))
+    asyncio.run(response.text()) if asynchronous else response.text()
+    return sorted(results, key=lambda result: result.tool_call_id)  # those of an AsyncModel come as they end
+
+
+BOTH = pytest.mark.parametrize("asynchronous", [False, True])
+
+
+@BOTH
+def test_a_call_is_validated_and_repaired_by_the_tool_and_a_failure_is_an_exception(models, asynchronous):
+    assert to_llm(count)[0].input_schema == count.input_schema
+    calls = [("count", {"items": "[1]"}), ("count", {"items": ["x"]}), ("fail", {})]
+    first, second, third = chain(models, *calls, asynchronous=asynchronous)
+    assert (first.output, first.exception) == ("1 of us", None)
+    assert second.output.startswith("Error: items")
+    assert third.output == "Error: no such place; try here"
+    assert third.exception.type == "not_found"
+
+
+@BOTH
+def test_a_halt_pauses_the_chain_and_carries_the_result(models, asynchronous):
+    with pytest.raises(llm.PauseChain) as paused:
+        chain(models, ("stop", {}), asynchronous=asynchronous)
+    assert paused.value.result == Result.halt({"the": "end"})
+
+
+def test_pictures_are_attachments(models):
+    (result,) = chain(models, ("draw", {}))
+    assert result.output.startswith("a dot")
+    assert [(each.type, each.content) for each in result.attachments] == [("image/png", PNG)]
+
+
+@BOTH
+def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allows_it(models, asynchronous):
+    (result,) = chain(models, ("erase", {"path": "a"}), asynchronous=asynchronous)
+    assert 'approve="all"' in result.output
+    (result,) = chain(models, ("erase", {"path": "a"}), asynchronous=asynchronous, approve=lambda request: True)
+    assert result.output == "erased a"
+
+
+def test_an_executor_makes_the_calls_under_its_policy(models):
+    policy = Policy([{"decision": "deny", "tool": "erase"}], files=(), project=False, default="allow")
+    with Executor(TOOLS, policy=policy) as executor:
+        denied, made = chain(models, ("erase", {"path": "a"}), ("count", {"items": []}), executor=executor)
+    assert denied.exception.type == "denied"
+    assert made.output == "0 of us"
+
+
+def test_tools_of_llm_run_here_with_their_errors_and_attachments():
+    class Notes(llm.Toolbox):
+        def add(self, text: str, llm_tool_call: Any = None) -> str:
+            """Add a note."""
+            return f"{llm_tool_call.tool_call_id}: {text}"
+
+    def divide(number: int) -> int:
+        """Divide 10."""
+        return 10 // number
+
+    async def picture() -> llm.ToolOutput:
+        """Draw."""
+        return llm.ToolOutput("here", [llm.Attachment(type="image/png", content=PNG)])
+
+    def ask() -> str:
+        """Ask."""
+        raise llm.PauseChain("wait for the user")
+
+    found = {each.name: each for each in from_llm([Notes, divide, llm.Tool.function(picture), ask])}
+    assert found["Notes_add"].call({"text": "a"}, Context(call_id="call_1")).output == "call_1: a"
+    assert found["divide"].description == "Divide 10."
+    assert found["divide"].call(number=5).output == 2
+    assert "division" in (found["divide"].call(number=0).error or "")
+    assert found["divide"].call(number="x").error_type == "validation_error"
+    assert found["picture"].call().content == ("here", Image(PNG))
+    paused = found["ask"].call()
+    assert (paused.halted, paused.error) == (True, "wait for the user")
