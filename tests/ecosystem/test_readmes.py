@@ -30,8 +30,8 @@ PAGES += [
 # These take seconds, or need the SDKs of providers.
 LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
 LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
-# Its programs need frameworks: tests/tools_adapters runs each in an environment of its own.
-ELSEWHERE = {ROOT / "packages/tools-adapters/README.md"}
+# Their programs need frameworks: tests/tools_adapters runs each in an environment of its own.
+ELSEWHERE = {ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"}
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

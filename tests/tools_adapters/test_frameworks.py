@@ -1,4 +1,4 @@
-"""Each adapter with its real framework, in an environment of its own: `inside/NAME.py`, and the README's example."""
+"""Each adapter with its real framework, in an environment of its own: `inside/NAME.py`, and its documented example."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-README = (ROOT / "packages/tools-adapters/README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+PAGES = [ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+]
+NO_TELEMETRY = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "OTEL_SDK_DISABLED": "true",
+}
 FRAMEWORKS = sorted(path.stem for path in (HERE / "inside").glob("*.py"))
 
 
@@ -23,7 +33,7 @@ def python(environment_with, name):
 
 
 def run(command, folder):
-    variables = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONUTF8": "1"}
+    variables = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONUTF8": "1"} | NO_TELEMETRY
     ended = subprocess.run(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
