@@ -12,6 +12,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.tools import ToolException
 from langchain_core.tools import tool as their_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
 
 from tools_adapters import from_langchain, langchain_halt, to_langchain
@@ -169,6 +171,33 @@ def test_a_wrong_answer_to_an_interrupt_says_what_would_work():
     with pytest.raises(ValueError, match="resume with"):
         made.invoke(Command(resume=True), config)
     assert removed == []
+
+
+def test_parallel_calls_are_approved_one_by_one():
+    remove, removed = removal()
+    asked = AIMessage("", tool_calls=[call("remove", path=path) | {"id": path} for path in ("a", "b")])
+    model = Model(responses=[asked, AIMessage("done")])
+    made = create_agent(model, to_langchain([remove]), checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    answers = {
+        each.id: {
+            "decisions": [{"type": "approve" if each.value["action_requests"][0]["args"]["path"] == "b" else "reject"}]
+        }
+        for each in made.invoke({"messages": "hi"}, config)["__interrupt__"]
+    }
+    assert len(answers) == 2
+    made.invoke(Command(resume=answers), config)
+    assert removed == ["b"]
+
+
+def test_a_node_with_several_calls_cannot_ask_and_so_refuses():
+    remove, removed = removal()
+    graph = StateGraph(MessagesState).add_node("tools", ToolNode(to_langchain([remove]))).set_entry_point("tools")
+    asked = AIMessage("", tool_calls=[call("remove", path="a")])
+    ended = graph.compile(checkpointer=InMemorySaver()).invoke(
+        {"messages": [asked]}, {"configurable": {"thread_id": "1"}}
+    )
+    assert (ended["messages"][-1].artifact["error_type"], removed) == ("approval_required", [])
 
 
 def test_a_call_that_requires_approval_does_not_run_where_nothing_asks():

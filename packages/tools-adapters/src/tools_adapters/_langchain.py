@@ -38,15 +38,17 @@ def to_langchain(
 
     A ToolMessage has the content for the model, pictures and PDFs included, and `result.to_dict()` as its artifact. A
     failure has the status "error"; without a tool call, as in `tool.invoke({...})`, it raises ToolException. The run of
-    a call is the `thread_id`. In a graph, progress goes to the stream "custom", and a tool that requires approval
-    interrupts: resume with `{"decisions": [{"type": "approve"}]}` or another answer of the human-in-the-loop
-    middleware. `langchain_halt()` is the middleware that ends a run after a halt.
+    a call is the `thread_id`. In a graph, progress goes to the stream "custom". A tool that requires approval
+    interrupts `create_agent`: resume with `{"decisions": [{"type": "approve"}]}` or another answer of the
+    human-in-the-loop middleware. Elsewhere, as in a ToolNode of your own, it refuses to run. `langchain_halt()` is the
+    middleware that ends a run after a halt.
 
     Args:
         tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
         executor: Makes the calls, under its policy and hooks.
         context: Its workspace, state, deadline and progress apply to every call.
-        approve: "all", or a function that answers an `ApprovalRequest`, instead of the interrupt.
+        approve: "all", as where the human-in-the-loop middleware asks, or a function that answers an
+            `ApprovalRequest`; instead of the interrupt.
     """
     bridge = Bridge(tools, executor=executor, context=context, approve=approve)
     with extra("langchain"):
@@ -141,17 +143,19 @@ def _progress() -> Progress | None:
 
 def _ask(bridged: BridgedTool, result: Result) -> Any:
     """Interrupt the graph for a call that needs approval; return the approved arguments, or else the result."""
+    from langchain_core.runnables.config import ensure_config
+
     request = bridged.request_in(result)
-    if request is None:
+    # Agents run each call as a task, by Send. A node with several calls would repeat them all after an interrupt, and
+    # could take the answer for one call as that for another.
+    path = (ensure_config().get("metadata") or {}).get("langgraph_path") or ("",)
+    if request is None or path[0] != "__pregel_push":
         return result
+    from langgraph.types import interrupt
+
     action = {"name": bridged.name, "args": request["arguments"], "description": "; ".join(request["reasons"])}
     review = {"action_name": bridged.name, "allowed_decisions": ["approve", "edit", "reject"]}
-    try:
-        from langgraph.types import interrupt
-
-        answer: Any = interrupt({"action_requests": [action], "review_configs": [review]})
-    except (ImportError, KeyError, RuntimeError):  # without a graph, no user can be asked
-        return result
+    answer: Any = interrupt({"action_requests": [action], "review_configs": [review]})
     try:
         (decision,) = answer["decisions"]
         if decision["type"] == "edit":
