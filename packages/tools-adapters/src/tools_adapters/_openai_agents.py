@@ -97,9 +97,9 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
 
     def arguments_of(text: str) -> Any:
         """Undo what the strict form did to the arguments."""
-        return responses_strict.calls({"type": "function_call", "name": bridged.name, "arguments": text}, [own])[
-            0
-        ].given
+        item = {"type": "function_call", "name": bridged.name, "arguments": text}
+        (call,) = responses_strict.calls(item, [own])
+        return call.given
 
     async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001
         # Arguments that do not fit are refused without asking the user.
