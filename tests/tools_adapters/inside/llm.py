@@ -84,7 +84,7 @@ POINTS = {
 [ask_tools.tools]
 note = fine:note
 erase = fine:erase
-stop = fine:stop
+Stop = fine:stop
 [llm]
 scripted = scripted
 """,

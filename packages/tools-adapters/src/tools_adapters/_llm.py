@@ -117,9 +117,11 @@ def _signature(schema: Mapping[str, Any]) -> Signature:
 
 
 def _output(result: Result) -> Any:
-    from llm import Attachment, PauseChain, ToolOutput
+    from llm import Attachment, ToolOutput
 
     if result.halted:
+        from llm import PauseChain  # the plugin meets older versions, too
+
         pause = PauseChain(text_of(result))
         pause.result = result
         raise pause

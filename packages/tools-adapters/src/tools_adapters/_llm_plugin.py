@@ -34,7 +34,8 @@ def register_tools(register: Callable[[Tool], None]) -> None:
     except ValueError as error:  # the lock cannot be read, so that no tool is allowed
         echo(f"ask-tools: {error}", err=True)
     for key, name in legal_names(registry, "openai").items():
-        register(InstalledTool(name, key, registry, context))
+        # llm takes a name that begins with a capital for a toolbox.
+        register(InstalledTool(name[0].lower() + name[1:], key, registry, context))
 
 
 class InstalledTool(Tool):
