@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core._definition._naming import NAME_PATTERN
+from tools_mcp import McpToolset
 
 REFUSED = "odd: echo has another definition (description) than when it was accepted, and was not called"
 
@@ -71,3 +77,11 @@ def test_a_damaged_file_of_pins_is_refused(odd, tmp_path, text):
     pins.write_text(text)
     with pytest.raises(ValueError, match=os.fspath(pins)):
         odd(pins=pins)
+
+
+@given(st.sets(st.text(min_size=1, max_size=80), min_size=1, max_size=8))
+def test_whatever_names_a_server_uses_its_tools_have_legal_and_different_ones(names):
+    toolset = McpToolset("nonesuch", name="odd", pins={name: {"name": name, "inputSchema": {}} for name in names})
+    assert len({tool.name for tool in toolset}) == len(names)
+    assert all(re.fullmatch(NAME_PATTERN, tool.name) for tool in toolset)
+    assert {tool.name for tool in toolset} >= {name for name in names if re.fullmatch(NAME_PATTERN, name)}

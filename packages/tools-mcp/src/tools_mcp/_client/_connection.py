@@ -54,7 +54,7 @@ class Connection:
     async def tools(self) -> dict[str, Definition]:
         """Return the definitions that the server lists now, by name."""
         session = await self._session()
-        await self._told(session.list())
+        await self._limited(session.list())
         return session.tools
 
     async def facts(self) -> dict[str, str]:
@@ -73,7 +73,7 @@ class Connection:
         while True:
             session = await self._session()
             if session.is_stale:
-                await self._told(session.list())
+                await self._limited(session.list())
             self._check(pinned, session.tools.get(pinned["name"]))
             try:
                 return await session.client.call_tool(pinned["name"], arguments, progress_callback=report)
@@ -99,12 +99,12 @@ class Connection:
 
     def _check(self, pinned: Definition, listed: Definition | None) -> None:
         """Refuse a definition that has changed; what it says now is not shown, because it could mislead the model."""
-        changed = changed_parts(pinned, listed or {})
-        if not changed:
+        if listed == pinned:
             return
-        what = "is no longer there" if listed is None else f"has another definition ({', '.join(changed)})"
-        text = f"{pinned['name']} {what} than when it was accepted" if listed else f"{pinned['name']} {what}"
-        raise ToolError(f"{self._name}: {text}, and was not called; {self._fix}", "conflict")
+        what = "is no longer there"
+        if listed is not None:
+            what = f"has another definition ({', '.join(changed_parts(pinned, listed))}) than when it was accepted"
+        raise ToolError(f"{self._name}: {pinned['name']} {what}, and was not called; {self._fix}", "conflict")
 
     async def _session(self) -> _Session:
         opening = self._opening
@@ -133,7 +133,7 @@ class Connection:
         closing.add_done_callback(self._closing.discard)
         raise self._error(reason)
 
-    async def _told(self, listing: Awaitable[None]) -> None:
+    async def _limited(self, listing: Awaitable[None]) -> None:
         try:
             async with asyncio.timeout(self._timeout):
                 await listing
