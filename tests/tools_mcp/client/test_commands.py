@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import stat
 import subprocess
 import sys
@@ -158,3 +159,17 @@ def test_a_damaged_file_is_a_problem_and_hides_no_other_tool(ask_tools, file):
 )
 def test_wrong_usage_says_what_is_wrong(ask_tools, words, error):
     assert error in ask_tools("mcp", *words, status=2).err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 1), ("", 1)])
+def test_on_a_terminal_the_user_is_asked(command, tmp_path, file, answer, status):
+    ours, theirs = pty.openpty()
+    os.write(ours, f"{answer}\n".encode())
+    words = [sys.executable, "-P", "-m", "tools_core", "mcp", "add", "odd", "--", *command()]
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    done = subprocess.run(words, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=environment, check=False)
+    assert b"Use these tools? [y/N]" in os.read(ours, 10_000)
+    assert (done.returncode, file.exists()) == (status, status == 0)
+    os.close(ours)
+    os.close(theirs)

@@ -153,12 +153,12 @@ class McpToolset:
 
     def close(self) -> None:
         """End the connection, and the server if this process has started it; the next call connects again."""
-        if self._connection is not None:
+        if self._connection is not None and self._process == os.getpid():
             submit(self._connection.close()).result()
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if self._connection is not None:
+        if self._connection is not None and self._process == os.getpid():
             await asyncio.wrap_future(submit(self._connection.close()))
 
     def __enter__(self) -> Self:
