@@ -24,10 +24,16 @@ def test_a_server_that_cannot_be_used_is_an_error_that_says_why(odd, mode, error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["hangs", "floods", "hangs in list"])
+@pytest.mark.parametrize("mode", ["hangs", "hangs in list"])
 def test_a_server_that_does_not_get_ready_is_an_error_at_the_limit(odd, mode):
     with pytest.raises(ToolError, match="odd: the server did not answer within 2 s"):
         _ = odd(mode, timeout=2).tools
+
+
+@pytest.mark.slow
+def test_a_server_that_floods_before_it_is_ready_is_ended(odd):
+    with pytest.raises(ToolError, match="it sent 20,000 notifications without an answer"):
+        _ = odd("floods", timeout=120).tools
 
 
 def test_a_program_that_does_not_exist_is_named(odd):
