@@ -156,7 +156,7 @@ def test_the_source_of_a_tool_package_is_protected():
     assert result.error_type == "denied"
 
 
-@pytest.mark.parametrize("name", [".devcontainer/x", "ask-tools.lock", "sub/approvals.json", "policy.toml"])
+@pytest.mark.parametrize("name", [".devcontainer/x", "ask-tools.lock", "sub/approvals.json", "policy.toml", "mcp.json"])
 def test_files_that_decide_what_may_run_are_protected(root, name):
     assert WriteFile(root).call(path=name, content="").error_type == "denied"
 

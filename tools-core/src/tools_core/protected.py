@@ -20,7 +20,7 @@ FOLDERS = frozenset((
     *(".ssh", ".gnupg"),
 ))  # fmt: skip
 FILES = frozenset((
-    *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
+    *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", "mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc"),
     *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
     *("ask-tools.lock", "ask-tools.toml", "policy.toml", "approvals.json"),  # what is allowed to run
