@@ -11,7 +11,7 @@ import pytest
 
 from tools_core import Context
 from tools_filesystem import ListDirectory, ReadFile, WriteFile
-from tools_filesystem._paths import _resolve, _step
+from tools_filesystem._paths import _resolve
 
 
 @pytest.fixture
@@ -80,14 +80,21 @@ def context(root):
     return Context(workspace=root)
 
 
+@pytest.fixture
+def without_openat2(monkeypatch):
+    """Makes paths be resolved as on a system without `openat2`; also without `O_PATH`, as macOS."""
+
+    def change(*, has_o_path=True):
+        monkeypatch.setattr(_resolve, "_has_openat2", lambda: False)
+        monkeypatch.setattr(_resolve, "HAS_O_PATH", has_o_path)
+
+    return change
+
+
 @pytest.fixture(params=["openat2", "walk", "walk without O_PATH"])
-def resolver(request, monkeypatch):
-    """Every way from a path to a file; the last is what macOS has."""
-    if request.param == "openat2":
-        if not _resolve.is_supported():
-            pytest.skip("this kernel has no openat2")
-        return _resolve.pin_by_openat2
-    monkeypatch.setattr(_resolve, "is_supported", lambda: False)
-    if request.param == "walk without O_PATH":
-        monkeypatch.setattr(_step, "HAS_O_PATH", False)
-    return _resolve.pin_by_walk
+def resolver(request, without_openat2):
+    """Every way from a path to a file."""
+    if request.param != "openat2":
+        without_openat2(has_o_path=request.param == "walk")
+    elif not _resolve._has_openat2():
+        pytest.skip("this kernel has no openat2")

@@ -221,9 +221,7 @@ def test_deleting_a_tree_is_explicit(change, root, tree, resolver):
     assert (root.parent / "outside" / "secret.txt").read_text() == "secret"
 
 
-@pytest.mark.parametrize(
-    "path", [".", "./", "/", "..", "tree/..", "tree/.", "tree/../..", "../root", "../outside", "out"]
-)
+@pytest.mark.parametrize("path", [".", "./", "/", "..", "tree/..", "tree/../..", "../root", "../outside", "out"])
 def test_the_root_and_what_is_not_below_it_is_never_changed(change, root, tree, resolver, path):
     (root / "x").write_text("x")
     (root / "out").symlink_to("../outside")

@@ -10,10 +10,7 @@ import sys
 import pytest
 
 from tools_core import Context
-from tools_filesystem import EditFile, Workspace, WriteFile
-from tools_filesystem._paths._access import Access
-from tools_filesystem._writing import _lock
-from tools_filesystem._writing._target import Target
+from tools_filesystem import DeletePath, EditFile, MakeDirectory, WriteFile
 
 EDITOR = """
 import sys
@@ -58,9 +55,8 @@ def test_of_4_processes_with_50_updates_each_none_is_lost(root, program):
 
 
 HOLDER = """
-import os, signal, sys
-from tools_filesystem._writing._lock import hold
-hold(os.open(sys.argv[1], os.O_RDONLY))
+import fcntl, os, signal, sys
+fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
 os.kill(os.getpid(), signal.SIGSTOP)
 """
 
@@ -74,21 +70,28 @@ def holder(root):
         process.kill()
 
 
-def test_a_holder_that_is_stopped_is_not_waited_for_for_ever_and_named(root, holder, monkeypatch):
-    monkeypatch.setattr(_lock, "LONGEST_WAIT", 0.05)
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", ["create", "edit", "delete", "make"])
+def test_a_holder_that_is_stopped_is_not_waited_for_for_ever_and_named(root, holder, tool):
     (root / "file.txt").write_text("old")
-    workspace = Workspace(root)
-    for result in (
-        WriteFile(workspace).call(path="file.txt", content="new", overwrite=True),
-        WriteFile(workspace).call(path="new.txt", content="new"),
-        EditFile(workspace).call(path="file.txt", old_string="old", new_string="new"),
-    ):
-        assert result.error_type == "unavailable"
-        if sys.platform == "linux":
-            assert f"process {holder.pid} (which is stopped)" in result.error
-    assert EditFile(workspace).call(path="file.txt", old_string="old", new_string="new", dry_run=True).ok
+    call = {
+        "create": (WriteFile, {"path": "new.txt", "content": "new"}),
+        "edit": (EditFile, {"path": "file.txt", "old_string": "old", "new_string": "new"}),
+        "delete": (DeletePath, {"path": "file.txt"}),
+        "make": (MakeDirectory, {"path": "new/folder"}),
+    }
+    kind, arguments = call[tool]
+    result = kind(root).call(arguments, Context(timeout=2))
+    assert result.error_type == "unavailable"
+    if sys.platform == "linux":
+        assert f"process {holder.pid} (which is stopped)" in result.error
     assert os.listdir(root) == ["file.txt"]
     assert (root / "file.txt").read_text() == "old"
+
+
+def test_a_dry_run_waits_for_no_lock(root, holder):
+    (root / "file.txt").write_text("old")
+    assert EditFile(root).call(path="file.txt", old_string="old", new_string="new", dry_run=True).ok
 
 
 def test_a_holder_that_dies_leaves_no_lock(root, holder):
@@ -103,29 +106,3 @@ def test_a_call_that_nobody_waits_for_any_longer_stops_waiting_too(root, holder)
     with pytest.raises(Exception, match="cancelled") as caught:
         WriteFile(root).execute(path="new.txt", content="new", context=context)
     assert caught.value.type == "cancelled"
-
-
-def test_a_lock_ends_with_the_write_even_if_a_process_that_was_started_meanwhile_has_the_folder(root, monkeypatch):
-    monkeypatch.setattr(_lock, "LONGEST_WAIT", 0.05)
-    with Access(Workspace(root)) as access, Target(access.place("file.txt")) as target:
-        target.lock()
-        command = [sys.executable, "-c", "input()"]
-        heir = subprocess.Popen(command, pass_fds=[target.folder], stdin=subprocess.PIPE)
-    with heir:
-        assert WriteFile(root).call(path="file.txt", content="x").ok
-        heir.kill()
-
-
-def test_a_lock_is_taken_again_by_the_same_descriptor_and_by_no_other(root, monkeypatch):
-    monkeypatch.setattr(_lock, "LONGEST_WAIT", 0.01)
-    first, second = os.open(root, os.O_RDONLY), os.open(root, os.O_RDONLY)
-    try:
-        _lock.hold(first)
-        _lock.hold(first)
-        with pytest.raises(Exception, match="has kept the folder locked"):
-            _lock.hold(second)
-        _lock.release(first)
-        _lock.hold(second)
-    finally:
-        os.close(first)
-        os.close(second)

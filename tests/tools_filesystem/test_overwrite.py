@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tools_core import Context
-from tools_filesystem import EditFile, Ledger, ReadFile, Workspace, WriteFile
+from tools_filesystem import ApplyPatch, DeletePath, EditFile, Ledger, MovePath, ReadFile, Workspace, WriteFile
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 
@@ -136,3 +136,32 @@ def test_an_edit_of_a_file_that_was_read_whole_leaves_it_known(session):
     session.read(path="file.txt")
     session.edit(path="file.txt", old_string="line", new_string="row", replace_all=True)
     assert session.write(path="file.txt", content="new").ok
+
+
+def test_a_file_without_write_permission_is_neither_changed_moved_nor_deleted(root):
+    file = root / "file.txt"
+    file.write_text("old")
+    file.chmod(0o444)
+    (root / "other").write_text("x")
+    ReadFile(root).call(path="file.txt")
+    patch = "*** Begin Patch\n*** {} File: file.txt\n{}*** End Patch"
+    results = {
+        "write": WriteFile(root).call(path="file.txt", content="new"),
+        "edit": EditFile(root).call(path="file.txt", old_string="old", new_string="new"),
+        "update": ApplyPatch(root).call(patch=patch.format("Update", "-old\n+new\n")),
+        "delete in a patch": ApplyPatch(root).call(patch=patch.format("Delete", "")),
+        "move": MovePath(root).call(source="file.txt", destination="new.txt"),
+        "delete": DeletePath(root).call(path="file.txt"),
+    }
+    for way, result in results.items():
+        assert result.error_type == "denied", way
+        assert "read-only (mode 0444); " in result.error, way  # and what would work
+    assert file.read_text() == "old"
+    assert "overwrite=true" in MovePath(root).call(source="other", destination="file.txt").error
+    assert WriteFile(root).call(path="file.txt", content="new", overwrite=True).ok
+    assert file.stat().st_mode & 0o777 == 0o444
+    assert MovePath(root).call(source="other", destination="file.txt", overwrite=True).ok
+    (root / "folder").mkdir()
+    (root / "folder" / "file").write_text("")
+    (root / "folder" / "file").chmod(0o444)
+    assert DeletePath(root).call(path="folder", recursive=True).ok

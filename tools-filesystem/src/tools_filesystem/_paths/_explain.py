@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_filesystem._paths._access import clipped
-from tools_filesystem._paths._names import not_found
-from tools_filesystem._paths._step import SpecialFileError
+from tools_filesystem._paths._resolve import SpecialFileError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from tools_filesystem._paths._access import Access
-
 _KINDS = {
+    errno.ENOENT: ("not_found", "no {}; list_directory shows what is in a folder"),
     errno.EXDEV: ("denied", "{} is outside the workspace; give a path inside it, relative to its root"),
     errno.EACCES: ("denied", "{}: the system does not permit it"),
     errno.EPERM: ("denied", "{}: the system does not permit it"),
@@ -32,16 +30,19 @@ _KINDS = {
 }
 
 
+def explanation(error: OSError, path: str) -> ToolError:
+    """Return the error of a tool for one of the system."""
+    if isinstance(error, SpecialFileError):
+        message = f"{clipped(path)} is a pipe, a socket, a device or a file of the kernel, which is not opened"
+        return ToolError(message, "not_a_file")
+    kind, text = _KINDS.get(error.errno or 0, ("execution_error", f"{{}}: {error.strerror}"))
+    return ToolError(text.format(clipped(path)), kind)
+
+
 @contextmanager
-def explained(access: Access, path: str) -> Generator[None]:
+def explained(path: str) -> Generator[None]:
     """Turn an OSError of the block into a ToolError about `path`."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise ToolError(not_found(access, path), "not_found") from error
-    except SpecialFileError as error:
-        message = f"{clipped(path)} is a pipe, a socket, a device or a file of the kernel, which is not opened"
-        raise ToolError(message, "not_a_file") from error
     except OSError as error:
-        kind, text = _KINDS.get(error.errno or 0, ("execution_error", f"{{}}: {error.strerror}"))
-        raise ToolError(text.format(clipped(path)), kind) from error
+        raise explanation(error, path) from error

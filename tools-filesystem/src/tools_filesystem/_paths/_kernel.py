@@ -14,7 +14,7 @@ _FILE_SYSTEMS = frozenset(
 )
 
 
-def is_made_up(found: os.stat_result) -> bool:
+def is_pseudo_file(found: os.stat_result) -> bool:
     """Return whether a regular file is made by the kernel while it is read."""
     if found.st_blocks or os.major(found.st_dev):  # it has a place on a disk, or in memory
         return False

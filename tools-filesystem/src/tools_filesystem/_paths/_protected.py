@@ -1,4 +1,4 @@
-"""Places that are not written by default, because programs run or trust them later."""
+"""Places that are not written: read-only roots, and what programs run or trust later."""
 
 from __future__ import annotations
 
@@ -19,26 +19,31 @@ OWN = ".ask-tools-"
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
-    """Raise `denied` when `name`, in a folder that is held open, is a protected place, whether it exists or not.
+    """Raise `denied` when `name`, in a folder that is held open, is not to be written, whether it exists or not.
 
     The real location of the folder counts, so that no link and no spelling evades it. `name` may be a path
     whose folders are yet to be made.
     """
-    below = _below(root.descriptor, folder)
-    _check_nested(root, folder, len(below))
-    components = [*below, *name.split("/")]
-    for end, component in enumerate(components, 1):
-        if fold(component).startswith(OWN):
-            place = "/".join(components[:end])
+    below = names_below(root.descriptor, folder)
+    _check_root(root, folder, len(below))
+    names, protected = [*below, *name.split("/")], root.access.workspace.protected
+    for end, one in enumerate(names, 1):
+        if fold(one).startswith(OWN):
+            place = "/".join(names[:end])
             raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
-        if is_protected(component, root.protected):
-            raise _denied("/".join(components[:end]), "what lies there is run or trusted later")
-    if root.protected and is_of_host(f"{real_path(folder)}/{name}"):
-        raise _denied("/".join(components), "this program itself runs from there")
-    if _is_linked(root, folder, components[len(below)], len(below)):
-        raise _denied("/".join(components), "a protected name is a link to it")
-    if ".git" in root.protected:
-        repository = _repository(folder, components[: len(below) + 1])
+        if is_protected(one, protected):
+            raise _denied("/".join(names[:end]), "what lies there is run or trusted later")
+    if protected and is_of_host(f"{real_path(folder)}/{name}"):
+        raise _denied("/".join(names), "this program itself runs from there")
+    if _is_linked(root, folder, names[len(below)], len(below)):
+        raise _denied("/".join(names), "a protected name is a link to it")
+    check_repository(root, folder, name)
+
+
+def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
+    """Raise `denied` when `name` in an open folder is inside of a git repository, or would make one of it."""
+    if ".git" in root.access.workspace.protected:
+        repository = _repository(folder, [*names_below(root.descriptor, folder), name.partition("/")[0]])
         if repository is not None:
             raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
 
@@ -48,25 +53,47 @@ def is_of_host(path: str) -> bool:
     return any(f"{path}/".startswith(f"{folder}/") for folder in host_folders())
 
 
-def _check_nested(root: PinnedRoot, folder: int, depth: int) -> None:
-    """Raise `denied` when the nearest root above a folder is a read-only one."""
-    for level in range(depth if root.nested else 0):
+def real_path(descriptor: int) -> str:
+    """Return where an open folder is at this moment."""
+    if sys.platform == "darwin":
+        from fcntl import F_GETPATH, fcntl  # POSIX alone
+
+        return os.fsdecode(fcntl(descriptor, F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return os.readlink(f"/proc/self/fd/{descriptor}")
+
+
+def names_below(root: int, folder: int) -> list[str]:
+    """Return the names that lead from the root to a folder, as they are at this moment."""
+    top, here = real_path(root).rstrip("/"), real_path(folder)
+    if here != top and not here.startswith(f"{top}/"):
+        raise OSError(errno.EXDEV, "is outside the workspace", here)
+    return here[len(top) :].split("/")[1:] if here != "/" else []
+
+
+def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
+    """Raise `denied` when the nearest root at or above a folder is a read-only one."""
+    roots = {one.identity: one for one in root.access.roots}
+    for level in range(depth + 1):
         state = _stat(folder, "/".join([".."] * level) or ".")
-        nested = None if state is None else root.nested.get((state.st_dev, state.st_ino))
-        if nested is not None and not nested.writable:
-            raise ToolError(f"{nested.path!r} is a read-only root; write elsewhere", "denied")
-        if nested is not None:
-            return
+        nearest = None if state is None else roots.get((state.st_dev, state.st_ino))
+        if nearest is not None:
+            root = nearest
+            break
+    if not root.writable:
+        writable = ", ".join(one.path for one in root.access.roots if one.writable) or "none"
+        raise ToolError(f"{root.path!r} is a read-only root; writable: {writable}", "denied")
 
 
 def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
     """Return whether a name in a folder, or a folder above it, is the target of a protected link of the root."""
-    targets = {target for link in root.protected if (target := _target_of(root.descriptor, link)) is not None}
-    if not targets:
+    if root.linked is None:  # once in a call
+        found = (_target_of(root.descriptor, link) for link in root.access.workspace.protected)
+        root.linked = {target for target in found if target is not None}
+    if not root.linked:
         return False
     paths = [name, *("/".join([".."] * count) or "." for count in range(depth))]
-    found = (_stat(folder, path) for path in paths)
-    return any(state is not None and (state.st_dev, state.st_ino) in targets for state in found)
+    states = (_stat(folder, path) for path in paths)
+    return any(state is not None and (state.st_dev, state.st_ino) in root.linked for state in states)
 
 
 def _target_of(folder: int, name: str) -> tuple[int, int] | None:
@@ -85,33 +112,16 @@ def _denied(place: str, reason: str) -> ToolError:
     return ToolError(f"{message}. Write elsewhere; only the user can permit it, by Workspace(protected=...)", "denied")
 
 
-def _below(root: int, folder: int) -> list[str]:
-    """The names that lead from the root to a folder, as they are at this moment."""
-    top, here = real_path(root).rstrip("/"), real_path(folder)
-    if here != top and not here.startswith(f"{top}/"):
-        raise OSError(errno.EXDEV, "is outside the workspace", here)
-    return here[len(top) :].split("/")[1:] if here != "/" else []
+def _repository(folder: int, names: list[str]) -> str | None:
+    """Return the folder that is the inside of a git repository, or becomes it by the name that comes next.
 
-
-def real_path(descriptor: int) -> str:
-    """Where an open folder is at this moment."""
-    if sys.platform == "darwin":
-        from fcntl import F_GETPATH, fcntl  # POSIX alone
-
-        return os.fsdecode(fcntl(descriptor, F_GETPATH, bytes(1024)).rstrip(b"\0"))
-    return os.readlink(f"/proc/self/fd/{descriptor}")
-
-
-def _repository(folder: int, components: list[str]) -> str | None:
-    """Which folder is the inside of a git repository, or becomes it by the component that comes next.
-
-    All components but the last lead to `folder`.
+    All names but the last lead to `folder`.
     """
-    for depth, child in enumerate(components):
-        above = "../" * (len(components) - 1 - depth)
+    for depth, child in enumerate(names):
+        above = "../" * (len(names) - 1 - depth)
         for marks in GIT_MARKS:
             if all(fold(mark) == fold(child) or _stat(folder, above + mark) is not None for mark in marks):
-                return "/".join(components[:depth]) or "."
+                return "/".join(names[:depth]) or "."
     return None
 
 

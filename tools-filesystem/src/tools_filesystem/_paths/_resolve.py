@@ -1,55 +1,189 @@
-"""From a path to the file it means, which is pinned by a descriptor and inside the workspace.
+"""From names to an open folder inside a root. No path is ever checked first and opened later.
 
-Two resolvers do the same by different means: the kernel's `openat2`, and a walk. No path is ever checked
-first and opened later.
+Two resolvers do the same by different means: the kernel's `openat2` with RESOLVE_BENEATH (Linux 5.6), and a walk.
 """
 
 from __future__ import annotations
 
 import errno
+import functools
 import os
-from typing import TYPE_CHECKING
+import stat
+import struct
+import sys
+from typing import TYPE_CHECKING, Any
 
-from tools_filesystem._paths._openat2 import is_supported, openat2
-from tools_filesystem._paths._step import again, check_regular, reopen
-from tools_filesystem._paths._walk import pin_by_walk
+from tools_core import ToolError
+from tools_filesystem._paths._kernel import is_pseudo_file
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._access import Place
+    from collections.abc import Sequence
+
+    from tools_filesystem._paths._access import PinnedRoot
+
+MOST_LINKS = 40  # as the kernel has it
+HAS_O_PATH = hasattr(os, "O_PATH")
+_MOST_STEPS = 20_000
+_OPENAT2 = 437  # the same on every architecture that Python is built for
+_NO_MAGICLINKS, _BENEATH = 0x02, 0x08
 
 
-def pin(place: Place) -> int:
-    """A descriptor of what is at a place, not opened for data; OSError, with EXDEV when it leads out."""
-    if place.path == ".":  # nothing to resolve: what asks the kernel need not be loaded for it
-        return again(place.root.descriptor)
-    return (pin_by_openat2 if is_supported() else pin_by_walk)(place)
+class SpecialFileError(OSError):
+    """A pipe, a socket or a device, which is never opened for data."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EINVAL, "is not a regular file", path)
 
 
-def pin_by_openat2(place: Place) -> int:
-    """Ask the kernel first: it knows about races, and is done in one call."""
+def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
+    """Open the folder that names lead to from a root, for its names alone; OSError, with EXDEV when they lead out."""
+    if names and _has_openat2():
+        try:
+            return _openat2(root.descriptor, "/".join(names), _flags())
+        except OSError as error:
+            # The kernel also refuses an absolute link that points back inside, and a path that has become too long.
+            if error.errno not in (errno.EXDEV, errno.ENAMETOOLONG):
+                raise
+    return _Walk(root, names).end()
+
+
+def open_inner(folder: int, name: str = ".") -> int:
+    """Open a folder in a folder so that it can be listed, locked and synced; NotADirectoryError also for a link."""
     try:
-        return openat2(place.root.descriptor, place.path, os.O_PATH)
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
-        if error.errno not in (errno.EXDEV, errno.ENAMETOOLONG):
+        if error.errno == errno.ELOOP:  # what some systems say of a link
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
+        raise
+
+
+def open_file(folder: int, name: str) -> int:
+    """Open a regular file in a folder for reading; anything else raises OSError unopened."""
+    if not HAS_O_PATH:  # macOS, where a device that is swapped in just now may be opened, unread
+        check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    pinned = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        check_regular(os.fstat(pinned), name)
+        return os.open(f"/proc/self/fd/{pinned}", os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError as error:
+        raise ToolError("files cannot be read safely here: /proc is not mounted", "unavailable") from error
+    finally:
+        os.close(pinned)
+
+
+def check_regular(found: os.stat_result, path: str) -> None:
+    """Raise OSError for what has no content to read or replace."""
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "became a link meanwhile", path)
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    if not stat.S_ISREG(found.st_mode) or is_pseudo_file(found):
+        raise SpecialFileError(path)
+
+
+def _flags() -> int:
+    return os.O_DIRECTORY | (os.O_PATH if HAS_O_PATH else os.O_RDONLY)
+
+
+class _Walk:
+    """Opens one bare name after the other, because `O_NOFOLLOW` does not hold for a name with a slash behind it."""
+
+    def __init__(self, root: PinnedRoot, names: Sequence[str]) -> None:
+        self.root = root
+        self.todo = list(names)[::-1]
+        self.here: list[str] = []  # the names from the root, none of them a link
+        self.links = self.steps = 0
+        self.folder = os.open(".", _flags(), dir_fd=root.descriptor)
+
+    def end(self) -> int:
+        try:
+            while self.todo:
+                self._take(self.todo.pop())
+        except BaseException:
+            os.close(self.folder)
             raise
-    # The kernel also refuses an absolute link that points back inside, and a path that a search has followed too far.
-    return pin_by_walk(place)
+        return self.folder
+
+    def _take(self, name: str) -> None:
+        if name == "..":
+            if not self.here:
+                raise OSError(errno.EXDEV, "is outside the workspace", name)
+            # Down again from the root, because the folder above may have been moved out of it meanwhile.
+            self._restart([*self.here[:-1], *reversed(self.todo)])
+            return
+        self._step(name)
+        found = _enter(self.folder, name)
+        if isinstance(found, int):
+            os.close(self.folder)
+            self.folder = found
+            self.here.append(name)
+            return
+        self.links += 1
+        if self.links > MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+        target = self.root.names_of(found)
+        if found.startswith("/"):
+            self._restart([*target, *reversed(self.todo)])
+        else:
+            self.todo += target[::-1]
+
+    def _restart(self, names: list[str]) -> None:
+        self._step("..")
+        os.close(self.folder)
+        self.folder = os.open(".", _flags(), dir_fd=self.root.descriptor)
+        self.here = []
+        self.todo = names[::-1]
+
+    def _step(self, name: str) -> None:
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
 
 
-def open_regular(place: Place) -> int:
-    """Open a regular file for reading; anything else (a folder, a pipe, a device) raises OSError unopened."""
-    pinned = pin(place)
+def _enter(folder: int, name: str) -> int | str:
+    """Open a folder by its bare name, or return the target if that is a link."""
     try:
-        check_regular(os.fstat(pinned).st_mode, place.path)
-        return reopen(pinned)
-    finally:
-        os.close(pinned)
+        return os.open(name, _flags() | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        try:
+            return os.readlink(name, dir_fd=folder)
+        except OSError:  # a file
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
 
 
-def open_folder(place: Place) -> int:
-    """Open a folder so that it can be listed and written to; OSError when it is none."""
-    pinned = pin(place)
+def _openat2(folder: int, path: str, flags: int) -> int:
+    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
+    call, get_errno = _libc()
+    while True:
+        descriptor: int = call(_OPENAT2, folder, os.fsencode(path), how, len(how))
+        if descriptor >= 0:
+            return descriptor
+        code = get_errno()
+        # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether `..` stayed inside.
+        if code not in (errno.EAGAIN, errno.EINTR):
+            raise OSError(code, os.strerror(code), path)
+
+
+@functools.cache
+def _has_openat2() -> bool:
+    """Return whether this kernel has the call, and no filter of a container forbids it."""
+    if sys.platform != "linux":
+        return False
+    folder = os.open("/", os.O_PATH)
     try:
-        return os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=pinned)
+        os.close(_openat2(folder, ".", os.O_PATH))
+    except (OSError, ImportError):  # a Python may be built without ctypes
+        return False
     finally:
-        os.close(pinned)
+        os.close(folder)
+    return True
+
+
+@functools.cache
+def _libc() -> tuple[Any, Any]:
+    import ctypes  # 5 ms, and not every Python has it
+
+    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno

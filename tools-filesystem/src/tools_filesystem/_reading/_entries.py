@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tools_filesystem._paths._resolve import open_folder
+from tools_filesystem._paths._resolve import open_folder, open_inner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tools_core import Context
-    from tools_filesystem._paths._access import Place
+    from tools_filesystem._paths._access import PinnedRoot
+    from tools_filesystem._paths._locate import Located
 
 Order = Literal["name", "size", "modified"]
 
@@ -63,28 +64,29 @@ class Listing:
     shown: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
 
-    def of(self, place: Place, context: Context) -> Entry:
+    def of(self, place: Located, context: Context) -> Entry:
         """The tree below a folder; OSError when it cannot be listed."""
         top = Entry(".", "directory")
-        waiting = deque([_Waiting(top, place, 1)])
+        start = [] if place.below == "." else place.below.split("/")
+        waiting = deque([_Waiting(top, start, 1)])
         while waiting:
             entry, where, level = waiting.popleft()
             if level > 1 and (self.shown >= self.limit or context.cancelled):
                 entry.problem = "not listed"
                 continue
             try:
-                self._fill(entry, where, self.after if level == 1 else "")
+                folder = place.open_folder() if level == 1 else _open(place.root, where)
+                self._fill(entry, folder, self.after if level == 1 else "")
             except OSError as error:
                 if level == 1:
                     raise
                 entry.problem = (error.strerror or "unreadable").lower()
             if level < self.depth:
                 inner = [child for child in entry.children or () if child.type == "directory"]
-                waiting.extend(_Waiting(child, where.join(child.name), level + 1) for child in inner)
+                waiting.extend(_Waiting(child, [*where, child.name], level + 1) for child in inner)
         return top
 
-    def _fill(self, entry: Entry, place: Place, after: str) -> None:
-        folder = open_folder(place)
+    def _fill(self, entry: Entry, folder: int, after: str) -> None:
         try:
             names = _Names(folder, after)
             most = self.limit - self.shown
@@ -104,8 +106,16 @@ class Listing:
 
 class _Waiting(NamedTuple):
     entry: Entry
-    place: Place
+    names: list[str]
     level: int
+
+
+def _open(root: PinnedRoot, names: list[str]) -> int:
+    folder = open_folder(root, names)
+    try:
+        return open_inner(folder)
+    finally:
+        os.close(folder)
 
 
 class _Names:

@@ -6,18 +6,18 @@ import json
 import os
 import re
 import sys
-import sysconfig
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._paths._kernel import mounts_below
+from tools_filesystem._paths._kernel import is_pseudo_file, mounts_below
 from tools_filesystem._paths._protected import real_path
+from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._search import _scan
 from tools_filesystem._search._process import Answer, Command, run
 
 if TYPE_CHECKING:
     from tools_core import Context
-    from tools_filesystem._paths._access import Place
+    from tools_filesystem._paths._locate import Located
     from tools_filesystem._workspace import Workspace
 
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store")
@@ -48,7 +48,7 @@ class Order(NamedTuple):
 
 def find_rg(workspace: Workspace) -> str | None:
     """Return where `rg` is; None if it is missing, or lies in a folder where a tool could have put it."""
-    folders = [*os.environ.get("PATH", "").split(os.pathsep), sysconfig.get_path("scripts")]
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), os.path.dirname(sys.executable)]
     for folder in folders:
         path = os.path.join(folder, "rg")
         if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
@@ -59,18 +59,21 @@ def find_rg(workspace: Workspace) -> str | None:
     return None
 
 
-def search(place: Place, descriptor: int, order: Order, workspace: Workspace, context: Context) -> Answer:
-    """Search the folder or file at a place, whose descriptor is open; ToolError for a pattern that cannot work."""
+def search(place: Located, order: Order, workspace: Workspace, context: Context) -> Answer:
+    """Search a folder or file; ToolError for a pattern that cannot work."""
+    if is_pseudo_file(place.state):
+        raise SpecialFileError(place.given)
     program = find_rg(workspace)
     if program is None:
-        return _by_scan(descriptor, order, context)
-    answer = run(_rg(program, place, order), context)
+        return _by_scan(place, order, context)
+    below = place.below
+    answer = run(_rg(program, place.root.descriptor, below, order), context)
     if answer.code == 2 and answer.complaints and not answer.output:
         raise _explained(answer.complaints, order)
-    return answer
+    return answer._replace(top="./" if below == "." else f"./{below}/")
 
 
-def _rg(program: str, place: Place, order: Order) -> Command:
+def _rg(program: str, root: int, below: str, order: Order) -> Command:
     arguments = [program, *_COMMON, *_MODES[order.mode]]
     if order.mode != "list":
         arguments += [f"--regexp={order.pattern}", "--ignore-case" if order.ignore_case else "--case-sensitive"]
@@ -82,11 +85,10 @@ def _rg(program: str, place: Place, order: Order) -> Command:
     else:  # unlike --glob, a type does not make ignored files count again
         arguments += [f"--type-add=wanted:{name}" for name in order.names]
         arguments += ["--type=wanted"] if order.names else []
-    folder = real_path(place.root.descriptor)
+    folder = real_path(root)
     arguments += ["--one-file-system"] if _has_mounts(folder) else []  # it doubles the time of a listing
     # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
-    root = place.root.descriptor
-    return Command([*arguments, "--", f"./{place.path}"], folder, (root, program, *_LIBRARIES))
+    return Command([*arguments, "--", f"./{below}"], folder, (root, program, *_LIBRARIES))
 
 
 def _has_mounts(folder: str) -> bool:
@@ -96,16 +98,19 @@ def _has_mounts(folder: str) -> bool:
         return True
 
 
-def _by_scan(descriptor: int, order: Order, context: Context) -> Answer:
+def _by_scan(place: Located, order: Order, context: Context) -> Answer:
     if order.type:
         raise ToolError("type needs ripgrep (rg), which is not installed; use glob, such as '*.py'", "unavailable")
     try:
         re.compile(order.pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise _explained(f"regex parse error: {error}", order) from error
-    asked = json.dumps(order._asdict())
-    program = [sys.executable, "-I", "-S", _scan.__file__, asked, str(descriptor)]
-    answer = run(Command(program, files=(descriptor,)), context)
+    descriptor = place.open_folder() if place.is_folder else place.open_file()
+    try:
+        program = [sys.executable, "-I", "-S", _scan.__file__, json.dumps(order._asdict()), str(descriptor)]
+        answer = run(Command(program, files=(descriptor,)), context)
+    finally:
+        os.close(descriptor)
     if answer.code > 0:
         raise ToolError(f"the search failed: {answer.complaints.strip()[-200:]}", "execution_error")
     return answer

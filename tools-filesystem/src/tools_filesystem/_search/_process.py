@@ -38,12 +38,25 @@ class Command(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The output of a process, and its exit code; `stopped` says why it was ended early, if it was."""
+    """The output of a process, and its exit code; `stopped` says why it was ended early, if it was.
+
+    `top` is the path of the folder that was searched, as it precedes the paths in the output.
+    """
 
     output: bytes
     complaints: str
     code: int
     stopped: str
+    top: str = "./"
+
+    def paths(self) -> list[str]:
+        """Return the paths that end with a NUL, from the folder on."""
+        text = os.fsdecode(self.output)
+        return [self.inner(path) for path in text[: text.rfind("\0") + 1].split("\0")[:-1]]
+
+    def inner(self, path: str) -> str:
+        """Return a path of the output, from the folder on."""
+        return path.removeprefix(self.top).removeprefix("./")
 
 
 def run(command: Command, context: Context) -> Answer:

@@ -12,6 +12,8 @@ from tools_filesystem._paths._names import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tools_filesystem._paths._locate import Located
+
 WIDTH = 500  # characters of a line
 MOST_SHOWN = 100_000  # characters of one result
 _BEGIN, _END = b'{"type":"begin"', b'{"type":"end"'
@@ -78,6 +80,12 @@ def shown(path: str, rows: Iterable[Row], *, gaps: bool) -> list[str]:
         out.append(f"{path}{mark}{row.number}{mark}{row.text}")
         last = row.number
     return out
+
+
+def prefix_of(start: Located) -> str:
+    """Return what precedes a path in a searched folder, so that the whole can be sent back."""
+    bare = start.path.removeprefix("./").rstrip("/")
+    return "" if bare in ("", ".") and not start.path.startswith("/") else f"{bare}/"
 
 
 def visible(path: str) -> str:

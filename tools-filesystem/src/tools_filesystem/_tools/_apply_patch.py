@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._ledger import Ledger, Stamp
 from tools_filesystem._paths._names import sendable
 from tools_filesystem._tools._file_tool import FileTool
+from tools_filesystem._writing._changes import commit
 from tools_filesystem._writing._patch._parse import parse
 from tools_filesystem._writing._patch._plan import PatchPlan
-from tools_filesystem._writing._patch._transaction import commit
 
 if TYPE_CHECKING:
     import os
@@ -62,21 +63,19 @@ class ApplyPatch(FileTool):
         context: Context,
     ) -> Result:
         sections = parse(patch)
-        with self.access(context) as access:
-            plan = PatchPlan(access, sections)
-            states: Sequence[os.stat_result | None] = ()
-            if not dry_run and plan.root is not None:
-                states = commit(access, plan.root, plan.changes, list(plan.missing), context)
-                written = {change.path: state for change, state in zip(plan.changes, states, strict=True)}
+        with self.access(context) as access, ExitStack() as stack:
+            plan = PatchPlan(access, sections, stack)
+            if not dry_run:
+                states = dict(zip(map(id, plan.changes), commit(plan.changes, context), strict=True))
                 for outcome in plan.outcomes:
-                    _record(access.ledger(context), outcome, written)
+                    _record(access.ledger(context), outcome, states[id(outcome.change)])
         report = _report(plan.outcomes, dry_run=dry_run)
         return Result.ok(report, content=_text(report))
 
 
-def _record(ledger: Ledger, outcome: Outcome, written: dict[str, os.stat_result | None]) -> None:
+def _record(ledger: Ledger, outcome: Outcome, state: os.stat_result | None) -> None:
     """Whoever knew all of a file before knows all of it now; of a new one the patch is all there is."""
-    before, state = outcome.before, written[outcome.section.destination or outcome.section.path]
+    before = outcome.before
     knew = before is None or ledger.covers(Stamp.of(before))
     if before is not None:
         ledger.forget(Stamp.of(before))
@@ -88,7 +87,7 @@ def _report(outcomes: Sequence[Outcome], *, dry_run: bool) -> dict[str, Any]:
     report: dict[str, Any] = {
         "summary": "\n".join(map(_summary, outcomes)),
         "results": [_result(outcome) for outcome in outcomes],
-        "notes": [note for outcome in outcomes for note in outcome.notes],
+        "notes": [note for outcome in outcomes for note in outcome.applied.notes],
     }
     if dry_run:
         report["notes"].insert(0, "dry run: nothing was written")
@@ -103,9 +102,9 @@ def _text(report: Mapping[str, Any]) -> str:
 
 
 def _summary(outcome: Outcome) -> str:
-    section = outcome.section
+    section, applied = outcome.section, outcome.applied
     moved = f" -> {_told(section.destination)}" if section.destination else ""
-    return f"{section.action.capitalize()} {_told(section.path)}{moved} (+{outcome.added} -{outcome.removed})"
+    return f"{section.action.capitalize()} {_told(section.path)}{moved} (+{applied.added} -{applied.removed})"
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
@@ -113,7 +112,7 @@ def _result(outcome: Outcome) -> dict[str, Any]:
     result: dict[str, Any] = {"action": section.action, "path": _told(section.path)}
     if section.destination:
         result["moved_to"] = _told(section.destination)
-    result |= {"added": outcome.added, "removed": outcome.removed}
+    result |= {"added": outcome.applied.added, "removed": outcome.applied.removed}
     return result
 
 
@@ -121,7 +120,7 @@ def _diff(outcome: Outcome) -> list[str]:
     section = outcome.section
     old = "/dev/null" if section.action == "add" else _told(section.path)
     new = "/dev/null" if section.action == "delete" else _told(section.destination or section.path)
-    return [f"--- {old}", f"+++ {new}", *outcome.diff]
+    return [f"--- {old}", f"+++ {new}", *outcome.applied.diff]
 
 
 def _told(path: str) -> str:

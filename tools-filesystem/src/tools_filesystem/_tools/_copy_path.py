@@ -6,9 +6,8 @@ from typing import Annotated
 
 from tools_core import Context, Result
 from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import meant_place
+from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._entry import Entry, Source, lock
 from tools_filesystem._writing._relocate import check_free, copy_into, survey_copy
 
 
@@ -30,16 +29,16 @@ class CopyPath(FileTool):
     ) -> Result:
         with (
             self.access(context) as access,
-            explained(access, source),
-            Source(meant_place(access, source), make=False) as old,
+            locate(access, source, follow=False) as old,
+            locate(access, destination, write=True, new=True, follow=False) as new,
         ):
-            old.state()
-            with explained(access, destination), Entry(meant_place(access, destination, write=True)) as new:
-                lock(context, new)
-                replaces = new.found is not None
-                check_free(old, new, destination, overwrite=overwrite)
-                with explained(access, source):
-                    survey_copy(old, new, source, context, access.workspace.protected)
-                    copied = copy_into(old, new, context)
+            old.check_name()
+            new.make_folders(context)
+            lock(context, new)
+            replaces = new.found is not None
+            check_free(old, new, overwrite=overwrite)
+            with explained(source):
+                survey_copy(old, new, context)
+                copied = copy_into(old, new, context)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok({**report, "entries": copied.entries, "bytes": copied.size})

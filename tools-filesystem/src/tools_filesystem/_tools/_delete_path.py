@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Stamp
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import meant_place
+from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._entry import Entry, lock, roots_of
-from tools_filesystem._writing._tree import Removal, Survey, open_folder_in
+from tools_filesystem._writing._overwrite import check_permitted
+from tools_filesystem._writing._tree import Removal, Survey
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access
+    from tools_filesystem._paths._locate import Located
 
 
 class DeletePath(FileTool):
@@ -30,43 +30,42 @@ class DeletePath(FileTool):
         *,
         context: Context,
     ) -> Result:
-        with (
-            self.access(context) as access,
-            explained(access, path),
-            Entry(meant_place(access, path, write=True), make=False) as entry,
-        ):
-            lock(context, entry)
-            state = entry.state()
-            count = _delete(access, entry, path, context, recursive=recursive)
+        with self.access(context) as access, locate(access, path, write=True, follow=False) as place:
+            check_permitted(place.state, path, "make it writable first (chmod u+w)")
+            lock(context, place)
+            state = place.state
+            count = _delete(access, place, context, recursive=recursive)
             access.ledger(context).forget(Stamp.of(state))
         return Result.ok({"path": path, "entries": count})
 
 
-def _delete(access: Access, entry: Entry, path: str, context: Context, *, recursive: bool) -> int:
-    if entry.is_folder and not recursive:
-        _check_empty(entry, path)
-    survey = Survey(context, access.workspace.protected, roots_of(access))
-    survey.add(entry.folder, entry.name, path)
+def _delete(access: Access, place: Located, context: Context, *, recursive: bool) -> int:
+    if place.is_folder and not recursive:
+        _check_empty(place)
+    survey = Survey(context, access)
+    survey.add(place.folder, place.name, place.given)
     removal = Removal()
     try:
-        removal.take(entry.folder, entry.name)
+        removal.take(place.folder, place.name)
     except OSError as error:
         if not removal.entries:
             raise
-        message = f"{path!r}: {removal.entries} of {survey.entries} entries were deleted, and then: {error.strerror}"
+        message = (
+            f"{place.given!r}: {removal.entries} of {survey.entries} entries were deleted, and then: {error.strerror}"
+        )
         raise ToolError(f"{message} ({error.filename!r})", "execution_error") from error
     finally:
         with suppress(OSError):  # it is gone for all to see: an error would say that it is not
-            os.fsync(entry.folder)
+            os.fsync(place.folder)
     return removal.entries
 
 
-def _check_empty(entry: Entry, path: str) -> None:
-    folder = open_folder_in(entry.folder, entry.name)
+def _check_empty(place: Located) -> None:
+    folder = place.open_folder()
     try:
         count = len(os.listdir(folder))
     finally:
         os.close(folder)
     if count:
-        message = f"{path!r} is a folder with {count} entries; pass recursive=true to delete it with all that is in it"
-        raise ToolError(message, "conflict")
+        message = f"{place.given!r} is a folder with {count} entries"
+        raise ToolError(f"{message}; pass recursive=true to delete it with all that is in it", "conflict")

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._ledger import Ledger, Stamp
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import meant_place
-from tools_filesystem._paths._step import open_in
+from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._atomic import put
-from tools_filesystem._writing._edit._diff import diff
+from tools_filesystem._writing._changes import Change, commit
+from tools_filesystem._writing._edit._diff import diff, replaced
 from tools_filesystem._writing._edit._plan import Edit, Span, check_edit, lines_of, resolve
 from tools_filesystem._writing._edit._text import LARGEST, text_of
-from tools_filesystem._writing._overwrite import check_permitted, check_unchanged
-from tools_filesystem._writing._target import Target
+from tools_filesystem._writing._overwrite import check_permitted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tools_filesystem._paths._locate import Located
 
 _MOST_LINES = 20  # numbers of lines in the result
 
@@ -56,25 +54,20 @@ class EditFile(FileTool):
         context: Context,
     ) -> Result:
         wanted = _wanted(old_string, new_string, replace_all, edits)
-        with (
-            self.access(context) as access,
-            explained(access, path),
-            Target(meant_place(access, path, write=True), make=False) as target,
-        ):
+        with self.access(context) as access, locate(access, path, write=True) as file:
             if not dry_run:
-                target.lock(context)
-            data, found = _content(target, path)
+                lock(context, file)
+            data, found = _content(file)
             text = text_of(data, path)
             spans = resolve(text, wanted, path)
             lines = lines_of(text, spans)
             shown = diff(text, spans, path)
             if not dry_run:
-                check_permitted(found, path)
-                before = functools.partial(check_unchanged, target.folder, target.name, path, found)
-                pieces = _spliced(text.data, spans)
-                new = pieces if text.wide is None else [text.restored(b"".join(pieces))]
-                state = put(target.folder, target.name, new, found, before)
-                _remember(access.ledger(context), found, state, None if text.wide else spans)
+                check_permitted(found, path, "write_file with overwrite=true replaces it")
+                new = text.restored(replaced(text.data, 0, len(text.data), spans))
+                (state,) = commit([Change(place=file, data=new, found=found)], context)
+                if state is not None:
+                    _remember(access.ledger(context), found, state, None if text.wide else spans)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MOST_LINES], "dry_run": dry_run}
         return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{shown}", metadata=facts)
 
@@ -92,24 +85,14 @@ def _wanted(old: str, new: str, replace_all: bool, edits: list[OneEdit]) -> list
     return wanted
 
 
-def _content(target: Target, path: str) -> tuple[bytes, os.stat_result]:
-    with open(open_in(target.folder, target.name), "rb", buffering=0) as file:
+def _content(place: Located) -> tuple[bytes, os.stat_result]:
+    with open(place.open_file(), "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
         data = b"" if found.st_size > LARGEST else file.readall()
     if max(found.st_size, len(data)) > LARGEST:
-        raise ToolError(f"{path!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB", "limit_exceeded")
-    check_unchanged(target.folder, target.name, path, found)
+        message = f"{place.given!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB"
+        raise ToolError(message, "limit_exceeded")
     return data, found
-
-
-def _spliced(data: bytes, spans: Sequence[Span]) -> list[bytes | memoryview]:
-    """Return the pieces of the new content, without a copy of what stays."""
-    parts: list[bytes | memoryview] = []
-    view, position = memoryview(data), 0
-    for span in spans:
-        parts += [view[position : span.start], span.data]
-        position = span.end
-    return [*parts, view[position:]]
 
 
 def _remember(ledger: Ledger, then: os.stat_result, now: os.stat_result, spans: Sequence[Span] | None) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Result
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import find, sendable
-from tools_filesystem._paths._resolve import open_folder, open_regular, pin
-from tools_filesystem._paths._step import SpecialFileError
+from tools_core import Context, Result, ToolError
+from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._names import sendable
+from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._reading._entries import type_of
 from tools_filesystem._reading._media import UNKNOWN, media_type
@@ -20,7 +19,8 @@ from tools_filesystem._tools._file_tool import FileTool
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools_filesystem._paths._access import Access, Place
+    from tools_filesystem._paths._access import Access
+    from tools_filesystem._paths._locate import Located
 
 
 class FileInfo(FileTool):
@@ -37,52 +37,20 @@ class FileInfo(FileTool):
         *,
         context: Context,
     ) -> Result:
-        with self.access(context) as access, explained(access, path):
-            seen = _look(access, path)
-            facts: dict[str, Any] = {"path": sendable(seen.path), **_of_stat(seen.found)}
-            if seen.path != path and seen.is_repaired:
-                facts["note"] = f"no {path!r}: this differs in spaces, quotes, accents or case"
-            if stat.S_ISLNK(seen.found.st_mode):
-                facts |= {"target": sendable(seen.target), "leads_to": _leads_to(seen.place)}
-            elif stat.S_ISREG(seen.found.st_mode):
-                facts |= _of_content(seen.place)
+        with (
+            self.access(context) as access,
+            locate(access, path, follow=path.endswith(("/", "/.")), repair=True) as place,
+        ):
+            found = place.state
+            facts: dict[str, Any] = {"path": place.path, **_of_stat(found)}
+            if place.note:
+                facts["note"] = place.note
+            if stat.S_ISLNK(found.st_mode):
+                target = os.readlink(place.name, dir_fd=place.folder)
+                facts |= {"target": sendable(target), "leads_to": _leads_to(access, place.path)}
+            elif stat.S_ISREG(found.st_mode):
+                facts |= _of_content(place)
         return Result.ok(facts)
-
-
-class _Seen(NamedTuple):
-    place: Place
-    path: str
-    found: os.stat_result
-    target: str = ""
-    is_repaired: bool = False
-
-
-def _look(access: Access, path: str) -> _Seen:
-    try:
-        place = access.place(path)
-        return _Seen(place, path, *_stat(place))
-    except FileNotFoundError:
-        other = find(access, path, repair=True)
-        if other is None:
-            raise
-    return _Seen(other.place, other.path, *_stat(other.place), other.is_repaired)
-
-
-def _stat(place: Place) -> tuple[os.stat_result, str]:
-    """What is at a place, a link itself, and where that points."""
-    name = place.path.rpartition("/")[2]
-    if name in ("", ".", ".."):  # these are no names in the folder above, and never links
-        pinned = pin(place)
-        try:
-            return os.fstat(pinned), ""
-        finally:
-            os.close(pinned)
-    folder = open_folder(place.parent())
-    try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        return found, os.readlink(name, dir_fd=folder) if stat.S_ISLNK(found.st_mode) else ""
-    finally:
-        os.close(folder)
 
 
 def _of_stat(found: os.stat_result) -> dict[str, Any]:
@@ -110,32 +78,23 @@ def _group(number: int) -> str:
         return str(number)
 
 
-def _leads_to(place: Place) -> str:
+def _leads_to(access: Access, path: str) -> str:
     try:
-        pinned = pin(place)
-    except FileNotFoundError:
-        return "nothing"
-    except SpecialFileError:
-        return "special"
-    except OSError:
-        return "outside the workspace, or nowhere"
-    try:
-        return type_of(os.fstat(pinned).st_mode)
-    finally:
-        os.close(pinned)
+        with locate(access, path) as place:
+            return type_of(place.state.st_mode)
+    except ToolError as error:
+        return "nothing" if error.type == "not_found" else "outside the workspace, or nowhere"
 
 
-def _of_content(place: Place) -> dict[str, Any]:
+def _of_content(place: Located) -> dict[str, Any]:
     try:
-        descriptor = open_regular(place)
-    except SpecialFileError:  # the kernel's own, or exchanged just now
+        descriptor = place.open_file()
+    except SpecialFileError:  # the kernel's own
         return {}
     except PermissionError:
         return {"readable": False}
     try:
-        start = os.pread(descriptor, SNIFF, 0)
-        facts: dict[str, Any] = {"media_type": _kind(start, place.path)}
-        return facts
+        return {"media_type": _kind(os.pread(descriptor, SNIFF, 0), place.path)}
     finally:
         os.close(descriptor)
 

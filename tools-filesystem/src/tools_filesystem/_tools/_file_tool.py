@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Effects, Tool
+from tools_core import Context, Effects, Tool, ToolError
 from tools_filesystem._paths._access import Access
+from tools_filesystem._paths._locate import locate
 from tools_filesystem._workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping, Sequence
-
-    from tools_core import Context
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class FileTool(Tool, abstract=True):
@@ -24,6 +26,7 @@ class FileTool(Tool, abstract=True):
     tags = ("files",)
 
     def __init__(self, workspace: Workspace | str | os.PathLike[str] | None = None) -> None:
+        _preload()
         own = workspace if isinstance(workspace, Workspace | None) else Workspace(workspace)
         self.workspace = own
         if own is not None:
@@ -38,13 +41,16 @@ class FileTool(Tool, abstract=True):
         return self.workspace or workspace_for(context)
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """See Tool: the paths that are named, not what lies below them."""
-        from tools_core import Context  # only for policies, which few callers have
-        from tools_filesystem._paths._resources import real_paths
-
+        """See Tool: the real paths that are named and the links on the way, not what lies below them."""
         named = self.paths_in(arguments)
-        paths = None if named is None else real_paths(self.workspace_in(context or Context()), named)
-        return Effects(self.annotations, paths=paths)
+        found: list[str] | None = None
+        if named is not None and all(isinstance(path, str) for path in named):
+            try:
+                with self.access(context or Context()) as access:
+                    found = [real for path in named for real in _meanings(access, path)]
+            except ToolError:  # the call itself will end with it
+                pass
+        return Effects(self.annotations, paths=None if found is None else list(dict.fromkeys(found)))
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """The paths that the arguments name, as they are given; None where that is not clear."""
@@ -56,4 +62,26 @@ class FileTool(Tool, abstract=True):
         return named
 
 
+# A host that runs as `python agent.py` in its own workspace imports from there first: a file that a tool has named like
+# one of these, which calls load or have Python load, would run in the host.
+_LATER = (
+    *("_ctypes", "ctypes", "concurrent.futures.thread", "contextvars", "fcntl", "grp", "logging", "pwd", "queue"),
+    *("resource", "textwrap", "traceback"),
+)
+
+
+@functools.cache
+def _preload() -> None:
+    for name in _LATER:
+        with suppress(ImportError):  # not of this system
+            import_module(name)
+
+
 _PATHS = frozenset(("path", "paths", "source", "destination"))
+
+
+def _meanings(access: Access, path: str) -> Iterator[str]:
+    """Yield where a path leads; of one that does not exist, also the file whose name a tool would take for it."""
+    for repair in (True, False):
+        with locate(access, path, new=True, repair=repair) as place:
+            yield from (*place.links, place.real)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._paths._access import Place
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._kernel import is_made_up
-from tools_filesystem._paths._names import opened
-from tools_filesystem._paths._resolve import open_folder
-from tools_filesystem._paths._step import SpecialFileError
+from tools_filesystem._paths._locate import locate
 from tools_filesystem._search._engine import Order, search
 from tools_filesystem._search._glob import WILD, PathPattern
-from tools_filesystem._search._rows import visible
+from tools_filesystem._search._rows import prefix_of, visible
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools_filesystem._paths._access import Access
-    from tools_filesystem._paths._names import Opened
+    from tools_filesystem._paths._locate import Located
     from tools_filesystem._search._process import Answer
 
 
@@ -57,19 +51,15 @@ class Glob(FileTool):
         context: Context,
     ) -> Result:
         _check(pattern, path)
-        with self.access(context) as access, explained(access, path):
-            start, below = _start(access, pattern, path)
-            try:
-                if is_made_up(os.fstat(start.descriptor)):
-                    raise SpecialFileError(path)
+        with self.access(context) as access:
+            folder, below = _start(access, pattern, path)
+            with locate(access, folder, repair=True) as start:
                 wanted = PathPattern(below)
                 names = wanted.names_alone()
                 depth = 1 if all("/" not in one and one != "**" for one in wanted.alternatives) else 0
                 order = Order("list", names=tuple(names or ()), depth=depth, newest=sort == "newest")
-                answer = search(start.place, start.descriptor, order, access.workspace, context)
-            finally:
-                os.close(start.descriptor)
-        found = _paths(answer, start)
+                answer = search(start, order, access.workspace, context)
+                found = answer.paths()
         if names is None:
             found = [one for one in found if wanted.matches(one)]
         if sort == "path":
@@ -77,18 +67,10 @@ class Glob(FileTool):
         return _result(found, answer, start, pattern, limit=limit, offset=offset)
 
 
-def _paths(answer: Answer, start: Opened) -> list[str]:
-    """Return the paths that were listed, relative to where the search began."""
-    top = f"./{start.place.path}".rstrip("/") + "/"
-    text = os.fsdecode(answer.output)
-    return [path.removeprefix(top).removeprefix("./") for path in text[: text.rfind("\0") + 1].split("\0")[:-1]]
-
-
-def _result(found: list[str], answer: Answer, start: Opened, pattern: str, *, limit: int, offset: int) -> Result:
+def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
     total, some = len(found), found[offset : offset + limit]
     reached = offset + len(some)
-    bare = start.path.removeprefix("./").rstrip("/")
-    prefix = "" if bare in ("", ".") and not start.path.startswith("/") else f"{bare}/"
+    prefix = prefix_of(start)
     facts: dict[str, Any] = {"total": total, "count": len(some), "truncated": bool(answer.stopped)}
     notes = [start.note] if start.note else []
     if some and reached < total:
@@ -123,13 +105,12 @@ def _split(pattern: str) -> tuple[str, str]:
     return "/".join(plain), "/".join(parts[len(plain) :])
 
 
-def _start(access: Access, pattern: str, path: str) -> tuple[Opened, str]:
-    """Open where to begin; an absolute pattern begins at its root."""
+def _start(access: Access, pattern: str, path: str) -> tuple[str, str]:
+    """Return where to begin, and the pattern from there on; an absolute pattern begins at its root."""
     if pattern.startswith("/"):
-        found = access.place(pattern)  # the root in it is text, whatever characters its name has
-        start = opened(access, found.root.path, lambda _: open_folder(Place(found.root, ".")))
-        return start._replace(place=Place(found.root, ".")), found.path
+        root, names = access.root_of(pattern)  # the root in it is text, whatever characters its name has
+        return root.path, "/".join(names)
     plain, below = _split(pattern)
     if plain:
         path = plain if path in (".", "") else f"{path.rstrip('/')}/{plain}"
-    return opened(access, path, open_folder), below
+    return path, below

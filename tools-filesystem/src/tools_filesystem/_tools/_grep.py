@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._kernel import is_made_up
-from tools_filesystem._paths._names import opened
-from tools_filesystem._paths._resolve import open_regular, pin
-from tools_filesystem._paths._step import SpecialFileError, check_regular, reopen
+from tools_filesystem._paths._locate import locate
 from tools_filesystem._search._engine import Order, find_rg, search
 from tools_filesystem._search._glob import PathPattern
-from tools_filesystem._search._landlock import can_confine
-from tools_filesystem._search._rows import MOST_SHOWN, WIDTH, FileRows, Row, files_of, rows_of, shown, visible
+from tools_filesystem._search._rows import (
+    MOST_SHOWN,
+    WIDTH,
+    FileRows,
+    Row,
+    files_of,
+    prefix_of,
+    rows_of,
+    shown,
+    visible,
+)
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tools_filesystem._paths._names import Opened
+    from tools_filesystem._paths._locate import Located
     from tools_filesystem._search._process import Answer
 
 _LONGEST = 10_000  # characters of a pattern
@@ -64,29 +68,16 @@ class Grep(FileTool):
         listed = PathPattern(glob.removeprefix("!"), anywhere=True) if glob else None
         names = listed.names_alone() if listed is not None and not type and not is_excluded else None
         order = Order(output_mode, pattern, ignore_case, context, tuple(names or ()), type)
-        with self.access(call) as access, explained(access, path):
-            start = opened(access, path, pin)
-            try:
-                is_folder = stat.S_ISDIR(os.fstat(start.descriptor).st_mode)
-                if not is_folder and _is_binary(start):
-                    return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
-                if is_folder and is_made_up(os.fstat(start.descriptor)):
-                    raise SpecialFileError(path)
-                descriptor = start.descriptor if is_folder else reopen(start.descriptor)
-                try:
-                    answer = search(start.place, descriptor, order, access.workspace, call)
-                finally:
-                    if not is_folder:
-                        os.close(descriptor)
-                found = _found(answer, start, output_mode, is_folder=is_folder)
-                if listed is not None and is_folder and is_excluded:
-                    found = [file for file in found if not listed.matches_any_of(file.path)]
-                elif listed is not None and is_folder and names is None:
-                    found = [file for file in found if listed.matches(file.path)]
-                verify = None if can_confine() else start
-                return _result(page, found, answer, start, is_folder=is_folder, verify=verify)
-            finally:
-                os.close(start.descriptor)
+        with self.access(call) as access, locate(access, path, repair=True) as start:
+            if not start.is_folder and _is_binary(start):
+                return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
+            answer = search(start, order, access.workspace, call)
+        found = _found(answer, output_mode, is_folder=start.is_folder)
+        if listed is not None and start.is_folder and is_excluded:
+            found = [file for file in found if not listed.matches_any_of(file.path)]
+        elif listed is not None and start.is_folder and names is None:
+            found = [file for file in found if listed.matches(file.path)]
+        return _result(page, found, answer, start)
 
 
 class _Page(NamedTuple):
@@ -110,9 +101,8 @@ def _check(pattern: str) -> None:
         raise ToolError("pattern must not contain lone surrogates", "validation_error")
 
 
-def _is_binary(start: Opened) -> bool:
-    check_regular(os.fstat(start.descriptor).st_mode, start.path)
-    file = reopen(start.descriptor)
+def _is_binary(place: Located) -> bool:
+    file = place.open_file()
     try:
         data = os.pread(file, _SNIFF, 0)
     finally:
@@ -120,7 +110,7 @@ def _is_binary(start: Opened) -> bool:
     return b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _found(answer: Answer, start: Opened, mode: str, *, is_folder: bool) -> list[FileRows]:
+def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:
     """Return the files with matches in the order of their paths, which begin at the start."""
     if mode == "content":
         files: Iterable[FileRows] = files_of(answer.output)
@@ -128,9 +118,7 @@ def _found(answer: Answer, start: Opened, mode: str, *, is_folder: bool) -> list
         files = [FileRows(os.fsdecode(path), 1, []) for path in answer.output.split(b"\0") if path]
     else:
         files = _counts(answer.output)
-    top = f"./{start.place.path}".rstrip("/") + "/"
-    paths = [file._replace(path=file.path.removeprefix(top).removeprefix("./") if is_folder else "") for file in files]
-    return sorted(paths)
+    return sorted(file._replace(path=answer.inner(file.path) if is_folder else "") for file in files)
 
 
 def _counts(output: bytes) -> list[FileRows]:
@@ -143,18 +131,15 @@ def _counts(output: bytes) -> list[FileRows]:
     return found
 
 
-def _result(
-    page: _Page, found: list[FileRows], answer: Answer, start: Opened, *, is_folder: bool, verify: Opened | None
-) -> Result:
-    bare = start.path.removeprefix("./").rstrip("/")
-    prefix = "" if bare in ("", ".") else bare + "/" * is_folder
+def _result(page: _Page, found: list[FileRows], answer: Answer, start: Located) -> Result:
+    prefix = prefix_of(start) if start.is_folder else start.path.removeprefix("./")
     matches = sum(file.matches for file in found)
     total = matches if page.mode == "content" else len(found)
     facts: dict[str, Any] = {"matches": matches, "files": len(found), "total": total, "truncated": bool(answer.stopped)}
     lines: list[str] = []
     notes = [start.note] if start.note else []
     if page.mode == "content":
-        reached, cut = _content(page, found, prefix, lines, verify)
+        reached, cut = _content(page, found, prefix, lines)
         if cut:
             notes.append(f"{cut} lines are longer than {WIDTH} characters and cut around the match")
     else:
@@ -177,9 +162,7 @@ def _result(
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 
 
-def _content(
-    page: _Page, found: list[FileRows], prefix: str, lines: list[str], verify: Opened | None
-) -> tuple[int, int]:
+def _content(page: _Page, found: list[FileRows], prefix: str, lines: list[str]) -> tuple[int, int]:
     """Add the lines of a page; returns how many matches lie before what comes next, and how many lines are cut."""
     skip, left, reached, cut = page.offset, page.limit, page.offset, 0
     room = MOST_SHOWN
@@ -190,8 +173,6 @@ def _content(
         if not left or room <= 0:
             break
         rows = rows_of(file, skip, left, page.context)
-        if verify is not None and not _is_inside(verify, file, rows):
-            rows = []
         kept: list[Row] = []
         for row in rows:
             if room <= 0:
@@ -207,21 +188,3 @@ def _content(
         left -= taken
         skip = 0
     return reached, cut
-
-
-def _is_inside(start: Opened, file: FileRows, rows: list[Row]) -> bool:
-    """Return whether the file that our own resolver finds has these lines, where `rg` could not be confined."""
-    try:
-        descriptor = open_regular(start.place.join(file.path) if file.path else start.place)
-    except OSError:
-        return False
-    with open(descriptor, encoding="utf-8", errors="replace", newline="\n") as opened_file:
-        wanted = {row.number: row for row in rows}
-        last = max(wanted, default=0)
-        for number, line in enumerate(opened_file, 1):
-            if number > last:
-                break
-            row = wanted.get(number)
-            if row is not None and not row.is_cut and row.text.isascii() and row.text not in line:
-                return False
-    return True

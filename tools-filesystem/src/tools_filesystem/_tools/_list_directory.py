@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import found_folder, meant, quoted, sendable, shown
+from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._names import meant, quoted, sendable, shown
 from tools_filesystem._reading._entries import Listing, Order
 from tools_filesystem._tools._file_tool import FileTool
 
@@ -39,8 +39,8 @@ class ListDirectory(FileTool):
         if after and sort != "name":
             raise ToolError("after reads on in the order of names: leave out sort", "validation_error")
         listing = Listing(depth, limit, sort, meant(after))
-        with self.access(context) as access, explained(access, path):
-            place, note = found_folder(access, path)
+        with self.access(context) as access, locate(access, path, repair=True) as place:
+            note = place.note
             top = listing.of(place, context)
         lines = list(_lines(top, 0))
         left_out = listing.total - listing.shown

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tools_core import Context, File, Image, Limits, Result, ToolError
 from tools_filesystem._ledger import Ledger, Stamp
-from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._names import opened
-from tools_filesystem._paths._resolve import open_regular
+from tools_filesystem._paths._locate import locate
 from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._reading._lines import Lines
 from tools_filesystem._reading._media import PDF, media_type
@@ -17,7 +15,6 @@ from tools_filesystem._reading._shown import show
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._names import Opened
     from tools_filesystem._reading._encoding import Encoding
     from tools_filesystem._reading._lines import Line
 
@@ -42,16 +39,21 @@ class ReadFile(FileTool):
         *,
         context: Context,
     ) -> Result:
-        with self.access(context) as access, explained(access, path):
-            file = opened(access, path, open_regular)
+        with self.access(context) as access, locate(access, path, repair=True) as place:
+            file = _File(place.open_file(), place.path, place.note)
             try:
-                result = _read(file, offset or 1, limit, context, access.ledger(context), numbers=line_numbers)
+                return _read(file, offset or 1, limit, context, access.ledger(context), numbers=line_numbers)
             finally:
                 os.close(file.descriptor)
-        return result
 
 
-def _read(file: Opened, offset: int, limit: int, context: Context, ledger: Ledger, *, numbers: bool) -> Result:
+class _File(NamedTuple):
+    descriptor: int
+    path: str
+    note: str
+
+
+def _read(file: _File, offset: int, limit: int, context: Context, ledger: Ledger, *, numbers: bool) -> Result:
     stamp = Stamp.of(os.fstat(file.descriptor))
     start = os.pread(file.descriptor, SNIFF, 0)
     facts: dict[str, Any] = {"size": stamp.size} | ({"repaired_path": file.path} if file.note else {})
@@ -79,7 +81,7 @@ def _read(file: Opened, offset: int, limit: int, context: Context, ledger: Ledge
 
 
 def _shown(
-    file: Opened, lines: list[Line], encoding: Encoding, ledger: Ledger, stamp: Stamp, facts: dict[str, Any], *,
+    file: _File, lines: list[Line], encoding: Encoding, ledger: Ledger, stamp: Stamp, facts: dict[str, Any], *,
     is_end: bool, numbers: bool,
 ) -> Result:  # fmt: skip
     text, notes, more, is_faithful = show(lines, encoding, numbers=numbers)
@@ -109,7 +111,7 @@ def _shown(
     return Result.ok(text, metadata=facts)
 
 
-def _media(file: Opened, kind: str, facts: dict[str, Any]) -> Result:
+def _media(file: _File, kind: str, facts: dict[str, Any]) -> Result:
     with open(os.dup(file.descriptor), "rb") as opened_file:
         data = opened_file.read(_LARGEST_MEDIA + 1)  # the size that the system tells may grow
     if len(data) > _LARGEST_MEDIA:
@@ -120,5 +122,5 @@ def _media(file: Opened, kind: str, facts: dict[str, Any]) -> Result:
     return Result.ok([block, file.note] if file.note else block, metadata=facts | {"media_type": kind})
 
 
-def _fact(text: str, file: Opened, facts: dict[str, Any]) -> Result:
+def _fact(text: str, file: _File, facts: dict[str, Any]) -> Result:
     return Result.ok(f"{text}\n[{file.note}]" if file.note else text, metadata=facts)

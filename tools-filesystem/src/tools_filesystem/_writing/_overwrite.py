@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +10,8 @@ from tools_core import ToolError
 from tools_filesystem._ledger import Stamp
 
 if TYPE_CHECKING:
+    import os
+
     from tools_filesystem._ledger import Ledger
 
 
@@ -32,20 +33,8 @@ def check_known(path: str, found: os.stat_result, ledger: Ledger) -> None:
     raise ToolError(f"{problem}. {fix}", "conflict")
 
 
-def check_unchanged(folder: int, name: str, path: str, before: os.stat_result) -> os.stat_result:
-    """Return the state of a file; `conflict` when it is no longer what `before` says."""
-    try:
-        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        raise ToolError(f"{path!r} was deleted meanwhile; nothing was changed", "conflict") from None
-    if Stamp.of(now) != Stamp.of(before):
-        raise ToolError(f"{path!r} was changed meanwhile by another program; read it again, then retry", "conflict")
-    return now
-
-
-def check_permitted(found: os.stat_result, path: str) -> None:
+def check_permitted(found: os.stat_result, path: str, instead: str) -> None:
     """Raise `denied` for a file without write permission, which its owner has protected on purpose."""
-    if not stat.S_IMODE(found.st_mode) & 0o222:
-        raise ToolError(
-            f"{path!r} is read-only (mode {stat.S_IMODE(found.st_mode):04o}); only overwrite=true replaces it", "denied"
-        )
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISREG(found.st_mode) and not mode & 0o222:
+        raise ToolError(f"{path!r} is read-only (mode {mode:04o}); {instead}", "denied")

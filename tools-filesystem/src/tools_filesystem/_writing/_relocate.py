@@ -10,20 +10,18 @@ from zlib import crc32
 
 from tools_core import ToolError
 from tools_filesystem._paths._protected import OWN
-from tools_filesystem._paths._step import SpecialFileError
+from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._writing._rename import rename_new
 from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Removal, Survey, sync_file_system
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from tools_core import Context
-    from tools_filesystem._writing._entry import Entry
+    from tools_filesystem._paths._locate import Located
 
 
-def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> None:
+def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
     """Raise `conflict` unless the destination is free, or is to be replaced and can be."""
-    state = source.state()
+    state, path = source.state, goal.given
     if goal.found is None:
         if path.endswith("/") and not source.is_folder:
             message = f"{path!r} ends with a slash, but {source.name!r} is not a folder; give its new path in full"
@@ -43,23 +41,19 @@ def check_free(source: Entry, goal: Entry, path: str, *, overwrite: bool) -> Non
         raise SpecialFileError(path)
 
 
-def survey_copy(
-    source: Entry, goal: Entry, path: str, context: Context, protected: frozenset[str],
-    roots: Collection[tuple[int, int]] = (),
-) -> Survey:  # fmt: skip
+def survey_copy(source: Located, goal: Located, context: Context) -> None:
     """Look at all that is to be copied; ToolError when it is too much, special, protected or holds its own goal."""
     inside = os.fstat(goal.folder)
-    survey = Survey(context, protected, roots, (inside.st_dev, inside.st_ino), MOST_COPIED)
-    survey.add(source.folder, source.name, path)
+    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino), MOST_COPIED)
+    survey.add(source.folder, source.name, source.given)
     if survey.special is not None:
         raise SpecialFileError(survey.special)
     if survey.size > MOST_BYTES:
-        message = f"{path!r} has {survey.size} bytes; at most {MOST_BYTES} are copied at once"
+        message = f"{source.given!r} has {survey.size} bytes; at most {MOST_BYTES} are copied at once"
         raise ToolError(message, "limit_exceeded")
-    return survey
 
 
-def copy_into(source: Entry, goal: Entry, context: Context) -> Copy:
+def copy_into(source: Located, goal: Located, context: Context) -> Copy:
     """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way."""
     aside = _name_aside()
     _clear(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
@@ -74,7 +68,7 @@ def copy_into(source: Entry, goal: Entry, context: Context) -> Copy:
     return copy
 
 
-def put(folder: int, name: str, goal: Entry) -> None:
+def put(folder: int, name: str, goal: Located) -> None:
     """Rename to the destination; FileExistsError when something is there that was not before."""
     if goal.found is None:
         rename_new(folder, name, goal.folder, goal.name)

@@ -28,11 +28,6 @@ def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
         _by_two_steps(folder, name, to_folder, to_name)
 
 
-def rename_at_once(folder: int, name: str, to_name: str) -> bool:
-    """The same within a folder and in one step; False where the system cannot, and nothing was done."""
-    return _by_kernel(folder, name, folder, to_name, _NOREPLACE)
-
-
 def exchange(folder: int, name: str, other: str) -> bool:
     """Exchange two names of a folder in one step; False where the system cannot, and nothing was done."""
     return _by_kernel(folder, name, folder, other, _EXCHANGE)

@@ -2,55 +2,47 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import host_folders, is_protected
+from tools_core.protected import host_folders, is_git_directory, is_protected
 from tools_filesystem._paths._kernel import mounts_below
 from tools_filesystem._paths._protected import real_path
-from tools_filesystem._paths._step import HAS_O_PATH, SpecialFileError, open_in
+from tools_filesystem._paths._resolve import HAS_O_PATH, SpecialFileError, open_file, open_inner
 from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from tools_core import Context
+    from tools_filesystem._paths._access import Access
 
 MOST_ENTRIES = 1_000_000
 MOST_COPIED = 100_000
 MOST_BYTES = 1 << 30  # of one copy
 _DEEPEST = 200  # each level keeps a folder open
 _BLOCK = 1 << 20
-_REPOSITORY = {"HEAD", "objects", "refs"}
 
 
 class Survey:
     """What is in a tree, looked at before anything is done to it; ToolError for what must not be touched.
 
-    `entries` and `size` count the tree itself, too. `roots` are folders, by device and inode, that must not be in it.
-    `goal` is the folder that it is copied to; without one it is to go, and then it must not be a mount either.
+    `entries` and `size` count the tree itself, too. `goal` is the folder that it is copied to; without one the tree is
+    to go, and then it must not hold a root, a mount or the program itself.
     """
 
     def __init__(
-        self,
-        context: Context,
-        protected: frozenset[str],
-        roots: Collection[tuple[int, int]] = (),
-        goal: tuple[int, int] | None = None,
-        most: int = MOST_ENTRIES,
+        self, context: Context, access: Access, goal: tuple[int, int] | None = None, most: int = MOST_ENTRIES
     ) -> None:
         self.context = context
-        self.protected = protected
-        self.roots = roots
+        self.protected = access.workspace.protected
+        self.roots = {root.identity for root in access.roots}
         self.goal = goal
         self.most = most
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
-        self._host = {(state.st_dev, state.st_ino) for state in map(os.stat, host_folders() if protected else ())}
+        self._host = {(state.st_dev, state.st_ino) for state in map(os.stat, host_folders() if self.protected else ())}
 
     def add(self, folder: int, name: str, path: str, depth: int = 0) -> None:
         """Count an entry of an open folder, and all that is below it; `path` is for messages."""
@@ -79,7 +71,7 @@ class Survey:
             raise ToolError(f"there are more than {self.most} entries; work on smaller parts", "limit_exceeded")
         if depth > _DEEPEST:
             raise ToolError(f"{path!r} lies more than {_DEEPEST} folders deep; move it up first", "limit_exceeded")
-        if (found.st_dev, found.st_ino) in self.roots:
+        if self.goal is None and (found.st_dev, found.st_ino) in self.roots:
             raise ToolError(f"{path!r} is a root of the workspace, which stays where it is", "denied")
         if (found.st_dev, found.st_ino) == self.goal:
             raise ToolError(f"the destination lies in {path!r}, which cannot go into itself", "conflict")
@@ -90,14 +82,14 @@ class Survey:
             raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")
-        if (found.st_dev, found.st_ino) in self._host:
+        if self.goal is None and (found.st_dev, found.st_ino) in self._host:
             raise ToolError(f"{path!r} is a folder that this program runs from, which stays where it is", "denied")
 
     def _add_folder(self, folder: int, name: str, path: str, depth: int) -> None:
-        inner = open_folder_in(folder, name)
+        inner = open_inner(folder, name)
         try:
             names = os.listdir(inner)
-            if ".git" in self.protected and _REPOSITORY.issubset(names):
+            if ".git" in self.protected and is_git_directory(names):
                 raise ToolError(f"{path!r} is the inside of a git repository, which is a protected place", "denied")
             for child in names:
                 self.add(inner, child, f"{path}/{child}", depth + 1)
@@ -135,7 +127,7 @@ class Removal:
         try:
             if self._own:
                 _permit(folder, name)
-            inner = open_folder_in(folder, name)
+            inner = open_inner(folder, name)
         except NotADirectoryError:
             os.unlink(name, dir_fd=folder)
         else:
@@ -174,10 +166,10 @@ class Copy:
             raise SpecialFileError(name)
 
     def _take_folder(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        inner = open_folder_in(folder, name)
+        inner = open_inner(folder, name)
         try:
             os.mkdir(to_name, 0o700, dir_fd=to_folder)
-            to_inner = open_folder_in(to_folder, to_name)
+            to_inner = open_inner(to_folder, to_name)
             try:
                 for child in os.listdir(inner):
                     self.take(inner, child, to_inner, child)
@@ -188,7 +180,7 @@ class Copy:
             os.close(inner)
 
     def _take_file(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        source = open_in(folder, name)
+        source = open_file(folder, name)
         try:
             found = os.fstat(source)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -209,16 +201,6 @@ class Copy:
             left = memoryview(block)
             while left:
                 left = left[os.write(target, left) :]
-
-
-def open_folder_in(folder: int, name: str) -> int:
-    """Open a folder by its bare name; NotADirectoryError for anything else, also for a link to a folder."""
-    try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    except OSError as error:
-        if error.errno == errno.ELOOP:  # what some systems say of a link
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
-        raise
 
 
 def _permit(folder: int, name: str) -> None:

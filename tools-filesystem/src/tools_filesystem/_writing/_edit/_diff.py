@@ -30,10 +30,19 @@ def diff(text: Text, spans: Sequence[Span], path: str) -> str:
         line += text.data.count(b"\n", counted, start)
         counted = start
         before = text.decoded(text.data[start:end]).splitlines()
-        after = text.decoded(_replaced(text.data, start, end, inside)).splitlines()
+        after = text.decoded(replaced(text.data, start, end, inside)).splitlines()
         shown += _hunk(before, after, line - 1, shift)
         shift += len(after) - len(before)
     return "\n".join(shown)
+
+
+def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
+    """Return a part of the content with the spans in it replaced."""
+    parts: list[bytes] = []
+    for span in spans:
+        parts += [data[start : span.start], span.data]
+        start = span.end
+    return b"".join([*parts, data[start:end]])
 
 
 def _grouped(data: bytes, spans: Sequence[Span]) -> Iterator[tuple[int, int, list[Span]]]:
@@ -67,14 +76,6 @@ def _lines_below(data: bytes, at: int) -> int:
         if at < 0:
             return len(data)
     return at + 1
-
-
-def _replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
-    parts: list[bytes] = []
-    for span in spans:
-        parts += [data[start : span.start], span.data]
-        start = span.end
-    return b"".join([*parts, data[start:end]])
 
 
 def _hunk(before: list[str], after: list[str], above: int, shift: int) -> list[str]:

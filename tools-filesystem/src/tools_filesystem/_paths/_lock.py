@@ -16,7 +16,7 @@ from tools_core import ToolError
 if TYPE_CHECKING:
     from tools_core import Context
 
-LONGEST_WAIT = 10.0  # seconds
+_LONGEST_WAIT = 10.0  # seconds
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
 
@@ -29,7 +29,8 @@ def hold(folder: int, context: Context | None = None) -> None:
         return
     begun, pause = monotonic(), _FIRST_PAUSE
     left = context.remaining if context is not None else None
-    longest = LONGEST_WAIT if left is None else min(LONGEST_WAIT, left)
+    # A call that has its own limit must have its result ready before it is abandoned.
+    longest = _LONGEST_WAIT if left is None else min(_LONGEST_WAIT, 0.9 * left)
     while not _take(folder):
         if context is not None and context.cancelled:
             raise ToolError("cancelled while another writer was waited for; nothing was changed", "cancelled")

@@ -1,0 +1,336 @@
+"""Where a path leads: a name in a folder that is held open, for reading and writing alike."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+from tools_core import ToolError
+from tools_filesystem._paths._access import clipped
+from tools_filesystem._paths._explain import explained, explanation
+from tools_filesystem._paths._lock import hold, release
+from tools_filesystem._paths._names import alike, near, quoted, sendable, unescaped
+from tools_filesystem._paths._protected import check_repository, check_writable, names_below, real_path
+from tools_filesystem._paths._resolve import MOST_LINKS, check_regular, open_file, open_folder, open_inner
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_core import Context
+    from tools_filesystem._paths._access import Access, PinnedRoot
+
+MOST_NEW = 50  # folders that one call creates above a file
+_MOST_NAMES = 2000  # how many siblings are compared with a name that was not found
+_MOST_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
+
+
+class Located:
+    """The place that a path means; used in a `with` block, which explains errors of the system by that path.
+
+    `folder` is open, and `found` is the state of `name` in it. Where that is None, `missing` are the names of the
+    folders that do not exist either, below `folder`. An empty `name` means the folder itself: the root, or what `..`
+    leads to. `links` are the real paths of the links that were followed at the end.
+    """
+
+    __slots__ = ("_made", "folder", "found", "given", "is_slashed", "links", "missing", "name", "note", "path", "root")
+
+    def __init__(self, root: PinnedRoot, path: str) -> None:
+        self.root = root
+        self.given = self.path = path
+        self.note = ""
+        self.links: list[str] = []
+        self.is_slashed = path.endswith(("/", "/."))
+        self.folder = -1
+        self.missing: tuple[str, ...] = ()
+        self.name = ""
+        self.found: os.stat_result | None = None
+        self._made: list[list[str]] = []
+
+    @property
+    def real(self) -> str:
+        """The real path, which has no links."""
+        return "/".join((real_path(self.folder).rstrip("/"), *self.tail)) or "/"
+
+    @property
+    def below(self) -> str:
+        """The real path below the root; "." for the root."""
+        return "/".join((*names_below(self.root.descriptor, self.folder), *self.tail)) or "."
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The names below the folder."""
+        return (*self.missing, self.name) if self.name else self.missing
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether this is a folder, and not a link to one."""
+        return self.found is not None and stat.S_ISDIR(self.found.st_mode)
+
+    @property
+    def state(self) -> os.stat_result:
+        """The state of what is there; FileNotFoundError if there is nothing."""
+        if self.found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
+        return self.found
+
+    def look(self) -> None:
+        """Bring `found` up to date."""
+        try:
+            here = self.folder
+            self.found = os.stat(self.name, dir_fd=here, follow_symlinks=False) if self.name else os.fstat(here)
+        except FileNotFoundError:
+            self.found = None
+
+    def open_file(self) -> int:
+        """Open a regular file for reading; anything else raises OSError unopened."""
+        check_regular(self.state, self.given)
+        return open_file(self.folder, self.name)
+
+    def open_folder(self) -> int:
+        """Open a folder so that it can be listed."""
+        return open_inner(self.folder, self.name or ".")
+
+    def check_file_name(self) -> None:
+        """Raise `not_a_file` where the path can only be a folder."""
+        if self.is_slashed and self.found is None:
+            message = f"{clipped(self.given)} can only be a folder, because it ends with a slash"
+            raise ToolError(f"{message}; end it with the name of the file", "not_a_file")
+
+    def check_name(self) -> None:
+        """Raise `denied` for the root, and what `..` leads to."""
+        if not self.tail:
+            message = "the path must end with the name of an entry: not the root itself, and not '..'"
+            raise ToolError(message, "denied")
+
+    def check_writable(self) -> None:
+        """Raise `denied` for the root, a read-only root and a protected place."""
+        self.check_name()
+        check_writable(self.root, self.folder, "/".join(self.tail))
+
+    def check_repository(self) -> None:
+        """Raise `denied` where another call has made this a part of a git repository."""
+        check_repository(self.root, self.folder, self.tail[0])
+
+    def make_folders(self, context: Context) -> None:
+        """Make the missing folders above; leaving the block by an exception takes them back."""
+        if len(self.missing) > MOST_NEW:
+            message = f"the path needs more than {MOST_NEW} new folders; create them step by step"
+            raise ToolError(message, "limit_exceeded")
+        while self.missing:
+            name = self.missing[0]
+            hold(self.folder, context)
+            self.check_repository()
+            made = [*names_below(self.root.descriptor, self.folder), name]
+            with suppress(FileExistsError):  # made by another call; opening tells if it is something else
+                os.mkdir(name, dir_fd=self.folder)
+                self._made.append(made)
+            with suppress(OSError):  # what is written into it would be lost with it in a crash
+                os.fsync(self.folder)
+            try:
+                inner = open_inner(self.folder, name)
+            except NotADirectoryError as error:  # a link to nowhere
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from error
+            release(self.folder)
+            os.close(self.folder)
+            self.folder, self.missing = inner, self.missing[1:]
+
+    def make_itself(self, context: Context) -> None:
+        """Make the folder that this is to be, and those above it."""
+        self.prepare()
+        self.missing, self.name = self.tail, ""
+        self.make_folders(context)
+
+    def prepare(self) -> None:
+        """Check that this may be written, and open its folder so that it can be locked and synced."""
+        self.check_writable()
+        folder = open_inner(self.folder)
+        os.close(self.folder)
+        self.folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self.close(unmake=kind is not None)
+        if isinstance(error, OSError):
+            raise explanation(error, self.given) from error
+
+    def close(self, *, unmake: bool = False) -> None:
+        """Close the folder; `unmake` deletes the folders that were made, as far as they are empty."""
+        if self.folder >= 0:
+            release(self.folder)
+            os.close(self.folder)
+        for names in reversed(self._made if unmake else ()):
+            with suppress(OSError):  # another process uses it already
+                folder = open_folder(self.root, names[:-1])
+                try:
+                    os.rmdir(names[-1], dir_fd=folder)
+                finally:
+                    os.close(folder)
+
+
+def locate(
+    access: Access, path: str, *, write: bool = False, new: bool = False, follow: bool = True, repair: bool = False
+) -> Located:
+    r"""Return the place that a path means; ToolError where there is none, or with `write` where it is protected.
+
+    What does not exist is `not_found`, unless `new` permits it. A link at the end of the path is followed if `follow`.
+    A name that does not exist may stand for the name with the bytes that its `\xNN` spell, or with `repair`, for the
+    only name that looks the same.
+    """
+    root, names = access.root_of(path)
+    place = Located(root, path)
+    try:
+        with explained(path):
+            _find(place, names, follow=follow, repair=repair)
+            if write:
+                place.prepare()
+            _check(place, names, new=new)
+    except BaseException:
+        place.close()
+        raise
+    return place
+
+
+def _check(place: Located, names: list[str], *, new: bool) -> None:
+    if place.is_slashed and place.found is not None and not place.is_folder:
+        message = f"{clipped(place.given)} ends with a slash, but is not a folder"
+        raise ToolError(message, "not_a_directory")
+    # What `..` follows would be made only to be left again.
+    if place.found is None and (not new or ".." in place.missing or not place.name):
+        raise ToolError(_not_found(place, names), "not_found")
+
+
+def lock(context: Context, *places: Located) -> None:
+    """Lock the folders of places, in one order for all calls, and bring their states up to date.
+
+    ToolError `denied` where one of them has become a protected place meanwhile.
+    """
+    # One descriptor for each folder: a second one would wait for the first.
+    folders = {_identity(place.folder): place.folder for place in places}
+    for _, folder in sorted(folders.items()):
+        hold(folder, context)
+    for place in places:
+        place.look()
+        place.check_repository()
+
+
+def _identity(folder: int) -> tuple[int, int]:
+    found = os.fstat(folder)
+    return found.st_dev, found.st_ino
+
+
+def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> None:
+    """Look where `names` lead; those that are spelled differently on disk are replaced in the list."""
+    is_repaired = False
+    for _ in range(len(names) + 1):
+        _follow(place, names, follow=follow)
+        at = len(names) - len(place.tail)
+        if place.found is not None or place.links or at == len(names):
+            break
+        other = unescaped(names[at])
+        if other is None or not _is_there(place.folder, other):
+            other = _look_alike(place.folder, names[at]) if repair else None
+            is_repaired |= other is not None
+        if other is None:
+            break
+        names[at] = other
+        top = place.root.path.rstrip("/") + "/" if place.given.startswith("/") else ""
+        place.path = sendable(top + "/".join(names))
+    if is_repaired and place.found is not None:
+        place.note = (
+            f"no {place.given!r}: this is {quoted(place.path)}, which differs in spaces, quotes, accents or case"
+        )
+
+
+def _follow(place: Located, names: list[str], *, follow: bool) -> None:
+    for _ in range(MOST_LINKS + 1):
+        has_name = bool(names) and names[-1] != ".."
+        above, place.name = (names[:-1], names[-1]) if has_name else (names, "")
+        if place.folder >= 0:
+            os.close(place.folder)
+            place.folder = -1
+        place.folder, place.missing = _deepest(place.root, above)
+        if place.missing:
+            place.found = None
+            return
+        place.look()
+        if not follow or place.found is None or not stat.S_ISLNK(place.found.st_mode):
+            return
+        place.links.append(place.real)
+        target = os.readlink(place.name, dir_fd=place.folder)
+        place.is_slashed |= target.endswith(("/", "/."))
+        names = [*([] if target.startswith("/") else above), *place.root.names_of(target)]
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place.given)
+
+
+def _deepest(root: PinnedRoot, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
+    """Open a folder, or the deepest one on the way to it, and return the names that are missing from there on."""
+    for end in range(len(names), 0, -1):
+        with suppress(FileNotFoundError):
+            return open_folder(root, names[:end]), tuple(names[end:])
+    return open_folder(root, ()), tuple(names)
+
+
+def _is_there(folder: int, name: str) -> bool:
+    """Return whether something has this name, also a link to nowhere."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _look_alike(folder: int, name: str) -> str | None:
+    if _is_there(folder, name):  # a link to nowhere is not another name
+        return None
+    names = _names_in(folder, _MOST_REPAIRED)
+    return alike(names, name) if len(names) <= _MOST_REPAIRED else None
+
+
+def _names_in(folder: int, most: int) -> list[str]:
+    """Return the names in a folder, one more than `most` if there are more; none where it cannot be listed."""
+    with suppress(OSError):
+        inner = open_inner(folder)
+        try:
+            with os.scandir(inner) as entries:
+                return [entry.name for entry in islice(entries, most + 1)]
+        finally:
+            os.close(inner)
+    return []
+
+
+def _not_found(place: Located, names: list[str]) -> str:
+    """Return the message for a path that does not exist: from which name on, and what may have been meant."""
+    tail, access = place.tail, place.root.access
+    if place.links or not tail:
+        return f"no {clipped(place.given)}"
+    at = len(names) - len(tail)
+    top = [place.root.path.rstrip("/")] if place.given.startswith("/") else []
+    same = ["/".join((*top, *names[:at], name)) for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
+    others = ["/".join((one, *tail[1:])) for one in same]
+    others = [one for one in others if _exists(access, one)] or same
+    if not place.given.startswith("/"):
+        elsewhere = (f"{root.path.rstrip('/')}/{place.given}" for root in access.roots[1:])
+        others += [one for one in elsewhere if _exists(access, one)]
+    missing = ""
+    if tail[1:]:
+        missing = f", because the folder is missing: {quoted('/'.join((*top, *names[:at], tail[0][:100])))}"
+    if others:
+        return f"no {clipped(place.given)}{missing}; did you mean {' or '.join(map(quoted, others))}?"
+    here = quoted("/".join((*top, *names[:at])) or ".")
+    return f"no {clipped(place.given)}{missing}; list_directory shows what is in {here}"
+
+
+def _exists(access: Access, path: str) -> bool:
+    try:
+        root, names = access.root_of(path)
+        with Located(root, path) as place:
+            _follow(place, names, follow=True)
+            return place.found is not None
+    except ToolError:
+        return False
