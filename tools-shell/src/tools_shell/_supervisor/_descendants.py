@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+_THREADS = 17  # where their number stands in what `stat` tells
+
 
 def descendants(root: int) -> dict[int, int]:
     """Every process below `root` with its parent; parents come first, and siblings by age."""
@@ -84,7 +86,22 @@ def stat(process: int | str) -> list[bytes]:
 
 def is_zombie(pid: int) -> bool:
     """Return whether it has ended and waits for its parent; no signal changes that."""
-    return stat(pid)[:1] == [b"Z"]
+    fields = stat(pid)
+    return fields[:1] == [b"Z"] and has_ended(fields)
+
+
+def has_ended(fields: list[bytes]) -> bool:
+    """Return whether these fields are of a process without a living thread; the first may end before others."""
+    return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
+
+
+def place(pid: int) -> str:
+    """Return where below /proc the memory of a process can be read: at a thread that has not ended."""
+    threads: list[str] = []
+    if stat(pid)[:1] == [b"Z"]:
+        with suppress(OSError):  # it has ended now
+            threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
+    return f"{pid}/task/{threads[-1]}" if threads else str(pid)
 
 
 def _lists_children() -> bool:

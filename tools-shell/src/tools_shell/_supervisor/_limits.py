@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import stat
+from tools_shell._supervisor._descendants import has_ended, place, stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -115,9 +115,9 @@ class Watch:
             # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
             cpu += sum(map(int, fields[11:15])) / self._tick
             used[pid, fields[19]] = sum(map(int, fields[11:13])) / self._tick
-            if fields[0] not in b"ZX":
+            if not has_ended(fields):
                 threads += int(fields[17])
-                memory += int(fields[21]) * self._page
+                memory += _resident(pid, fields) * self._page
         cpu = max(cpu, self._used_in_all(used))
         self._set_interval((used, cpu), (time.monotonic() - started) * 1000)
         if self._processes is not None and threads > self._processes + self._wrappers:
@@ -141,6 +141,13 @@ class Watch:
         return self._used_before + sum(used.values())
 
 
+def _resident(pid: int, fields: list[bytes]) -> int:
+    """Pages of memory; the first thread, when it has ended before the others, has none."""
+    if fields[0] == b"Z":
+        fields = stat(place(pid)) or fields
+    return int(fields[21])
+
+
 def _used_by_ended() -> float:
     """Seconds on the processor of those that have ended."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -152,7 +159,7 @@ def _in_use(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
         try:
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            with open(f"/proc/{place(pid)}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
         except OSError:  # it has ended, or does not let itself be seen: then the coarse number counts
             fields = stat(pid)
