@@ -86,7 +86,7 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
         (["--path", "a.txt"], "", "unknown option --path\n  write arguments of the tool as path=a.txt\n"),
         (["--max-days=3"], "", "unknown option --max-days\n  write arguments of the tool as max_days=3\n"),
         (["--loud", "city=Oslo"], "", "unknown option --loud\n  write arguments of the tool as loud=true\n"),
-        (["--jsn"], "", "unknown option --jsn\n  did you mean --json or --yes?\n"),
+        (["--jsn"], "", "unknown option --jsn\n  did you mean --json or --yes or --run?\n"),
     ],
 )
 def test_a_wrong_command_line_is_reported_with_a_correct_one(ask_tools, words, stdin, message):
@@ -199,6 +199,12 @@ def test_raw_text_gets_no_line_end(ask_tools):
 
 def test_the_workspace_reaches_the_tool(ask_tools, tmp_path):
     assert ask_tools("call", "climb", "steps=0", "--workspace", str(tmp_path)).out == f"{tmp_path}\n"
+
+
+def test_a_named_run_reaches_the_tool(ask_tools, tmp_path):
+    tool = '@tool\ndef run_of(context: Context) -> str:\n    """Return the run."""\n    return context.run_id\n'
+    (tmp_path / "runs.py").write_text(f"from tools_core import Context, tool\n{tool}")
+    assert ask_tools("call", f"{tmp_path}/runs.py:run_of", "--run", "mine").out == "mine\n"
 
 
 def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):

@@ -75,6 +75,8 @@ def configure(parser: ArgumentParser) -> None:
     shapes.add_argument("--json", action="store_true", help="print the whole result as JSON")
     shapes.add_argument("--raw", action="store_true", help="write the result as it is, also bytes")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    text = "continue the sessions of this run, such as those of bash; by default each call is a run of its own"
+    parser.add_argument("--run", metavar="ID", dest="run_id", help=text)
     text = "time limit for the call, the time to approve it included"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
     parser.add_argument("--yes", "-y", action="store_true", help="approve the call")
@@ -104,7 +106,8 @@ def _call(options: Namespace) -> int:
     takes_context = tool._spec.context is not None
     try:
         with ProgressLine() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
-            context = Context(workspace=options.workspace, timeout=options.timeout, on_progress=progress)
+            run_id, workspace = options.run_id, options.workspace
+            context = Context(workspace=workspace, run_id=run_id, timeout=options.timeout, on_progress=progress)
             context.timeout_set_by = "--timeout"
             with _cancelled_by_interrupt(context) if takes_context else nullcontext():
                 result = make_call(tool, call, context, "all" if options.yes else None)
