@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import tools_filesystem
-from tools_filesystem import ApplyPatch, DeletePath, EditFile, ReadFile, Root, Workspace, WriteFile
+from tools_core import Context, ToolError
+from tools_filesystem import (
+    ApplyPatch,
+    CopyPath,
+    DeletePath,
+    EditFile,
+    MakeDirectory,
+    MovePath,
+    ReadFile,
+    Root,
+    Workspace,
+    WriteFile,
+)
 
 SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config", ".git", ".git./config", ".git /x"]
 SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
@@ -185,3 +198,63 @@ def test_a_path_of_many_new_folders_is_refused_and_leaves_none(root):
 def test_a_message_does_not_repeat_a_path_of_any_length(root):
     assert len(ReadFile(root).call(path="a/" * 1900 + "x").error) < 1000
     assert len(ReadFile(root).call(path="/" + "a/" * 1900 + "x").error) < 1000
+
+
+def test_two_calls_at_once_do_not_make_a_repository_between_them(root):
+    (root / "store").mkdir()
+    waiting = Context()
+    waiting.cancel()  # does not wait for the lock, which is held by the same thread
+    moment = made = happened = 0
+
+    def interfere(_, event, function):
+        nonlocal made, happened
+        if event == "c_call" and getattr(function, "__module__", None) == "posix":
+            made += 1
+            if made == moment:
+                sys.setprofile(None)
+                with suppress(ToolError):
+                    WriteFile(root).execute(path="store/commondir", content="../shared", context=waiting)
+                    happened += 1
+
+    while True:
+        moment, made = moment + 1, 0
+        sys.setprofile(interfere)
+        try:
+            WriteFile(root).call(path="store/HEAD", content="ref: refs/heads/main")
+        finally:
+            sys.setprofile(None)
+        assert len(os.listdir(root / "store")) == 1
+        if made < moment:
+            break
+        for name in os.listdir(root / "store"):
+            (root / "store" / name).unlink()
+    assert happened > 5
+
+
+@pytest.mark.parametrize("marks", [("HEAD", "objects", "refs"), ("HEAD", "commondir")])
+def test_the_inside_of_a_repository_is_neither_copied_nor_moved_nor_deleted(root, marks):
+    (root / "a" / "store").mkdir(parents=True)
+    for mark in marks:
+        (root / "a" / "store" / mark).write_text("x")
+    for path in ("a", "a/store"):
+        assert CopyPath(root).call(source=path, destination="b").error_type == "denied"
+        assert MovePath(root).call(source=path, destination="b").error_type == "denied"
+        assert DeletePath(root).call(path=path, recursive=True).error_type == "denied"
+    assert os.listdir(root) == ["a"]
+
+
+@pytest.mark.parametrize("way", ["patch", "move", "copy", "make"])
+def test_no_tool_completes_a_repository_that_another_one_began(root, way):
+    (root / "store").mkdir()
+    (root / "store" / "HEAD").write_text("ref: refs/heads/main")
+    (root / "plain").write_text("../shared")
+    both = "*** Begin Patch\n*** Add File: new/HEAD\n+ref\n*** Add File: new/commondir\n+../shared\n*** End Patch"
+    result = {
+        "patch": lambda: ApplyPatch(root).call(patch=both),
+        "move": lambda: MovePath(root).call(source="plain", destination="store/commondir"),
+        "copy": lambda: CopyPath(root).call(source="plain", destination="store/COMMONDIR"),
+        "make": lambda: MakeDirectory(root).call(path="store/commondir"),
+    }[way]()
+    assert result.error_type == "denied"
+    assert sorted(os.listdir(root)) == ["plain", "store"]
+    assert os.listdir(root / "store") == ["HEAD"]

@@ -178,7 +178,7 @@ def locate(
 ) -> Located:
     r"""Return the place that a path means; ToolError where there is none, or with `write` where it is protected.
 
-    What does not exist is `not_found`, unless `new` permits it. A link at the end of the path is followed if `follow`.
+    A path that does not exist is `not_found`, unless `new` permits it. A link at its end is followed if `follow`.
     A name that does not exist may stand for the name with the bytes that its `\xNN` spell, or with `repair`, for the
     only name that looks the same.
     """
@@ -200,7 +200,7 @@ def _check(place: Located, names: list[str], *, new: bool) -> None:
     if place.is_slashed and place.found is not None and not place.is_folder:
         message = f"{clipped(place.given)} ends with a slash, but is not a folder"
         raise ToolError(message, "not_a_directory")
-    # What `..` follows would be made only to be left again.
+    # Folders before a `..` would be made only to be left again.
     if place.found is None and (not new or ".." in place.missing or not place.name):
         raise ToolError(_not_found(place, names), "not_found")
 

@@ -126,7 +126,7 @@ def _apply_all(steps: Sequence[_Step]) -> None:
             try:
                 _take_back(step)
             except OSError as problem:
-                kept = f"{step.aside[:-4]}.old"  # so that no other call takes it for a rest of its own
+                kept = f"{step.aside[:-4]}.old"  # so that no later call removes it
                 with suppress(OSError):
                     folder = step.change.place.folder
                     os.rename(step.old or step.aside, kept, src_dir_fd=folder, dst_dir_fd=folder)
