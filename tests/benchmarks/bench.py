@@ -8,6 +8,7 @@ import asyncio
 import inspect
 import json
 import os
+import socket
 import sqlite3
 import statistics
 import subprocess
@@ -18,7 +19,8 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from itertools import count
+from http.client import HTTPConnection
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NotRequired, TypedDict
@@ -443,6 +445,116 @@ def workers() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     ]
 
 
+BARE = """
+import sys
+import anyio, mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+async def list_tools(ctx, params):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+    return types.ListToolsResult(tools=[types.Tool(name="plus", description="Add two numbers.", input_schema=schema)])
+
+async def call_tool(ctx, params):
+    return types.CallToolResult(content=[types.TextContent(type="text", text="5")])
+
+server = Server("bare", on_list_tools=list_tools, on_call_tool=call_tool)
+
+async def main():
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+if len(sys.argv) > 1:
+    import uvicorn
+    uvicorn.run(server.streamable_http_app(), port=int(sys.argv[1]), log_level="critical")
+else:
+    anyio.run(main)
+"""
+OURS = """
+import sys
+from tools_core import tool
+from tools_mcp import Server
+
+@tool(read_only=True)
+async def plus(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+tools = {f"plus_{number}": plus.renamed(f"plus_{number}") for number in range(1_000)}
+server = Server([plus] if sys.argv[1:] != ["many"] else tools)
+server.run_http(port=int(sys.argv[1])) if sys.argv[1:] not in ([], ["many"]) else server.run_stdio()
+"""
+
+
+class Lines:
+    """A client of an MCP server on standard streams, without a protocol library in the way."""
+
+    def __init__(self, source: str, *arguments: str) -> None:
+        command = [sys.executable, "-c", source, *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        info: dict[str, Any] = {"capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+        self.ask("initialize", {"protocolVersion": "2025-11-25", **info})
+        self.write({"method": "notifications/initialized"})
+
+    def write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        assert self.process.stdout is not None
+        self.write({"id": 1, "method": method, "params": params})
+        return json.loads(self.process.stdout.readline())
+
+
+class Posts:
+    """A client of an MCP server over HTTP, on one connection."""
+
+    def __init__(self, source: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port: int = free.getsockname()[1]
+        self.process = subprocess.Popen([sys.executable, "-c", source, str(port)], stderr=subprocess.DEVNULL)
+        self.connection = HTTPConnection("127.0.0.1", port)
+        while True:
+            with suppress(ConnectionRefusedError):
+                self.connection.connect()
+                break
+            time.sleep(0.1)
+
+    def ask(self, method: str, params: dict[str, Any]) -> Any:
+        prefix = "io.modelcontextprotocol/"
+        meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": params["name"]}
+        self.connection.request("POST", "/mcp", json.dumps(body), headers)
+        return json.load(self.connection.getresponse())
+
+
+def servers(words: list[str]) -> Generator[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
+    """Rows of MCP servers beside the low-level server of the SDK with a handler that does nothing."""
+    if words and not any(word in "mcp call list" for word in words):
+        return
+    call = {"name": "plus", "arguments": {"a": 2, "b": 3}}
+    for what, target, client in (("stdio", "1.1", Lines), ("HTTP", "1.1", Posts)):
+        ours, bare = client(OURS), client(BARE)
+        made, plain = (partial(each.ask, "tools/call", call) for each in (ours, bare))
+        yield f"mcp call over {what} / low-level server", target, made, plain
+        for each in (ours, bare):
+            each.process.kill()
+            each.process.wait()
+    many = Lines(OURS, "many")
+    listed = many.ask("tools/list", {})
+    assert len(listed["result"]["tools"]) == 1_000
+    yield (
+        "mcp list of 1,000 tools / its JSON",
+        "1.2",
+        partial(many.ask, "tools/list", {}),
+        lambda: json.loads(json.dumps(listed)),
+    )
+    many.process.kill()
+
+
 def spawned() -> bytes:
     ours, theirs = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, theirs, 1), (os.POSIX_SPAWN_DUP2, theirs, 2)]
@@ -508,6 +620,13 @@ def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path |
             None,
         ),
         ("ask-tools --version / pass", "2.5", [command, "--version"], [*python, "pass"], None),
+        (
+            "mcp ask-tools serve, from start to end / import of the SDK",
+            "+100 ms",
+            [command, "serve"],
+            [*python, "import mcp.server.lowlevel, mcp.server.stdio"],
+            None,
+        ),
         ("ask-tools list, 20 packages / pass", "3", [command, "list"], [*python, "pass"], made_packages(folder, 20)),
     ]
     rows += [
@@ -528,7 +647,7 @@ def run_seconds(command: list[str], path: Path | None) -> float:
     if path is not None:
         environment["PYTHONPATH"] = str(path)
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environment)
     return time.perf_counter() - start
 
 
@@ -555,7 +674,7 @@ def main(words: list[str]) -> None:
         if not words or any(word in what for word in words):
             show(what, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:
-        for what, target, ours, baseline in agents(Path(folder)):
+        for what, target, ours, baseline in chain(agents(Path(folder)), servers(words)):
             if not words or any(word in what for word in words):
                 show(what, target, *per_call(ours, baseline), "us", 1e6)
         for what, target, ours_command, baseline_command, path in processes(Path(folder)):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,21 @@ def lines(tmp_path):
     for client in started:
         client.process.kill()
         client.process.communicate()
+
+
+@pytest.fixture(name="serving")
+def _serving():
+    """Start HTTP servers: `with serving(folder, command) as (process, port)`."""
+    return serving
+
+
+@contextmanager
+def serving(folder, command, **environ):
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stderr.readline()
+        assert line.startswith("Serving http://"), line + process.stderr.read()
+        yield process, int(line.split(":")[2].split("/")[0])
+    finally:
+        process.kill()
+        process.communicate()

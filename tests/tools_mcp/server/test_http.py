@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -42,20 +41,8 @@ Server([run, wait]).run_http(port=0, token=os.environ.get("TOKEN"))
 """
 
 
-@contextmanager
-def serving(folder, command, **environ):
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, **environ}, stderr=subprocess.PIPE, text=True)
-    try:
-        line = process.stderr.readline()
-        assert line.startswith("Serving http://"), line + process.stderr.read()
-        yield process, int(line.split(":")[2].split("/")[0])
-    finally:
-        process.kill()
-        process.communicate()
-
-
 @pytest.fixture
-def program(tmp_path):
+def program(tmp_path, serving):
     (tmp_path / "server.py").write_text(PROGRAM)
     with serving(tmp_path, [sys.executable, "server.py"]) as (_, port):
         yield port
@@ -167,7 +154,7 @@ def test_the_end_of_a_session_ends_its_calls(program, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_server_ends_at_once_although_clients_listen(tmp_path, envelope):
+def test_the_server_ends_at_once_although_clients_listen(tmp_path, serving, envelope):
     (tmp_path / "server.py").write_text(PROGRAM)
     with serving(tmp_path, [sys.executable, "server.py"]) as (process, port):
         filters = {"notifications": {"toolsListChanged": True}}
@@ -180,7 +167,7 @@ def test_the_server_ends_at_once_although_clients_listen(tmp_path, envelope):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"])
-def test_a_server_with_a_token_refuses_other_clients(tmp_path, envelope, sent):
+def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope, sent):
     (tmp_path / "server.py").write_text(PROGRAM)
     with serving(tmp_path, [sys.executable, "server.py"], TOKEN="secret") as (_, port):  # noqa: S106  (a sample)
         headers, body = request("tools/list", envelope=envelope)
@@ -196,7 +183,7 @@ def test_a_host_that_others_can_reach_needs_a_token(host):
 
 
 @pytest.mark.slow
-def test_the_command_reads_its_token_from_a_file(tmp_path, envelope):
+def test_the_command_reads_its_token_from_a_file(tmp_path, serving, envelope):
     (tmp_path / "token").write_text("secret\n")
     command = [sys.executable, "-m", "tools_core", "serve", "--http", "0", "--token-file", "token", "--read-only"]
     with serving(tmp_path, command) as (_, port):

@@ -29,7 +29,7 @@ _SCOPES = {"once": "this call", "run": "such calls in this session", "project": 
 
 @dataclass
 class Asking:
-    """How the user of one call can be asked, and what the answer was."""
+    """The way to ask the user about one call, and the question that waits for an answer."""
 
     ctx: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
@@ -64,16 +64,17 @@ class Asking:
             return None
         return _read(given, scopes)
 
-    def next_round(self) -> InputRequiredResult | None:
+    def next_round(self) -> dict[str, Any] | None:
         """Return the result that asks the client of a stateless protocol to ask its user, if one is to be asked."""
         request = self.request
         if request is None:
             return None
         form = _form(request, [scope for scope in request.scopes if self.run.is_kept or scope != "run"])
-        return InputRequiredResult(
+        asked = InputRequiredResult(
             input_requests={_KEY: ElicitRequest(params=form)},
             request_state=json.dumps({"key": request.key, "run": self.run.id}),
         )
+        return asked.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 asking: ContextVar[Asking] = ContextVar("asking")

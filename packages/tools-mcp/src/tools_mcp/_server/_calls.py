@@ -9,7 +9,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, InputRequiredResult
+from mcp_types import INVALID_PARAMS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
@@ -37,9 +37,7 @@ class Calls:
         self._executor = executor
         self._workspace = workspace
 
-    async def make(
-        self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams
-    ) -> dict[str, Any] | InputRequiredResult:
+    async def make(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
         """Make a call, and return its result or the request to ask the user first.
 
         When the request is cancelled, or the connection ends, so does the call.

@@ -85,7 +85,7 @@ def run(app: Starlette, host: str, port: int, close: Callable[[], None]) -> None
     """Serve until SIGINT or SIGTERM; `close` ends streams that would otherwise stay open."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host.strip("[]"), port), family=family, backlog=2048)
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for sockets of its own only
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does this only for sockets that it made
     port = listening.getsockname()[1]
     sys.stderr.write(f"Serving http://{in_url(host)}:{port}{PATH}; end with Ctrl-C\n")
     config = uvicorn.Config(

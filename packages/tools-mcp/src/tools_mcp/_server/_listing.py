@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -17,7 +16,7 @@ from tools_core import Registry, Tool, ToolError
 from tools_core.formats import mcp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp.shared.subscriptions import ServerEvent
 
@@ -99,7 +98,7 @@ class Listing(InMemorySubscriptionBus):
 
     def _read(self) -> bool:
         self._rediscover()
-        tools = dict(_loaded(self._tools))
+        tools = _loaded(self._tools)
         stamp = [(name, id(tool)) for name, tool in tools.items()]
         if stamp == self._stamp:
             return False
@@ -111,13 +110,16 @@ class Listing(InMemorySubscriptionBus):
         return True
 
 
-def _loaded(tools: Mapping[str, Tool]) -> Iterable[tuple[str, Tool]]:
+def _loaded(tools: Mapping[str, Tool]) -> dict[str, Tool]:
     if isinstance(tools, Registry):
-        yield from tools.items()
-        return
+        return dict(tools.items())
+    loaded: dict[str, Tool] = {}
     for name in tools:
-        with suppress(ToolError, KeyError):  # broken, or not served
-            yield name, tools[name]
+        try:
+            loaded[name] = tools[name]
+        except (ToolError, KeyError):  # broken, or not served
+            continue
+    return loaded
 
 
 def _cursor(name: str) -> str:

@@ -1,0 +1,153 @@
+"""OAuth: only an access token of the issuer for this server counts, and each principal has a run of its own."""
+
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import anyio
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tools_mcp import OAuth
+
+AUDIENCE = "https://tools.example.com/mcp"
+
+
+class Issuer(ThreadingHTTPServer):
+    """An authorization server: its metadata, its keys, and how often they were read."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.reads = 0
+
+    def token(self, key=None, kid="one", algorithm="ES256", **changes):
+        claims = {"iss": self.url, "aud": AUDIENCE, "exp": time.time() + 600, "sub": "ada", "scope": "tools"} | changes
+        claims = {name: value for name, value in claims.items() if value is not None}
+        key = None if algorithm == "none" else key or self.key
+        return jwt.encode(claims, key, algorithm, headers={"kid": kid})
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        issuer = self.server
+        public = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(issuer.key.public_key())) | {"kid": "one", "use": "sig"}
+        answers = {
+            "/.well-known/openid-configuration": {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"},
+            "/keys": {"keys": [public]},
+        }
+        issuer.reads += self.path == "/keys"
+        self.send_response(200 if self.path in answers else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps(answers.get(self.path)).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def issuer():
+    with Issuer() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def verify(issuer, *tokens):
+    oauth = OAuth(issuer.url, AUDIENCE)
+
+    async def main():
+        return [await oauth.verify_token(token) for token in tokens]
+
+    return anyio.run(main)
+
+
+def test_a_token_of_the_issuer_for_this_server_counts(issuer):
+    [token] = verify(issuer, issuer.token(client_id="app", scope="tools read"))
+    assert (token.subject, token.client_id, token.scopes, token.claims["iss"]) == (
+        "ada", "app", ["tools", "read"], issuer.url,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"aud": "https://other.example.com/mcp"},
+        {"aud": None},
+        {"iss": "https://other.example.com"},
+        {"exp": 1},
+        {"exp": None},
+        {"nbf": 1e11},
+        {"kid": "two"},
+        {"key": ec.generate_private_key(ec.SECP256R1())},
+        {"key": "0" * 32, "algorithm": "HS256"},
+        {"algorithm": "none"},
+    ],
+    ids=lambda changes: " ".join(changes) if isinstance(changes, dict) else None,
+)
+def test_any_other_token_does_not_count(issuer, changes):
+    assert verify(issuer, issuer.token(**changes)) == [None]
+
+
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "é", "." * 10_000])
+def test_what_is_no_token_does_not_count(issuer, token):
+    assert verify(issuer, token) == [None]
+
+
+def test_made_up_keys_do_not_make_the_server_ask_the_issuer_again_and_again(issuer):
+    assert verify(issuer, *(issuer.token(kid=f"made up {number}") for number in range(50))) == [None] * 50
+    assert issuer.reads == 1
+
+
+def test_an_issuer_without_tls_is_refused():
+    with pytest.raises(ValueError, match="https"):
+        OAuth("http://login.example.com", AUDIENCE)
+
+
+PROGRAM = """
+import sys
+from tools_core import Context, tool
+from tools_mcp import OAuth, Server
+
+@tool(read_only=True)
+def run(context: Context) -> str:
+    "Return the run."
+    return context.run_id
+
+Server([run]).run_http(port=0, oauth=OAuth(sys.argv[1], sys.argv[2], ("tools",)))
+"""
+
+
+@pytest.mark.slow
+def test_a_server_lets_in_its_principals_each_with_a_run_and_tells_others_where_to_go(
+    issuer, tmp_path, serving, envelope
+):
+    (tmp_path / "server.py").write_text(PROGRAM)
+    params = {"name": "run", "arguments": {}, "_meta": envelope}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
+    headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "run"}
+    with serving(tmp_path, [sys.executable, "server.py", issuer.url, AUDIENCE]) as (_, port):
+        url = f"http://127.0.0.1:{port}"
+
+        def post(token=None):
+            sent = headers | ({"Authorization": f"Bearer {token}"} if token else {})
+            return httpx2.post(f"{url}/mcp", headers=sent, json=body, timeout=60)
+
+        def run(**changes):
+            return post(issuer.token(**changes)).json()["result"]["content"][0]["text"]
+
+        refused = post()
+        assert refused.status_code == 401
+        assert "resource_metadata=" in refused.headers["www-authenticate"]
+        metadata = httpx2.get(f"{url}/.well-known/oauth-protected-resource/mcp", timeout=60).json()
+        assert metadata["authorization_servers"] == [issuer.url]
+        assert post(issuer.token(scope="other")).status_code == 403
+        assert run() == run()
+        assert run() != run(sub="eve")
+        assert run() != run(client_id="other")
