@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from tools_shell._script._parts import Command, Dynamic, Redirection, Script, Unreadable
-from tools_shell._script._wrappers import check_builtin, inner
+from tools_shell._script._words import MANY, ONE, SPLIT, decoded
+from tools_shell._script._wrappers import check_builtin, inner, is_plain_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import tree_sitter
 
@@ -27,21 +28,20 @@ _LONGEST, _DEEPEST, _MOST = 8 * 1024, 40, 1000  # characters, nodes inside of no
 _GROUPS = frozenset((
     *("program", "list", "pipeline", "subshell", "compound_statement", "negated_command", "command_substitution"),
     *("process_substitution", "if_statement", "elif_clause", "else_clause", "while_statement", "do_group"),
+    *("redirected_statement", "variable_assignments"),
 ))  # fmt: skip
 _TOKENS = frozenset((
     *(";", "\n", "&", "&&", "||", "|", "|&", "!", "(", ")", "{", "}", "$(", "`", "<(", ">(", "if", "then", "elif"),
     *("else", "fi", "while", "until", "do", "done", "for", "in"),
 ))  # fmt: skip
 _RESERVED = _TOKENS | {"case", "esac", "function", "select", "time", "coproc", "[[", "]]", "]"}
-_PLAIN = frozenset("./:@%+,=^_-!")  # in words, besides letters and digits
-_GLOB = frozenset("*?[]")
-_EXPANSION = re.compile(r"\$\{#?\w+(?:(?::?[-+]|%%?|##?)[\w./*-]*)?\}", re.ASCII)
+_LITERAL = frozenset(("word", "number", "variable_name", "extglob_pattern", "raw_string", "string_content", '"'))
+_EXPANSION = re.compile(r"\$\w+|\$[#?$!@*-]|\$\{#?\w+(?:(?::?[-+]|%%?|##?)[\w./*-]*)?\}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)", re.ASCII)
-_UNARY = frozenset(f"-{letter}" for letter in "bcdefghknprstuwxzGLNOS")
-_BINARY = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_OPERATORS = frozenset(("test_operator", "!", "=", "==", "!="))
 _COMPUTING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))  # `[[` evaluates their operands
 _REDIRECTIONS = frozenset(("<", ">", ">>", ">|", "&>", "&>>", ">&", "<&"))
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_QUOTED_HERE = re.compile(r"<<(['\"])([A-Za-z_]\w*)\1\n((?:.*\n)*)\2", re.ASCII)  # nothing is expanded in it
 
 
 def parse_script(text: str) -> Script:
@@ -106,13 +106,15 @@ class _Reader:
         """Check that between tokens there are blanks alone, and that comments begin a word."""
         end = 0
         for leaf in _leaves(root):
-            if self._data[end : leaf.start_byte].strip(b" \t\n"):
-                raise Unreadable("text that is not part of any token")
-            before = self._data[leaf.start_byte - 1 : leaf.start_byte]
+            before = self._data[max(leaf.start_byte - 1, 0) : leaf.start_byte]
             if leaf.type == "comment" and before not in (b"", b" ", b"\t", b"\n", b";"):
                 raise Unreadable("a comment inside of a word")
+            self._check_gap(end, leaf.start_byte)
             end = leaf.end_byte
-        if self._data[end:].strip(b" \t\n"):
+        self._check_gap(end, len(self._data))
+
+    def _check_gap(self, start: int, end: int) -> None:
+        if self._data[start:end].strip(b" \t\n"):
             raise Unreadable("text that is not part of any token")
 
     def _text(self, node: tree_sitter.Node) -> str:
@@ -125,27 +127,28 @@ class _Reader:
         kind = node.type
         if kind in _GROUPS:
             self._group(node, depth)
-        elif kind in ("variable_assignment", "variable_assignments"):
-            nodes = node.children if kind == "variable_assignments" else [node]
-            self._add(Command("", (), tuple(self._assignment(each, depth) for each in nodes)), depth)
-        elif kind in self._STATEMENTS:
-            self._STATEMENTS[kind](self, node, depth)
+        elif kind == "command":
+            self._command(node, depth)
+        elif kind == "variable_assignment":
+            self._add(Command("", (), (self._assignment(node, depth),)), depth)
+        elif kind in ("file_redirect", "heredoc_redirect"):
+            self._redirection(node, depth)
+        elif kind == "for_statement":
+            self._for(node, depth)
+        elif kind == "test_command":
+            self._test(node, depth)
+        elif kind == "declaration_command":
+            self._declaration(node, depth)
         elif kind != "comment":
             raise Unreadable(f"a construct that is not followed: {kind}")
 
-    def _redirected(self, node: tree_sitter.Node, depth: int) -> None:
-        self._check_line(node)
-        for child in node.children:
-            if child.type in ("file_redirect", "heredoc_redirect"):
-                self._redirection(child, depth)
-            else:
-                self._visit(child, depth + 1)
-
     def _group(self, node: tree_sitter.Node, depth: int) -> None:
-        is_inside = node.type in ("command_substitution", "process_substitution")
-        text = self._text(node)
-        if is_inside and ("#" in text or (text.startswith("`") and any(sign in text for sign in "\\'\""))):
+        text = self._text(node).lstrip()
+        is_backticked = text.startswith("`") and any(sign in text for sign in "\\'\"")
+        if node.type.endswith("substitution") and ("#" in text or is_backticked):
             raise Unreadable("quotes inside of backticks, or a comment inside of a substitution")
+        if node.type == "redirected_statement":
+            self._check_line(node)
         for child in node.children:
             if child.is_named:
                 self._visit(child, depth + 1)
@@ -177,6 +180,8 @@ class _Reader:
         self._add(Command(name, tuple(words[1:]), tuple(variables)), depth)
 
     def _add(self, command: Command, depth: int) -> None:
+        if depth > _DEEPEST:
+            raise Unreadable("it runs commands by way of too many others")
         check_builtin(command)
         self.commands.append(command)
         found = inner(command)
@@ -184,8 +189,6 @@ class _Reader:
             self.read(found, depth + 1)
         else:
             for each in found:
-                if depth > _DEEPEST:
-                    raise Unreadable("it runs commands by way of too many others")
                 self._add(each, depth + 1)
 
     def _assignment(self, node: tree_sitter.Node, depth: int) -> tuple[str, Word]:
@@ -215,157 +218,70 @@ class _Reader:
     def _test(self, node: tree_sitter.Node, depth: int) -> None:
         """Read `[ ... ]` and `[[ ... ]]` in their plain forms: an operator must not come from an expansion."""
         opening, closing = node.children[0].type, node.children[-1].type
-        if (opening, closing) not in (("[", "]"), ("[[", "]]")):
-            raise Unreadable("a test that is not followed")
-        for group in self._tests(node.children[1:-1], depth, is_double=opening == "[["):
-            words = group[1:] if group[:1] == ["!"] else group
-            is_unary = len(words) == 2 and words[0] in _UNARY
-            is_binary = len(words) == 3 and words[1] in _BINARY
-            is_computed = opening == "[[" and is_binary and words[1] in _COMPUTING
-            if not (len(words) == 1 or is_unary or is_binary) or is_computed:
-                raise Unreadable("a test whose operators are not literal, or that computes")
-            if opening == "[" and any(isinstance(word, Dynamic) and not word.is_single for word in words):
-                raise Unreadable("a test whose words may be operators")
+        groups: list[list[Word]] = [[]]
+        for word in self._operands(node.children[1:-1], depth):
+            if opening == "[[" and word in ("&&", "||"):
+                groups.append([])
+            else:
+                groups[-1].append(word)
+        is_certain = all(
+            is_plain_test(words) and not _COMPUTING.intersection(words)
+            if opening == "[["
+            else is_plain_test(words) and all(isinstance(word, str) or word.is_single for word in words)
+            for words in groups
+        )
+        if (opening, closing) not in (("[", "]"), ("[[", "]]")) or not is_certain:
+            raise Unreadable("a test whose operators are not literal, or that computes")
         self._add(Command(opening), depth)
 
-    def _tests(self, nodes: list[tree_sitter.Node], depth: int, *, is_double: bool) -> list[list[Word]]:
-        groups: list[list[Word]] = [[]]
+    def _operands(self, nodes: list[tree_sitter.Node], depth: int) -> Iterator[Word]:
         for node in nodes:
             if node.type in ("unary_expression", "binary_expression"):
-                first, *rest = self._tests(node.children, depth, is_double=is_double)
-                groups[-1] += first
-                groups += rest
-            elif node.type in ("&&", "||") and is_double:
-                groups.append([])
-            elif node.type in ("test_operator", "!", "=", "==", "!="):
-                groups[-1].append(self._text(node))
+                yield from self._operands(node.children, depth)
             else:
-                groups[-1].append(self._word(node, depth))
-        return groups
+                yield self._text(node) if node.type in {"&&", "||", *_OPERATORS} else self._word(node, depth)
 
     def _redirection(self, node: tree_sitter.Node, depth: int) -> None:
+        text = self._text(node)
         if node.type == "heredoc_redirect":
-            return self._here_document(node)
-        if node.type == "herestring_redirect":
-            self._word(node.children[-1], depth)
-            return None
+            found = _QUOTED_HERE.fullmatch(text)
+            if not found or found[2] in found[3].split("\n") or self._data[node.end_byte :][:1] not in (b"", b"\n"):
+                raise Unreadable("a here-document whose delimiter is not quoted, or that is not last in its line")
+            return
         self._check_line(node)
-        children = [child for child in node.children if child.type != "file_descriptor"]
-        operator, *targets = children
-        if operator.type not in _REDIRECTIONS or len(targets) != 1:
-            raise Unreadable("a redirection that is not followed")
+        operator, *targets = [child for child in node.children if child.type != "file_descriptor"]
         descriptor = self._data[node.start_byte : operator.start_byte]
-        if len(descriptor) > 3 or (descriptor and not descriptor.isdigit()):
+        if len(targets) != 1 or len(descriptor) > 3 or not (descriptor or b"0").isdigit():
             raise Unreadable("a descriptor that is not followed")
         target = self._word(targets[0], depth)
-        is_copy = operator.type in (">&", "<&") and isinstance(target, str) and target.isascii() and target.isdigit()
-        if operator.type in (">&", "<&") and not is_copy:
+        if operator.type == "<<<":
+            return
+        is_copy = operator.type in (">&", "<&")
+        if operator.type not in _REDIRECTIONS or (is_copy and target not in ("0", "1", "2", "3", "4")):
             raise Unreadable("a redirection that is not followed")
         if not is_copy and target != "/dev/null":
             self.files.append(Redirection(operator.type, target))
-        return None
-
-    def _here_document(self, node: tree_sitter.Node) -> None:
-        """Take a text whose delimiter is quoted: nothing is expanded in it."""
-        kinds = [child.type for child in node.children]
-        texts = [self._text(child) for child in node.children]
-        if kinds != ["<<", "heredoc_start", "heredoc_body", "heredoc_end"]:
-            raise Unreadable("a here-document that is not followed")
-        delimiter, body, end = texts[1].strip("'\""), texts[2], texts[3]
-        is_quoted = texts[1] in (f"'{delimiter}'", f'"{delimiter}"') and delimiter.isidentifier()
-        before = self._data[: node.end_byte].decode()
-        if not is_quoted or end != delimiter or delimiter in body.split("\n") or not before.endswith(f"\n{delimiter}"):
-            raise Unreadable("a here-document whose delimiter is not quoted")
 
     def _word(self, node: tree_sitter.Node, depth: int) -> Word:
-        """Return the word that a node stands for, and read the commands inside of it."""
+        return decoded(self._masked(node, depth))
+
+    def _masked(self, node: tree_sitter.Node, depth: int) -> str:
+        """Return the text of a word with a mark for each expansion in it, and read the commands inside of them."""
         kind, text = node.type, self._text(node)
-        if kind in ("word", "number", "variable_name", "extglob_pattern"):
-            return _bare(text)
-        if kind == "raw_string":
-            return text[1:-1]
-        if kind == "string":
-            return self._string(node, depth)
-        if text == "{}":
+        blanks, expanded = text[: -len(text.lstrip()) or None], text.lstrip()  # the parser takes them in strings
+        if kind in _LITERAL:
             return text
-        if kind == "concatenation":
-            return _joined([self._word(child, depth) for child in node.children])
+        if kind in ("string", "concatenation"):
+            parts, at = [], node.start_byte
+            for child in node.children:
+                parts += [self._data[at : child.start_byte].decode(), self._masked(child, depth)]
+                at = child.end_byte
+            return "".join(parts) + self._data[at : node.end_byte].decode()
         if kind in ("command_substitution", "process_substitution"):
             self._visit(node, depth + 1)
-            return Dynamic("/dev/fd/" if kind == "process_substitution" else "", kind == "process_substitution")
-        if kind == "simple_expansion":
-            return Dynamic(is_single=text in ("$#", "$?", "$$", "$!"))
-        if (kind == "expansion" and _EXPANSION.fullmatch(text)) or _ARITHMETIC.fullmatch(text):
-            return Dynamic()
+            return blanks + (ONE if kind == "process_substitution" else SPLIT)
+        if kind in ("simple_expansion", "expansion") and _EXPANSION.fullmatch(expanded):
+            return blanks + (MANY if "@" in expanded else ONE if expanded in ("$#", "$?", "$$", "$!") else SPLIT)
+        if kind == "arithmetic_expansion" and _ARITHMETIC.fullmatch(expanded):
+            return blanks + SPLIT
         raise Unreadable(f"a word that is not followed: {kind}")
-
-    _STATEMENTS: ClassVar[dict[str, Callable[[_Reader, tree_sitter.Node, int], None]]] = {
-        "command": _command,
-        "declaration_command": _declaration,
-        "for_statement": _for,
-        "redirected_statement": _redirected,
-        "test_command": _test,
-    }
-
-    def _string(self, node: tree_sitter.Node, depth: int) -> Word:
-        """Read a string in double quotes; what lies between its tokens is a part of it, too."""
-        parts: list[Word] = []
-        at = node.start_byte + 1
-        for child in node.children[1:-1]:
-            parts.append(_unescaped(self._data[at : child.start_byte].decode()))
-            at = child.end_byte
-            if child.type == "string_content":
-                parts.append(_unescaped(self._text(child)))
-            elif child.type == "expansion" and _EXPANSION.fullmatch(self._text(child).strip()):
-                # The parser takes blanks before it for a part of it.
-                parts.append(Dynamic(is_single="@" not in self._text(child)))
-            else:
-                word = self._word(child, depth)
-                many = isinstance(word, Dynamic) and "@" in self._text(child)
-                parts.append(Dynamic(is_single=not many))
-        parts.append(_unescaped(self._data[at : node.end_byte - 1].decode()))
-        return _joined(parts)
-
-
-def _bare(text: str) -> Word:
-    """Return what a word without quotes stands for."""
-    if text in ("{}", "[", "]", "!"):
-        return text
-    literal: list[str] = []
-    characters = iter(text)
-    for number, character in enumerate(characters):
-        if character == "\\":
-            following = next(characters, "\n")
-            if following == "\n":
-                raise Unreadable("a line that is continued")
-            literal.append(following)
-        elif character in _GLOB:
-            return Dynamic("".join(literal))
-        elif character == "~" and number == 0:
-            return Dynamic(is_single=True)
-        elif character.isalnum() or character in _PLAIN or (character == "~" and number):
-            literal.append(character)
-        else:
-            raise Unreadable(f"a word with {character}")
-    if "=~" in text or ":~" in text:
-        raise Unreadable("a word with a tilde inside")
-    return "".join(literal)
-
-
-def _unescaped(text: str) -> str:
-    if "\\\n" in text or "`" in text.replace("\\`", ""):
-        raise Unreadable("a line that is continued, or a backtick in a string")
-    return re.sub(r'\\([$`"\\])', r"\1", text)
-
-
-def _joined(words: list[Word]) -> Word:
-    prefix, is_single = "", True
-    is_known = True
-    for word in words:
-        if isinstance(word, Dynamic):
-            prefix += word.prefix if is_known else ""
-            is_known = False
-            is_single &= word.is_single
-        elif is_known:
-            prefix += word
-    return prefix if is_known else Dynamic(prefix if is_single or prefix else "", is_single)

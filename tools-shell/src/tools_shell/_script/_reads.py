@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_shell._script._parts import Dynamic, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tools_shell._script._parts import Command, Redirection, Script, Word
 
@@ -19,42 +19,28 @@ _READING = words("""
     expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname ls lsblk lscpu
     md5sum nl nproc numfmt od paste pathchk pgrep pidof pr printenv printf ps pwd read readlink realpath return rev
     seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort
-    tty type uname unexpand unset uptime users vdir wc which who whoami yes
+    tty type uname unexpand uptime users vdir wc which who whoami yes
 """)
 # The commands that they run are judged themselves.
-_WRAPPERS = words("""
-    bash builtin command env exec nice sh stdbuf timeout xargs
-""")
+_WRAPPERS = words("bash command env find nice sh timeout xargs")
 _VERSIONED = words("""
     cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
 """)
-_SHOWING = words("""
-    CLICOLOR COLUMNS FORCE_COLOR LINES NO_COLOR
-""")
-_LANGUAGES = words("""
-    LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME
-""")
-_FIND_TESTS = words("""
-    ! ( ) , -H -L -P -a -and -d -daystart -depth -empty -exec -execdir -executable -false -follow -ls -mount
-    -nogroup -not -nouser -o -or -print -print0 -prune -quit -readable -true -writable -xdev
-""")
-_FIND_VALUES = words("""
-    -amin -atime -cmin -ctime -fstype -group -iname -inum -ipath -iregex -links -maxdepth -mindepth -mmin -mtime
-    -name -newer -path -perm -printf -regex -size -type -user -wholename
-""")
+_SHOWING = words("CLICOLOR COLUMNS FORCE_COLOR LINES NO_COLOR")
+_LANGUAGES = words("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME")
 _SED_COMMAND = r"(?:(?:\d+|\$|/[^/\\\n\[\]]*/)(?:,(?:\d+|\$|/[^/\\\n\[\]]*/))?)?[pdq=]"
-_SED_SUBSTITUTION = r"s(?P<sign{0}>[/|#,])[^\n\[\]]*?(?P=sign{0})[^\n\[\]]*?(?P=sign{0})[gpiI\d]*"
-_SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION.format(1)})(?:; ?(?:{_SED_COMMAND}))*")
+_SED_SUBSTITUTION = r"s(?P<sign>[/|#,])[^\n\[\]]*?(?P=sign)[^\n\[\]]*?(?P=sign)[gpiI\d]*"
+_SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION})(?:; ?(?:{_SED_COMMAND}))*")
 _AWK_ACTIVE = ("@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
+_DATE = re.compile(r"-u|-R|-I\w*|\+.*")  # another operand would set the clock
 _GIT = words("""
     blame cat-file count-objects describe diff diff-tree for-each-ref grep log ls-files ls-tree merge-base name-rev
     rev-list rev-parse shortlog show show-ref status
 """)
 _GIT_LISTS = {
-    "branch": ("--all", "--list", "--remotes", "--show-current", "--verbose", "-a", "-r", "-v", "-vv"),
-    "remote": ("-v", "--verbose"),
-    "stash": ("list",),
-    "tag": ("--list", "-l"),
+    "branch": words("--all --list --remotes --show-current --verbose -a -r -v -vv"),
+    "remote": words("-v --verbose"),
+    "tag": words("--list -l"),
 }
 # `--output` writes and `--ext-diff` runs a program, and both may be abbreviated: so only these.
 _GIT_LONG = words("""
@@ -69,26 +55,22 @@ _GIT_LONG = words("""
 class _Options(NamedTuple):
     """Options with which a command only reads: letters, letters with a value, and long ones (`name=` has a value)."""
 
-    flags: str = ""
-    valued: str = ""
-    long: tuple[str, ...] = ()
+    flags: str
+    valued: str
+    long: frozenset[str]
     operands: int | None = None  # at most so many: the next would be written to
 
 
 _WITH_OPTIONS = {
-    "base64": _Options("di", "w", ("decode", "wrap=")),
-    "file": _Options("bhiLkN", "", ("brief", "mime", "mime-type")),
-    "hostname": _Options("sI", "", ("short",), 0),
-    "jq": _Options("rcnsSeMCajR", "", ("raw-output", "compact-output", "slurp", "sort-keys", "exit-status")),
-    "rg": _Options(
-        "nilLcvwxsSFPUoHIuNahp0", "egtTABCmjM",
-        ("count", "files", "files-with-matches", "fixed-strings", "glob=", "heading", "hidden", "ignore-case", "json",
-         "line-number", "max-count=", "no-heading", "no-ignore", "only-matching", "sort=", "type=", "word-regexp"),
-    ),
-    "sort": _Options("bdfghinrRVMcCmsuz", "kt", ("key=", "numeric-sort", "reverse", "stable", "unique")),
-    "tree": _Options("adfinsphugDFqNCt", "", ("dirsfirst", "noreport", "gitignore")),
-    "uniq": _Options("cdDiuz", "fsw", ("count", "repeated", "unique"), 1),
-    "zcat": _Options(),
+    "file": _Options("bhiLkN", "", words("brief mime mime-type")),
+    "jq": _Options("rcnsSeMCajR", "", words("raw-output compact-output slurp sort-keys exit-status")),
+    "rg": _Options("nilLcvwxsSFPUoHIuNahp0", "egtTABCmjM", words("""
+        count files files-with-matches fixed-strings glob= heading hidden ignore-case json line-number max-count=
+        no-heading no-ignore only-matching sort= type= word-regexp
+    """)),
+    "sort": _Options("bdfghinrRVMcCmsuz", "kt", words("key= numeric-sort reverse stable unique")),
+    "tree": _Options("adfinsphugDFqNCt", "", words("dirsfirst noreport gitignore")),
+    "uniq": _Options("cdDiuz", "fsw", words("count repeated unique"), operands=1),
 }  # fmt: skip
 
 
@@ -103,10 +85,10 @@ def reads_only(script: Script, environment: Mapping[str, str], *, trusts_reposit
 
 
 def _opens_for_reading(file: Redirection) -> bool:
-    prefix = file.target.prefix if isinstance(file.target, Dynamic) else file.target
-    # `/dev/tcp/host/port` is an address.
-    may_be_address = prefix.startswith("/dev/") or (isinstance(file.target, Dynamic) and "/dev/".startswith(prefix))
-    return file.operator == "<" and not may_be_address
+    """Return whether it does, and not `/dev/tcp/host/port`, which is an address."""
+    if isinstance(file.target, str):
+        return file.operator == "<" and not file.target.startswith("/dev/")
+    return file.operator == "<" and file.target.prefix[:1] not in ("", "/")
 
 
 def _reads(command: Command, *, trusts_repository: bool) -> bool:
@@ -114,7 +96,7 @@ def _reads(command: Command, *, trusts_repository: bool) -> bool:
     if not all(_sets_harmless(command, *variable) for variable in command.variables) or place + slash not in _PLACES:
         return False
     arguments = command.arguments
-    if name in ("", "export", *_WRAPPERS) or name in _READING or (name in _VERSIONED and arguments == ("--version",)):
+    if name in {"", "export"} | _WRAPPERS | _READING or (name in _VERSIONED and arguments == ("--version",)):
         return True
     if name in _WITH_OPTIONS:
         return _has_harmless_options(arguments, _WITH_OPTIONS[name])
@@ -125,11 +107,8 @@ def _reads(command: Command, *, trusts_repository: bool) -> bool:
 
 def _sets_harmless(command: Command, name: str, value: Word) -> bool:
     """Return whether a variable cannot change what a program does: programs look for names in capitals."""
-    if name == "IFS" and command.name == "read":
-        return True
-    is_own = name == name.lower() and not name.endswith("_proxy")
-    if command.name == "":
-        return is_own
+    if command.name == "" or (name == "IFS" and command.name == "read"):
+        return name == "IFS" or (name == name.lower() and not name.endswith("_proxy"))
     return isinstance(value, str) and _is_harmless_setting(name, value)
 
 
@@ -163,46 +142,23 @@ def _is_allowed(word: str, rest: list[Word], allowed: _Options) -> bool:
         if not equals and f"{name}=" in allowed.long:
             return bool(rest) and isinstance(rest.pop(0), str)
         return name + equals in allowed.long
-    if word.startswith("+"):
-        return False
     for number, letter in enumerate(word[1:], 2):
         if letter in allowed.valued:
-            return bool(word[number:]) or (bool(rest) and isinstance(rest.pop(0), str))
+            return word[0] == "-" and (bool(word[number:]) or (bool(rest) and isinstance(rest.pop(0), str)))
         if letter not in allowed.flags:
             return False
-    return True
-
-
-def _find(arguments: Sequence[Word]) -> bool:
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        if word in ("-exec", "-execdir"):  # its command is judged itself
-            while rest and rest.pop(0) not in (";", "+"):
-                pass
-        elif word in _FIND_VALUES:
-            del rest[:1]
-        elif isinstance(word, str) and word[:1] in ("-", "!", "(", ")", ",") and word not in _FIND_TESTS:
-            return False
-    return True
+    return word[0] == "-"
 
 
 def _sed(arguments: Sequence[Word]) -> bool:
-    words = [word for word in arguments if word not in ("-n", "-E", "-r")]
-    is_first = bool(words) and isinstance(words[0], str) and bool(_SED.fullmatch(words[0]))
-    return (
-        is_first
-        and not any(map(_may_be_option, words))
-        and words[0] == next(word for word in arguments if word not in ("-n", "-E", "-r"))
-    )
+    program, *files = [word for word in arguments if word not in ("-n", "-E", "-r")] or [""]
+    return isinstance(program, str) and bool(_SED.fullmatch(program)) and not any(map(_may_be_option, files))
 
 
 def _awk(arguments: Sequence[Word]) -> bool:
     rest = list(arguments)
-    if rest[:1] == ["-F"]:
-        del rest[:2]
-    elif rest and isinstance(rest[0], str) and rest[0].startswith("-F"):
-        del rest[:1]
+    if rest and isinstance(rest[0], str) and rest[0].startswith("-F"):
+        del rest[: 2 if rest[0] == "-F" else 1]
     if not rest or not isinstance(rest[0], str) or _may_be_option(rest[0]):
         return False
     printed = rest[0].partition("print")[2].replace("||", "")
@@ -213,21 +169,12 @@ def _awk(arguments: Sequence[Word]) -> bool:
 def _may_be_address(word: Word) -> bool:
     """Return whether gawk may take a file for an address, `/inet/tcp/0/host/port`; `name=value` sets a variable."""
     if isinstance(word, Dynamic):
-        return word.prefix.startswith("/inet") or "/inet".startswith(word.prefix)
+        return word.prefix[:1] in ("", "/")
     return word.startswith("/inet") or "=" in word
 
 
 def _date(arguments: Sequence[Word]) -> bool:
-    """Another operand would set the clock."""
-    return all(isinstance(word, str) and (word in ("-u", "-R") or word.startswith(("+", "-I"))) for word in arguments)
-
-
-def _tar(arguments: Sequence[Word]) -> bool:
-    """Return whether it lists an archive, as in `tar tzf x.tgz`; with a colon the archive is on another machine."""
-    letters, archive = (*arguments, "", "")[:2]
-    is_listing = isinstance(letters, str) and set("tf") <= set(letters.removeprefix("-")) <= set("tvzjJf")
-    is_here = isinstance(archive, str) and bool(archive) and ":" not in archive
-    return is_listing and is_here and not any(map(_may_be_option, arguments[1:]))
+    return all(isinstance(word, str) and _DATE.fullmatch(word) for word in arguments)
 
 
 def _git(arguments: Sequence[Word]) -> bool:
@@ -235,18 +182,11 @@ def _git(arguments: Sequence[Word]) -> bool:
     while rest and rest[0] in ("--no-pager", "-C"):
         if rest.pop(0) == "-C" and not (rest and isinstance(rest.pop(0), str)):
             return False
-    name, rest = (rest[0], rest[1:]) if rest else ("", [])
+    name, *rest = rest or [""]
     if name in _GIT_LISTS:
-        return (name != "stash" or bool(rest)) and all(word in _GIT_LISTS[str(name)] for word in rest)
-    return name in _GIT and all(map(_is_harmless_for_git, _before_paths(rest)))
-
-
-def _before_paths(words: Sequence[Word]) -> Iterator[Word]:
-    for word in words:
-        if word == "--":
-            return
-        if _may_be_option(word):
-            yield word
+        return all(word in _GIT_LISTS[str(name)] for word in rest)
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    return name in _GIT and all(map(_is_harmless_for_git, filter(_may_be_option, options)))
 
 
 def _is_harmless_for_git(option: Word) -> bool:
@@ -261,11 +201,5 @@ def _is_harmless_for_git(option: Word) -> bool:
 
 
 _JUDGES: dict[str, Callable[[Sequence[Word]], bool]] = {
-    "awk": _awk,
-    "date": _date,
-    "find": _find,
-    "gawk": _awk,
-    "mawk": _awk,
-    "sed": _sed,
-    "tar": _tar,
-}
+    "awk": _awk, "date": _date, "gawk": _awk, "mawk": _awk, "sed": _sed,
+}  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tools_shell._environment import changes_the_shell, is_variable_name
 from tools_shell._script._parts import Command, Dynamic, Unreadable, words
@@ -15,40 +15,34 @@ if TYPE_CHECKING:
 
 # Commands that run what is not seen, or change what is read after them.
 _NEVER = words("""
-    . alias ash bind busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable eval
-    expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter parallel
-    popd pushd readarray readonly runuser script select shopt source ssh strace su suspend systemd-run taskset trap
-    typeset unalias unshare wait watch zsh
+    . alias ash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable
+    eval exec expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter
+    parallel popd pushd readarray readonly runuser script select setsid shopt source ssh stdbuf strace su suspend
+    systemd-run taskset trap typeset unalias unset unshare wait watch zsh
 """)
-_PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdicxXofFgGeEqb])*")
-
-
-class _Options(NamedTuple):
-    """The options of a wrapper, and how many operands stand before the command that it runs."""
-
-    flags: frozenset[str] = frozenset()
-    valued: frozenset[str] = frozenset()
-    operands: int = 0
-
-
-def _options(flags: str = "", valued: str = "", operands: int = 0) -> _Options:
-    return _Options(frozenset(flags.split()), frozenset(valued.split()), operands)
-
-
-_WRAPPERS = {
-    "builtin": _options(),
-    "command": _options("-p"),
-    "env": _options("-i - --ignore-environment", "-u --unset"),
-    "exec": _options("-c"),
-    "nice": _options("", "-n --adjustment"),
-    "nohup": _options(),
-    "setsid": _options("-f -w --fork --wait"),
-    "stdbuf": _options("", "-i -o -e"),
-    "sudo": _options("-n -E -H -k", "-u -g --user --group"),
-    "timeout": _options("-v -f -p --foreground --preserve-status", "-k -s --kill-after --signal", 1),
-    "xargs": _options("-0 --null -r --no-run-if-empty -t --verbose", "-n -P -L -d --max-args --max-procs --delimiter"),
+# Flags, options with a value, and how many operands stand before the command that is run.
+_WRAPPERS: dict[str, tuple[str, str, int]] = {
+    "command": ("-p", "", 0),
+    "env": ("-i -", "-u", 0),
+    "nice": ("", "-n", 0),
+    "nohup": ("", "", 0),
+    "sudo": ("-n -E -H", "-u", 0),
+    "timeout": ("-v --foreground --preserve-status", "-k -s --kill-after --signal", 1),
+    "xargs": ("-0 --null -r -t", "-n -P -L -d", 0),
 }
-_SETTING = ("env", "sudo")  # variables stand before their command
+# With these `find` only looks for files.
+_FIND_TESTS = words("""
+    ! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow -ls -mount -nogroup -not -nouser -o
+    -or -print -print0 -prune -quit -readable -true -writable -xdev
+""")
+_FIND_VALUES = words("""
+    -amin -atime -cmin -ctime -fstype -group -iname -inum -ipath -iregex -links -maxdepth -mindepth -mmin -mtime
+    -name -newer -path -perm -printf -regex -size -type -user -wholename
+""")
+_FIND_SIGNS = ("-", "!", "(", ")", ",", ";")
+_PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdicxXofFgGeEqb])*")
+_UNARY = frozenset(f"-{letter}" for letter in "bcdefghknprstuwxzGLNOS")
+_BINARY = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 
 
 def base_name(name: str) -> str:
@@ -64,14 +58,19 @@ def check_builtin(command: Command) -> None:
             raise Unreadable(f"{variable} is set: it changes what runs")
     if name in _NEVER:
         raise Unreadable(f"`{name}` runs what is not seen, or changes what words mean")
-    check = _CHECKS.get(name)
-    if check is not None and not check(arguments):
+    if name in _CHECKS and not _CHECKS[name](arguments):
         raise Unreadable(f"`{name}` with words that are not followed")
 
 
-def _names(words: Sequence[Word]) -> bool:
-    """Return whether all are names of variables of a script's own, which are written in lower case."""
-    return all(isinstance(word, str) and is_variable_name(word) and word == word.lower() for word in words)
+def is_plain_test(words: Sequence[Word]) -> bool:
+    """Return whether the operator is literal: `-v` evaluates what it is given."""
+    words = words[1:] if words[:1] in (["!"], ("!",)) else words
+    is_unary = len(words) == 2 and words[0] in _UNARY
+    return len(words) == 1 or is_unary or (len(words) == 3 and words[1] in _BINARY)
+
+
+def _test(words: Sequence[Word]) -> bool:
+    return is_plain_test(words) and all(isinstance(word, str) or word.is_single for word in words)
 
 
 def _set(words: Sequence[Word]) -> bool:
@@ -83,22 +82,13 @@ def _printf(words: Sequence[Word]) -> bool:
     return bool(words) and isinstance(words[0], str) and words[0][:1] != "-" and bool(_PRINTF.fullmatch(words[0]))
 
 
-def _test(words: Sequence[Word]) -> bool:
-    """Return whether the operator is literal: `-v` evaluates what it is given."""
-    words = words[1:] if words[:1] == ("!",) else words
-    is_one = all(isinstance(word, str) or word.is_single for word in words)
-    is_unary = len(words) == 2 and isinstance(words[0], str) and words[0] not in ("-v", "-R")
-    is_binary = len(words) == 3 and isinstance(words[1], str) and words[1] not in ("-a", "-o")
-    return is_one and (is_unary or is_binary)
+def _read(words: Sequence[Word]) -> bool:
+    """Return whether it sets variables of the script's own, which are written in lower case."""
+    names = [word for word in words[1:] if isinstance(word, str) and is_variable_name(word) and word == word.lower()]
+    return words[:1] == ("-r",) and len(names) == len(words) - 1
 
 
-_CHECKS = {
-    "printf": _printf,
-    "read": lambda words: words[:1] == ("-r",) and _names(words[1:]),
-    "set": _set,
-    "test": _test,
-    "unset": _names,
-}
+_CHECKS = {"printf": _printf, "read": _read, "set": _set, "test": _test}
 
 
 def inner(command: Command) -> str | list[Command]:
@@ -108,19 +98,16 @@ def inner(command: Command) -> str | list[Command]:
         return _shell(name, arguments)
     if name == "find":
         return _find(arguments)
-    if name == "command" and arguments[:1] in (("-v",), ("-V",)):
-        return []
-    if name not in _WRAPPERS:
+    if name not in _WRAPPERS or (name == "command" and arguments[:1] in (("-v",), ("-V",))):
         return []
     rest = _operands(name, arguments)
     variables = []
-    while name in _SETTING and rest and isinstance(rest[0], str) and "=" in rest[0]:
+    while name in ("env", "sudo") and rest and isinstance(rest[0], str) and "=" in rest[0]:
         variable, _, value = str(rest.pop(0)).partition("=")
         variables.append((variable, value))
     if not rest:
         return [Command("", (), tuple(variables))] if variables else []
-    more = (Dynamic(),) if name == "xargs" else ()
-    return [_made([*rest, *more], variables)]
+    return [_made([*rest, *([Dynamic()] if name == "xargs" else [])], variables)]
 
 
 def _made(words: Sequence[Word], variables: Sequence[tuple[str, Word]] = ()) -> Command:
@@ -131,18 +118,19 @@ def _made(words: Sequence[Word], variables: Sequence[tuple[str, Word]] = ()) -> 
 
 def _operands(name: str, arguments: Sequence[Word]) -> list[Word]:
     """Return the words behind the options of a wrapper."""
-    options, rest = _WRAPPERS[name], list(arguments)
+    flags, valued, operands = _WRAPPERS[name]
+    rest = list(arguments)
     while rest and isinstance(rest[0], str) and rest[0].startswith("-"):
         word = str(rest.pop(0))
         if word == "--":
             break
-        if word in options.valued and rest and isinstance(rest[0], str):
+        if word in valued.split() and rest and isinstance(rest[0], str):
             rest.pop(0)
-        elif word not in options.flags and not (word[:2] in options.valued and len(word) > 2 and word[1] != "-"):
+        elif word not in flags.split() and not (word[:2] in valued.split() and len(word) > 2):
             raise Unreadable(f"options of `{name}` that are not followed")
-    if any(isinstance(word, Dynamic) for word in rest[: options.operands + 1]):
+    if any(isinstance(word, Dynamic) for word in rest[: operands + 1]):
         raise Unreadable(f"`{name}` runs what is not literal")
-    return rest[options.operands :]
+    return rest[operands:]
 
 
 def _shell(name: str, arguments: Sequence[Word]) -> str:
@@ -155,24 +143,20 @@ def _shell(name: str, arguments: Sequence[Word]) -> str:
 
 
 def _find(arguments: Sequence[Word]) -> list[Command]:
+    """Return what it runs for the files that it finds, when it does no more than that."""
     found, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
-        if isinstance(word, Dynamic) and (not word.prefix or word.prefix[0] in "-(!,;"):
-            raise Unreadable("`find` may be given `-exec` or `-delete` by a word that is not literal")
-        if word in ("-ok", "-okdir"):
-            raise Unreadable("`find` asks")
-        if word not in ("-exec", "-execdir"):
-            continue
-        words: list[Word] = []
-        while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
-            if rest[0] in ("-exec", "-execdir"):
-                raise Unreadable("`find` with `-exec` inside of `-exec`")
-            words.append(rest.pop(0))
-        if not words or not rest:
-            raise Unreadable("`find` with an `-exec` that does not end")
-        is_single = rest.pop(0) == ";"
-        found.append(
-            _made([Dynamic(is_single=is_single) if isinstance(each, str) and "{}" in each else each for each in words])
-        )
+        if word in ("-exec", "-execdir"):
+            words: list[Word] = []
+            while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
+                words.append(rest.pop(0))
+            if not words or not rest or "-exec" in words or "-execdir" in words:
+                raise Unreadable("`find` with an `-exec` that does not end")
+            names = Dynamic(is_single=rest.pop(0) == ";")
+            found.append(_made([names if isinstance(each, str) and "{}" in each else each for each in words]))
+        elif word in _FIND_VALUES and rest and (isinstance(rest[0], str) or rest[0].is_single):
+            rest.pop(0)
+        elif (word if isinstance(word, str) else word.prefix or "-")[:1] in _FIND_SIGNS and word not in _FIND_TESTS:
+            raise Unreadable("`find` with words that may do more than look for files")
     return found
