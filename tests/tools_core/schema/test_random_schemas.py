@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -128,7 +128,11 @@ def test_the_verdict_is_that_of_the_reference_implementation(schema: dict[str, A
         assert (not problems) == reference.is_valid(value), (schema, value, problems)
 
 
+NULLABLE = {"type": ["string", "null"], "$ref": "#/$defs/one", "$defs": {"one": {"type": "string"}}}
+
+
 @SETTINGS
+@example(NULLABLE, [None])  # null is of the type, and refused by another keyword
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
 def test_what_is_accepted_has_no_problem_and_needs_no_repair(schema: dict[str, Any], values: list[Any]) -> None:
     validator = compile_schema(schema)

@@ -136,11 +136,10 @@ class _Writer:
             self.line(pad, f"seen += {inner} - 1")
         elif keywords == {"anyOf"}:
             self.any_of(schema["anyOf"], x, pad, level)
-        elif len(types := set(types_of(schema))) == 2 and "null" in types:
-            (other,) = types - {"null"}
+        elif (other := _type_or_null(schema)) and keywords <= _OF_TYPE[other]:  # other keywords may refuse null
             self.line(pad, f"if {x} is not None:")
             self.part(self.kept({**schema, "type": other}), x, pad + 1, level)
-        elif types == {"array"} and keywords <= _OF_TYPE["array"]:
+        elif (types := set(types_of(schema))) == {"array"} and keywords <= _OF_TYPE["array"]:
             self.array(schema, x, pad, level)
         elif types == {"object"} and keywords <= _OF_TYPE["object"] and _is_reachable(schema):
             self.object(schema, x, pad, level)
@@ -276,6 +275,12 @@ class _Writer:
 
 def _is_null(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.keys() & CONSTRAINTS == {"type"} and schema["type"] == "null"
+
+
+def _type_or_null(schema: dict[str, Any]) -> str | None:
+    """Return the type that null is an alternative to, such as string of `["string", "null"]`."""
+    types = set(types_of(schema))
+    return (types - {"null"}).pop() if len(types) == 2 and "null" in types else None
 
 
 def _name_of(key: str) -> str:
