@@ -32,7 +32,7 @@ from tools_runtime import Executor, ProcessRuntime, hookimpl
 from tools_shell import Bash, Python
 
 ROUNDS = 9
-TURNS, TURN = 40, 0.01  # of calls, and how many seconds each of them takes: in a short one nobody interferes
+TURNS, TURN = 40, 0.01  # of calls, and how many seconds each of them takes: other processes rarely interrupt a short one
 
 
 class LineItem(TypedDict):
@@ -83,7 +83,7 @@ KNOWN = {"a", "b", "note"}
 
 
 def checked_add(args: dict[str, Any]) -> Plain:
-    """What a person would write for `add` alone: check, call, result."""
+    """Check, call and wrap the result of `add`, as code written by hand would."""
     a, b, note = args.get("a"), args.get("b"), args.get("note", "")
     if type(a) is int and type(b) is int and type(note) is str and args.keys() <= KNOWN:
         return Plain(add(a, b, note))

@@ -18,7 +18,7 @@ DEADLOCK = 300  # seconds; a command that takes so long hangs
 
 
 def clean_environ(**more):
-    """What a user has who has set nothing: no path to this checkout, no settings of pip or of ours."""
+    """Return the environment of a user without settings: no path to this checkout, no settings of pip or of ours."""
     foreign = (
         "PIP_",
         "UV_",

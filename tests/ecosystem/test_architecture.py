@@ -1,4 +1,4 @@
-"""What holds for the tree as a whole, checked by reading it."""
+"""Rules of the whole tree, checked by reading it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ PUBLIC_MODULES = {
     "tools_core.formats",
     "tools_core.protected",  # for tools that change files
     "tools_core.formats.rigging",
-    "tools_core.text",  # for who asks, prints or logs
-    "tools_core.threads",  # for who runs calls
+    "tools_core.text",  # for code that asks, prints or logs
+    "tools_core.threads",  # for code that runs calls
     "tools_runtime.hookspecs",
     "tools_runtime.plugins",
     "tools_runtime.remote",  # for runtimes in other packages
@@ -87,7 +87,7 @@ def test_the_contracts_of_direction_know_every_package():
     packages = {folder.name for source in SOURCES for folder in source.iterdir() if (folder / "__init__.py").is_file()}
     named = set(settings["root_packages"])
     assert named <= packages
-    # What `ask-tools new` has just made needs no contract, as long as it keeps to itself.
+    # A package that `ask-tools new` has just made needs no contract, as long as it keeps to itself.
     needs = {name_of(path): set(imported(ast.walk(ast.parse(path.read_bytes())))) & packages for path in MODULES}
     for package in packages - named:
         users = {module for module, needed in needs.items() if package in needed | {module.partition(".")[0]}}

@@ -203,7 +203,7 @@ def test_uninstalling_a_package_takes_its_tools_away(install):
 
 @pytest.fixture
 def made(install, tmp_path):
-    """What `ask-tools new mytool` makes, and the environment with tools-core alone that made it."""
+    """Return what `ask-tools new mytool` makes, and the environment with tools-core alone that made it."""
     environment = install("tools-core")
     place = tmp_path / "place"
     place.mkdir()

@@ -19,7 +19,7 @@ USAGE = {"input": 10, "cached": 4, "output": 5}
 
 @dataclass
 class Answer:
-    """What a model replies, in the words of none of them; `events` replaces it by what one of them sends."""
+    """The reply of a model, in no provider's format; `events` replaces it by what one of them sends."""
 
     texts: tuple[str, ...] = ()
     calls: tuple[tuple[str, str, str], ...] = ()  # id, name, JSON text

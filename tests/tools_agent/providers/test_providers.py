@@ -1,4 +1,4 @@
-"""What all providers promise, each through its real SDK and a server that speaks as it does."""
+"""Promises of all providers, each through its real SDK and a server that speaks as it does."""
 
 import asyncio
 import contextlib

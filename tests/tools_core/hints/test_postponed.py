@@ -71,7 +71,7 @@ def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
 def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
     def take(x): ...
 
-    take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (it is the case: nobody has defined it)
+    take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (the case: it is undefined)
     with pytest.raises(DefinitionError, match=r"the name `Later` in the hint \"list\['Later'\] \| None\" is not def"):
         tool(take)
     take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)

@@ -28,7 +28,7 @@ _idle: list[SimpleQueue[Callable[[], None]]] = []
 _lock = threading.Lock()
 _running_loop: AbstractEventLoop | None = None
 _loop_thread: int | None = None
-_holds_up_loop: ContextVar[bool] = ContextVar("holds_up_loop", default=False)  # who waits for us does
+_holds_up_loop: ContextVar[bool] = ContextVar("holds_up_loop", default=False)  # the thread that waits for us does
 
 
 def in_thread(body: Callable[[], Any], *, is_waited_for: bool = False) -> Future[Outcome]:
@@ -38,7 +38,7 @@ def in_thread(body: Callable[[], Any], *, is_waited_for: bool = False) -> Future
     Threads are daemons, made as needed and kept for a while: a body that never ends must neither hold up others, as
     in a pool of fixed size, nor the end of the process.
     """
-    from concurrent.futures import Future  # 5 ms, only for who needs a thread
+    from concurrent.futures import Future  # 5 ms, only where a thread is needed
 
     future: Future[Outcome] = Future()
     context = copy_context()
@@ -46,7 +46,7 @@ def in_thread(body: Callable[[], Any], *, is_waited_for: bool = False) -> Future
         context.run(_holds_up_loop.set, True)
 
     def job() -> None:
-        if future.set_running_or_notify_cancel():  # from here on nobody can cancel it
+        if future.set_running_or_notify_cancel():  # from here on it cannot be cancelled
             future.set_result(_outcome(context.run, body))
 
     with _lock:
@@ -72,10 +72,10 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
 def start_coroutine(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Start a coroutine from synchronous code; cancelling the future cancels it.
 
-    All of them run in one event loop, in a thread of its own: what one call opens, a connection or a session, the next
+    All of them run in one event loop, in a separate thread: what one call opens, a connection or a session, the next
     one can use.
     """
-    import asyncio  # 30 ms, only for who has a coroutine
+    import asyncio  # 30 ms, only where there is a coroutine
 
     loop = _loop()
     if threading.get_ident() != _loop_thread and not _holds_up_loop.get():

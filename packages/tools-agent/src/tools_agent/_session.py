@@ -317,7 +317,7 @@ class Session:
         for id in ids:
             asker = self._transcript.askers.get(id)
             if not id or ids.count(id) > 1 or (asker is not None and asker.id != reply.id):
-                raise ValueError(f"each tool call of a session needs an id of its own, got {id!r}")
+                raise ValueError(f"each tool call of a session needs a distinct id, got {id!r}")
 
 
 def _as_json(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def _commands(package: str) -> tuple[str, str]:
     if os.path.exists(receipt):
         with open(receipt, "rb") as file:
             required = [each["name"] for each in tomllib.load(file)["tool"]["requirements"]]
-        # What was added with `--with` has to be named again.
+        # Packages added with `--with` have to be named again.
         tool = " --with ".join([f"uv tool install {name}", *(each for each in required if each not in (name, package))])
         return f"{tool} --with {package}", f"uv tool upgrade {name}, or {tool}"
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):

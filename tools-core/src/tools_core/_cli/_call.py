@@ -75,7 +75,7 @@ def configure(parser: ArgumentParser) -> None:
     shapes.add_argument("--json", action="store_true", help="print the whole result as JSON")
     shapes.add_argument("--raw", action="store_true", help="write the result as it is, also bytes")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
-    text = "continue the sessions of this run, such as those of bash; by default each call is a run of its own"
+    text = "continue the sessions of this run, such as those of bash; by default each call is a separate run"
     parser.add_argument("--run", metavar="ID", dest="run_id", help=text)
     text = "time limit for the call, the time to approve it included"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
@@ -212,7 +212,7 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
 def _write_content(result: Result) -> None:
     content = result.content
     if isinstance(content, str) and isinstance(result.output, dict | list | tuple) and is_terminal(sys.stdout):
-        with suppress(ValueError):  # the tool has written text of its own
+        with suppress(ValueError):  # the tool has written its own text
             content = json_text(json.loads(content), pretty=True)
     for block in [content] if isinstance(content, str) else content:
         write(str(block))  # bytes are described, never shown

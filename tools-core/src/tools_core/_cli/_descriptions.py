@@ -1,6 +1,6 @@
 """One-line descriptions of installed tools, for `list` and completion.
 
-A description is code: a docstring, an attribute, or computed. So a package is imported once, in a process of its own,
+A description is code: a docstring, an attribute, or computed. So a package is imported once, in a separate process,
 and its descriptions are kept in the user's cache folder, in one file for each distribution. Descriptions in metadata
 would need a build hook in every package, and an editable installation would show old ones.
 

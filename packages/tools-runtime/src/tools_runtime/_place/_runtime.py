@@ -42,7 +42,7 @@ class Runtime:
     name: ClassVar[str] = ""
     max_concurrency: int | None = 1
     stops: Literal["", "cancelled", "killed"] = ""
-    """How a call ends at its limit, when its context is cancelled; "" where it cannot be stopped."""
+    """Tells how a call ends at its limit, when its context is cancelled; "" where it cannot be stopped."""
     grace: float = 0.25
     """Seconds in which a call that was stopped has to end."""
     is_local: ClassVar[bool] = True  # tools run in this process

@@ -23,7 +23,7 @@ class OutputBudget:
     A line between them, which is not counted, says how much was cut and how to read it. `budget.tool` is that tool:
     `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs. Several texts are cut
     as one, followed by the images and files; the message of an error is cut, too. `metadata["cut"]` has the numbers.
-    The tool reads the outputs of its own run only.
+    The tool reads only the outputs of the run that calls it.
 
     Args:
         max_characters: How many characters of one result a model receives.
