@@ -32,7 +32,7 @@ from tools_runtime import Executor, ProcessRuntime, hookimpl
 from tools_shell import Bash, Python
 
 ROUNDS = 9
-TURNS, TURN = 40, 0.01  # of calls, and how many seconds each of them takes: other processes rarely interrupt a short one
+TURNS, TURN = 40, 0.01  # of calls, and how many seconds each of them takes: few interrupt a short one
 
 
 class LineItem(TypedDict):
