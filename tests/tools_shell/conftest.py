@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import os
 import select
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,8 +30,10 @@ def root(workspaces):
 
 @pytest.fixture(autouse=True)
 def state(workspaces, monkeypatch):
-    """A folder of the tests for what sessions keep."""
+    """Folders of the tests for what sessions keep: the end of a run ends its sessions in every process of the user."""
     monkeypatch.setenv("XDG_STATE_HOME", str(workspaces / "state"))
+    (workspaces / "temporary").mkdir(exist_ok=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(workspaces / "temporary"))
     yield
     end_run("")
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools_core import Context
-from tools_shell import Bash, Sandbox
+from tools_shell import Bash, Sandbox, end_run
 
 REPLAYS = sorted(Path(__file__).with_name("sessions").glob("*.json"))
 PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
@@ -88,7 +88,7 @@ def test_sessions_share_nothing_but_files(bash):
 HOST = """
 import sys
 from tools_core import Context
-from tools_shell import Bash, Sandbox
+from tools_shell import Bash, Sandbox, end_run
 result = Bash(sys.argv[1], sandbox=sys.argv[2]).call({"command": sys.argv[3], "session": "s"}, Context(run_id="mine"))
 print(result.output["stdout"], end="")
 """
@@ -305,6 +305,23 @@ def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
     assert bash.call({"command": "echo", "session": "s"}, Context(run_id="", timeout=0.2)).error_type == "conflict"
     (root / "go").write_text("")
     thread.join()
+
+
+def test_a_call_whose_session_is_ended_meanwhile_has_its_output(bash, root):
+    os.mkfifo(root / "begun")
+    thread = threading.Thread(target=lambda: ((root / "begun").read_text(), end_run(""), (root / "go").touch()))
+    thread.start()
+    result = bash.call(command="echo > begun; until [[ -e go ]]; do :; done; echo done; x=1", session="s")
+    thread.join()
+    assert result.output["stdout"] == "done\n"
+
+
+def test_of_many_sessions_of_a_run_the_one_that_was_used_longest_ago_is_forgotten(root):
+    bash = Bash(str(root), sandbox="none")
+    for n in range(66):
+        bash.call(command=f"x={n}", session=f"s{n}")
+    shown = [bash.call(command="echo $x", session=f"s{n}").output["stdout"] for n in (65, 3, 0)]
+    assert shown == ["65\n", "3\n", "\n"]
 
 
 def test_a_state_that_is_too_large_is_not_kept(run):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tools_shell._owner import Owner
 
 _MOST = 64  # sessions of a run; the one that was not used for longest is forgotten
-_OLDEST = 30 * 24 * 3600  # seconds after which the sessions of a run are forgotten
+_OLDEST = 30 * 24 * 3600  # seconds after which a session is forgotten
 _PAUSE = 0.02  # seconds between two looks at a session that another call uses
 
 
@@ -30,19 +30,23 @@ class Session:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._loaded: Snapshot | None = None
 
     def load(self) -> Snapshot:
         """Return the snapshot; of a new session, an empty one."""
-        with suppress(OSError, ValueError, TypeError):
-            return Snapshot(**json.loads(self._path.read_text("ascii")))
-        return Snapshot()
+        try:
+            self._loaded = Snapshot(**json.loads(self._path.read_text("ascii")))
+        except (OSError, ValueError, TypeError):
+            _make_room(self._path)
+        return self._loaded or Snapshot()
 
     def save(self, snapshot: Snapshot) -> None:
+        if snapshot == self._loaded:
+            return
         new = self._path.with_suffix(".new")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
             json.dump(snapshot._asdict(), file)
         new.replace(self._path)
-        _forget_surplus(self._path.parent)
 
 
 @contextmanager
@@ -55,16 +59,11 @@ def session(
     """
     import fcntl  # POSIX only
 
-    top = _state_folder(visible)
-    folder = top / _digest(owner.run_id)
-    key = _digest(f"{owner.device}:{owner.inode}:{settings}:{name}")
+    path = _state_folder(visible) / f"{_digest(owner.run_id)}-{_digest(f'{owner}:{settings}:{name}')}.json"
     try:
-        if not folder.exists():
-            _forget_old(top)
-            folder.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(folder / f"{key}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        message = f"sessions cannot be kept in {folder}: {error.strerror}; set XDG_STATE_HOME to a folder that can"
+        message = f"sessions cannot be kept in {path.parent}: {error.strerror}; set XDG_STATE_HOME to a folder that can"
         raise ToolError(message, "unavailable") from error
     try:
         while True:
@@ -78,7 +77,8 @@ def session(
                 message = f"session {name!r} is busy with another call and nothing was run: use another session"
                 raise ToolError(message, "conflict")
             time.sleep(_PAUSE)
-        yield Session(folder / f"{key}.json")
+        os.utime(lock)
+        yield Session(path)
     finally:
         os.close(lock)
 
@@ -86,7 +86,8 @@ def session(
 def end_sessions(run_id: str) -> None:
     """Forget the sessions of a run."""
     for folder in _folders():
-        _remove(folder / _digest(run_id))
+        for lock in folder.glob(f"{_digest(run_id)}-*.lock"):
+            _forget(lock)
 
 
 def _digest(text: str) -> str:
@@ -108,32 +109,24 @@ def _state_folder(visible: Iterable[str]) -> Path:
     chosen = other if is_inside(os.path.realpath(usual), tuple(visible)) else usual
     with suppress(OSError):
         chosen.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(OSError):
         found = chosen.lstat()
         if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
             return chosen
     raise ToolError(f"sessions cannot be kept in {chosen}: it is not a folder of this user alone", "unavailable")
 
 
-def _forget_old(folder: Path) -> None:
-    for run in folder.iterdir():
-        with suppress(OSError):
-            if time.time() - run.stat().st_mtime > _OLDEST:
-                _remove(run)
-
-
-def _remove(folder: Path) -> None:
-    """Remove a folder of sessions, in which there are files alone."""
-    with suppress(OSError):  # there is none
-        for file in folder.iterdir():
-            file.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def _forget_surplus(folder: Path) -> None:
-    found = list(folder.glob("*.json"))
-    if len(found) > _MOST:
+def _make_room(path: Path) -> None:
+    """Forget old sessions, and those beyond the most that a run may have, for a new one."""
+    used: dict[Path, float] = {}
+    for lock in path.parent.glob("*.lock"):
         with suppress(OSError):  # another call forgets it, too
-            oldest = min(found, key=lambda path: path.stat().st_mtime)
-            oldest.unlink()
-            oldest.with_suffix(".lock").unlink()
+            used[lock] = lock.stat().st_mtime
+    run = path.name.partition("-")[0]
+    mine = sorted((lock for lock in used if lock.name.startswith(run)), key=used.__getitem__, reverse=True)
+    for lock in {*mine[_MOST:], *(lock for lock in used if time.time() - used[lock] > _OLDEST)}:
+        _forget(lock)
+
+
+def _forget(lock: Path) -> None:
+    for path in (lock.with_suffix(".json"), lock):
+        path.unlink(missing_ok=True)

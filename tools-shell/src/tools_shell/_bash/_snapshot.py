@@ -1,13 +1,14 @@
 r"""The state of a bash session as a snapshot: what one script leaves is restored before the next.
 
-A session is not a process. Each call starts a bash, which restores the snapshot, runs the script, and writes a new
-snapshot to a separate descriptor when it ends, whichever way: an EXIT trap does that. The restoring program is
-a single line of `eval $'...'`, so that messages of bash count the lines of the script, and every command in it is
+A session is not a process. Each call starts a bash, which restores the snapshot, runs the script, and appends a new
+snapshot to the file that its program came in when it ends, whichever way: an EXIT trap does that. The restoring program
+is a single line of `eval $'...'`, so that messages of bash count the lines of the script, and every command in it is
 `\builtin`, so that no alias or function of the script takes its place.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,8 +28,11 @@ _OWN = """
     EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD HOSTNAME HOSTTYPE LINENO MACHTYPE OSTYPE PIPESTATUS PPID
     PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _ ASK_TOOLS_\\w*
 """
-_OWN_LINES = re.compile(rf"^declare -\S+ (?:{'|'.join(_OWN.split())})(?:=.*)?\n".encode(), re.MULTILINE)
-_TEMPORARY_LINES = re.compile(rb'^declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"\n]*/ask-tools-[^"\n]*"\n', re.MULTILINE)
+_OWN_LINE = re.compile(
+    rf"declare -\S+ (?:{'|'.join(_OWN.split())})(?:=|$)"
+    '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'.encode()  # those of a sandbox, for one call
+)
+_DECLARED = re.compile(rb"^declare -\S+ (\w+)", re.MULTILINE)
 _IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '\\"$`'})
 # Octal for everything that is not plain, so that neither the locale nor line ends change anything.
 _QUOTED = {code: f"\\{code:03o}" for code in (*range(32), *b"'\\", *range(127, 256))}
@@ -38,32 +42,32 @@ ASK_TOOLS_STATUS=${ASK_TOOLS_STATUS-$?}
 if [[ -z ${ASK_TOOLS_SAVED-} ]]; then
 ASK_TOOLS_SAVED=1
 ASK_TOOLS_OUT=@OUT@; \builtin true >&@OUT@ || ASK_TOOLS_OUT=@HIDDEN@
-for ASK_TOOLS_TRAP in @TRAPS@; do
-\builtin trap -p "$ASK_TOOLS_TRAP" >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-done
+{
+\builtin trap -p @TRAPS@; \builtin printf '\0'
 \builtin trap - ERR DEBUG RETURN
-\builtin set +o >&"$ASK_TOOLS_OUT"
+\builtin set +o
 \builtin set +euxvfC +o posix
-\builtin printf '\0%s\0' "$ASK_TOOLS_STATUS" >&"$ASK_TOOLS_OUT"
-\builtin shopt -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-\builtin alias -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-\builtin declare -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-\builtin declare -f >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-\builtin declare -F >&"$ASK_TOOLS_OUT"; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
-\builtin umask -p >&"$ASK_TOOLS_OUT"; \builtin printf '\0%q\0' "$PWD" >&"$ASK_TOOLS_OUT"
-if [[ $# -gt 0 ]]; then \builtin printf '%q ' "$@" >&"$ASK_TOOLS_OUT"; fi; \builtin printf '\0' >&"$ASK_TOOLS_OUT"
+\builtin printf '\0%s\0' "$ASK_TOOLS_STATUS"
+\builtin shopt -p; \builtin printf '\0'
+\builtin alias -p; \builtin printf '\0'
+\builtin declare -p; \builtin printf '\0'
+\builtin declare -f; \builtin printf '\0'
+\builtin declare -F; \builtin printf '\0'
+\builtin umask -p; \builtin printf '\0%q\0' "$PWD"
+if [[ $# -gt 0 ]]; then \builtin printf '%q ' "$@"; fi; \builtin printf '\0'
 IFS=$' \t\n'
 for ASK_TOOLS_FD in 3 4 5 6 7 8 9; do
 if [[ -f /proc/self/fd/$ASK_TOOLS_FD ]]; then
-\builtin printf '%s %q' "$ASK_TOOLS_FD" "$(\builtin command -p readlink /proc/$$/fd/$ASK_TOOLS_FD)" >&"$ASK_TOOLS_OUT"
-\builtin printf ' %s' $(</proc/$$/fdinfo/$ASK_TOOLS_FD) >&"$ASK_TOOLS_OUT"; \builtin printf '\n' >&"$ASK_TOOLS_OUT"
+\builtin printf '%s %q' "$ASK_TOOLS_FD" "$(\builtin command -p readlink /proc/$$/fd/$ASK_TOOLS_FD)"
+\builtin printf ' %s' $(</proc/$$/fdinfo/$ASK_TOOLS_FD); \builtin printf '\n'
 fi
 done
-\builtin printf '\0end\0' >&"$ASK_TOOLS_OUT"
+\builtin printf '\0end'
+} >&"$ASK_TOOLS_OUT"
 fi
 } < /dev/null > /dev/null 2>&1"""
-_FIELDS_AFTER_TRAPS = 13
-_FIELDS = len(_TRAPS.split()) + _FIELDS_AFTER_TRAPS
+_FIELDS = 13
+_TRAP = re.compile(rb"trap -- (?:'[^']*'|\\')* \S+\n")
 
 
 class Snapshot(NamedTuple):
@@ -74,6 +78,11 @@ class Snapshot(NamedTuple):
     folder: str = ""
     status: int = 0
 
+    def but(self, variables: Mapping[str, str], *, stays: bool) -> Snapshot:
+        """Export `variables` anew, and with `stays` stay in the folder that the shell starts in."""
+        exports = (f"\n\\builtin export {name}={quoted(value)}" for name, value in variables.items())
+        return self._replace(setup="".join((self.setup, *exports)), folder="" if stays else self.folder)
+
 
 def quoted(text: str | bytes) -> str:
     """Return a word that bash reads as `text`, on one line."""
@@ -81,30 +90,31 @@ def quoted(text: str | bytes) -> str:
     return f"$'{data.decode('latin-1').translate(_QUOTED)}'"
 
 
-def starting(program: int) -> str:
+def starting(file: int) -> str:
     """Return the script for `bash -c`: it reads its program from a descriptor."""
-    return f'IFS= \\read -rd "" REPLY <&{program}; \\exec {program}<&-; \\builtin eval "$REPLY"'
+    return f'IFS= \\read -rd "" REPLY <&{file}; \\builtin eval "$REPLY"'
 
 
-def program(before: Snapshot, script: str, out: int, *, stays: bool, variables: Mapping[str, str]) -> bytes:
-    """Return the program that runs `script` after the snapshot `before`, and writes a new one to descriptor `out`.
-
-    It stays in the folder that it starts in with `stays`. `variables` are exported anew.
-    """
-    save = quoted(_SAVE.replace("@OUT@", str(out)).replace("@HIDDEN@", str(_HIDDEN)).replace("@TRAPS@", _TRAPS))
-    exports = [f"\\builtin export {name}={quoted(value)}" for name, value in variables.items()]
-    setup = "\n".join(["\\builtin unset REPLY", "" if stays else before.folder, before.setup, *exports])
+def program(before: Snapshot, script: str, file: int) -> bytes:
+    """Return the program that runs `script` after the snapshot `before`, and writes a new one to a descriptor."""
+    save = _saving(file)
+    setup = f"\\builtin unset REPLY\n{before.folder}\n{before.setup}"
     parts = [
         f"{{ \\builtin eval {quoted(setup)}; }} > /dev/null 2>&1",
         f"\\builtin trap {save} EXIT",
         f"{{ \\builtin eval {quoted(before.late)}; }} 2> /dev/null" if before.late else "",
         f"(\\builtin exit {before.status})" if before.status and not _reacts(before.late) else "",
         # The `!` keeps a last command that fails from running the ERR trap a second time.
-        f"! \\builtin eval {quoted(script)} {out}>&-",
+        f"! \\builtin eval {quoted(script)} {file}>&-",
         f"{{ ASK_TOOLS_STATUS=${{PIPESTATUS[0]}}; \\builtin eval {save}; }} > /dev/null 2>&1",
         '\\builtin exit "$ASK_TOOLS_STATUS"',
     ]
     return "; ".join(filter(None, parts)).encode() + b"\0"
+
+
+@functools.cache
+def _saving(file: int) -> str:
+    return quoted(_SAVE.replace("@OUT@", str(file)).replace("@HIDDEN@", str(_HIDDEN)).replace("@TRAPS@", _TRAPS))
 
 
 def _reacts(late: str) -> bool:
@@ -119,15 +129,17 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     them, too, and secrets of a developer are not written to disk.
     """
     fields = data.split(b"\0")
-    if len(fields) != _FIELDS or fields[-2:] != [b"end", b""]:
+    if len(fields) != _FIELDS or fields[-1] != b"end":
         return None
-    *traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, files = fields[
-        :-2
-    ]
-    expands = b"shopt -s expand_aliases\n" in shopts
+    traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, files, _ = fields
+    chosen: dict[str, list[str]] = {"-s": [], "-u": []}
+    for line in shopts.decode().splitlines():
+        _, sign, name = line.split()
+        chosen[sign].append(name)
+    expands = "expand_aliases" in chosen["-s"]  # not while what is restored is read
     setup = [
         umask.rstrip(),
-        shopts.replace(b"shopt -s expand_aliases\n", b"").rstrip(),
+        f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}".encode(),
         _changed(variables, environment).rstrip(),
         *_reopened(files),
         aliases.rstrip(),
@@ -138,7 +150,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     ]
     late = [
         *(b"\\builtin " + line for line in options.splitlines() if _is_unusual(line.decode())),
-        *(b"\\builtin " + trap.rstrip() for trap in traps if trap),
+        *(b"\\builtin " + trap.rstrip() for trap in _TRAP.findall(traps)),
     ]
     place = folder.decode("utf-8", "surrogateescape")
     # A folder that was removed is made again for a moment: the shell stays where it was, as it would have done.
@@ -162,16 +174,11 @@ def _is_unusual(option: str) -> bool:
 
 def _changed(variables: bytes, environment: Mapping[str, str]) -> bytes:
     """Return the declarations that differ from `environment`, and what removes the variables that are gone from it."""
-    kept = _TEMPORARY_LINES.sub(b"", _OWN_LINES.sub(b"", variables))
-    lines = set(kept.split(b"\n"))
-    unset = []
-    for name, value in environment.items():
-        declared = encoded(f'declare -x {name}="{value.translate(_IN_QUOTES)}"')
-        if declared in lines:
-            kept = b"\n".join(line for line in kept.split(b"\n") if line != declared)
-        elif name not in _OWN and not re.search(rf"^declare -\S+ {name}(?:=|$)".encode(), variables, re.MULTILINE):
-            unset.append(f"\\builtin unset {name}".encode())
-    return b"\n".join([kept, *unset])
+    same = {encoded(f'declare -x {name}="{value.translate(_IN_QUOTES)}"') for name, value in environment.items()}
+    kept = [line for line in variables.split(b"\n") if line not in same and not _OWN_LINE.match(line)]
+    declared = {name.decode() for name in _DECLARED.findall(variables)}
+    gone = environment.keys() - declared
+    return b"\n".join([*kept, *(f"\\builtin unset {name}".encode() for name in gone)])
 
 
 def _reopened(files: bytes) -> list[bytes]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
-from tools_shell._bash._session_run import NOT_SAVED, Request, run_after
+from tools_shell._bash._session_run import NOT_SAVED, run_after
 from tools_shell._bash._sessions import session as held_session
+from tools_shell._environment import checked_additions
 from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
@@ -57,17 +58,25 @@ class Bash(ScriptTool):
         if tty:
             check_lines(encoded(stdin))
         output = Output(self.redactor())
-        with self.prepared(context, workdir, arguments, env=env, has_stdin=bool(stdin), terminal=tty) as prepared:
+        added = checked_additions(env or {})
+        with self.prepared(
+            context, workdir, arguments, env={} if session else added, has_stdin=bool(stdin), terminal=tty
+        ) as prepared:
             if session:
                 until = time.monotonic() + limit
                 with self._held(session, prepared, until, context) as held:
-                    request = Request(command, stays=workdir != ".", variables=env or {}, stdin=encoded(stdin))
-                    left = max(until - time.monotonic(), 0.01)
-                    ended, after = run_after(held.load(), request, prepared, output, left, lambda: context.cancelled)
+                    ended, after = run_after(
+                        held.load().but(added, stays=workdir != "."),
+                        command,
+                        prepared,
+                        output,
+                        stdin=encoded(stdin),
+                        limit=max(until - time.monotonic(), 0.01),
+                        cancelled=lambda: context.cancelled,
+                    )
                     if after is not None:
                         held.save(after)
-                notes = () if after is not None else (NOT_SAVED,)
-                return _result(output, ended, prepared, {"session": session}, notes)
+                return _result(output, ended, prepared, {"session": session}, () if after is not None else (NOT_SAVED,))
             ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled)
         return _result(output, ended, prepared)
 
