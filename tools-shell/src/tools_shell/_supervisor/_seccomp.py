@@ -1,4 +1,7 @@
-"""The filter of system calls: a program for the kernel's packet filter, made by hand for each architecture."""
+"""The filter of system calls: a program for the kernel's packet filter, made by hand for each architecture.
+
+It refuses what neither namespaces, Landlock nor missing capabilities do.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,119 @@ import ctypes
 import errno
 import platform
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tools_shell._supervisor import _syscalls
-from tools_shell._supervisor._syscalls import AARCH64, HIGHEST, NUMBERS, WORD, X86_64, Rule, Test
 from tools_shell._supervisor._system import prctl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ARCHITECTURES = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}  # as the kernel's audit numbers them
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as the kernel's audit numbers them
 _LOAD, _AND, _RETURN, _JUMP = 0x20, 0x54, 0x06, 0x05
 _IF_EQUAL, _IF_GREATER = 0x15, 0x25
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what the kernel shows: struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
+HIGHEST = 469  # newer calls are unknown here and answered "not implemented", which libraries are prepared for
+
+NUMBERS: dict[str, dict[str, int]] = {"x86_64": {}, "aarch64": {}}
+
+
+def _calls(table: str) -> tuple[str, ...]:
+    """Return the names of calls that stand there with their numbers on x86_64 and aarch64."""
+    rows = [row.split() for row in table.split(",")]
+    for name, *numbers in rows:
+        for machine, number in zip(NUMBERS, numbers, strict=False):
+            NUMBERS[machine][name] = int(number)
+    return tuple(row[0] for row in rows)
+
+
+# Not there at all: libraries fall back to calls whose arguments can be judged, which those behind a pointer cannot.
+_ABSENT = _calls("clone3 435 435, openat2 437 437")
+# Other processes, and parts of the kernel that act around the filter, or for all processes of the user.
+NEVER = _calls("""
+    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
+    process_mrelease 448 448, kcmp 312 272, pidfd_getfd 438 438, bpf 321 280, perf_event_open 298 241,
+    userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, keyctl 250 219,
+    add_key 248 217, request_key 249 218, fanotify_init 300 262, syslog 103 116
+""")
+# Objects found by a number or name that all processes share, unless a namespace separates them.
+_SHARED_MEMORY = _calls("""
+    shmget 29 194, shmctl 31 195, shmat 30 196, semget 64 190, semctl 66 191, semtimedop 220 192, semop 65 193,
+    msgget 68 186, msgctl 71 187, msgrcv 70 188, msgsnd 69 189, mq_open 240 180, mq_unlink 241 181
+""")
+_SOCKETS = _calls("socket 41 198, connect 42 203, bind 49 200, listen 50 201")
+# Without a PID namespace these reach processes outside: a limit of 1 s of CPU time would end the host.
+_OF_A_PROCESS = _calls("""
+    prlimit64 302 261, sched_setaffinity 203 122, sched_setscheduler 144 119, sched_setparam 142 118,
+    sched_setattr 314 274, migrate_pages 256 238, move_pages 279 239
+""")
+_TRUNCATE = _calls("truncate 76 45")
+_calls("""
+    clone 56 220, unshare 272 97, ioctl 16 29, socketpair 53 199, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452,
+    openat 257 56, mknodat 259 33, setpriority 141 140, ioprio_set 251 30
+""")
+_calls("chmod 90, open 2, creat 85, mknod 133")
+
+_WORD = 0xFFFFFFFF  # all bits of the half that is looked at
+
+
+class _Test(NamedTuple):
+    """Whether an argument's lower half, under `mask`, is `value`; or, with `equal` False, whether it is not."""
+
+    argument: int
+    value: int
+    mask: int = _WORD
+    equal: bool = True
+
+
+# A call is refused when all tests of any one of the alternatives hold.
+_Rule: TypeAlias = tuple[str, list[list[_Test]]]
+
+
+def _none_of(argument: int, *values: int, mask: int = _WORD) -> list[_Test]:
+    return [_Test(argument, value, mask, equal=False) for value in values]
+
+
+def _has(argument: int, bits: int) -> _Test:
+    return _Test(argument, 0, bits, equal=False)
+
+
+# Namespaces: NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; for unshare NEWTIME, too.
+_NAMESPACES, _NEW_TIME = 0x7E020000, 0x80
+_SET_ID = 0o6000
+_MODES = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
+_MADE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: without them the mode is what a register happened to hold
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # put words into the mouth of whoever types at the terminal
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
+
+_ALWAYS: list[_Rule] = [
+    ("clone", [[_has(0, _NAMESPACES)]]),
+    ("unshare", [[_has(0, _NAMESPACES | _NEW_TIME)]]),
+    ("ioctl", [[_Test(1, _TIOCSTI)], [_Test(1, _TIOCLINUX)]]),
+    *((name, [[_has(argument, _SET_ID)]]) for name, argument in _MODES.items()),
+]
+_OUTSIDE: list[_Rule] = [
+    *((name, [_none_of(0, 0)]) for name in _OF_A_PROCESS),
+    ("setpriority", [[_Test(0, 2)], _none_of(1, 0)]),  # PRIO_USER: all of the user's
+    ("ioprio_set", [[_Test(0, 3)], _none_of(1, 0)]),
+    # A pair of datagram sockets can still send to any path; the two ends of a stream reach only each other.
+    ("socketpair", [_none_of(0, _UNIX), _none_of(1, _STREAM, _SEQPACKET, mask=_TYPE)]),
+]
+
+
+def _opening(*, truncation: bool) -> Iterable[_Rule]:
+    """Files are never made with set-id bits; with `truncation` none is emptied that is opened for reading."""
+    for name, flags in (("open", 1), ("openat", 2)):
+        emptying = [[*_none_of(flags, 1, 2, mask=3), _has(flags, 0o1000)]]  # O_WRONLY, O_RDWR; O_TRUNC
+        yield name, [[_has(flags, _MADE), _has(flags + 1, _SET_ID)], *(emptying if truncation else [])]
+
+
+def _families(*, unix: bool) -> _Rule:
+    """Sockets of the internet, of the list of network interfaces, and with `unix` those of this machine."""
+    known = (_INET, _INET6, _NETLINK, *((_UNIX,) if unix else ()))
+    return "socket", [_none_of(0, *known), [_Test(0, _NETLINK), *_none_of(2, 0)]]
 
 
 def program(*, network: bool, own_namespaces: bool = False, truncation: bool = False, arch: str | None = None) -> bytes:
@@ -34,72 +135,53 @@ def program(*, network: bool, own_namespaces: bool = False, truncation: bool = F
     if machine not in NUMBERS:
         raise OSError(errno.ENOSYS, f"no system call filter for {machine}; there are {', '.join(NUMBERS)}")
     numbers = NUMBERS[machine]
-    names, rules = _refused(network=network, own_namespaces=own_namespaces, truncation=truncation)
+    names = [*NEVER, *(_TRUNCATE if truncation else ())]
+    rules = [*_ALWAYS, *_opening(truncation=truncation)]
+    if not own_namespaces:
+        names += [*_SHARED_MEMORY, *(() if network else _SOCKETS)]  # Landlock refuses TCP alone, and no datagrams
+        rules += _OUTSIDE
+    if own_namespaces or network:
+        # Sockets of this machine are out where Landlock has no say in them: by their path one asks the container
+        # engine, the key agent or the desktop to act outside.
+        rules.append(_families(unix=own_namespaces))
     code = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_IF_EQUAL, _ARCHITECTURES[machine], then=1),
         _step(_RETURN, _KILL),  # 32-bit programs have other numbers for the same calls
         _step(_LOAD, _NUMBER),
         *_answer_if(_IF_GREATER, [HIGHEST], errno.ENOSYS),  # those of the x32 ABI are above, too
-        *_answer_if(_IF_EQUAL, [numbers[name] for name in _syscalls.ABSENT], errno.ENOSYS),
-        *_answer_if(_IF_EQUAL, [numbers[name] for name in names if name in numbers], errno.EPERM),
+        *_answer_if(_IF_EQUAL, [numbers[name] for name in _ABSENT], errno.ENOSYS),
+        *_answer_if(_IF_EQUAL, [numbers[name] for name in names], errno.EPERM),
     ]
-    for rule in rules:
-        if rule.name in numbers:
-            body = _body(rule)
-            code += [_step(_IF_EQUAL, numbers[rule.name], otherwise=len(body)), *body]
+    for name, alternatives in rules:
+        if name in numbers:
+            body = _body(alternatives)
+            code += [_step(_IF_EQUAL, numbers[name], otherwise=len(body)), *body]
     return b"".join([*code, _step(_RETURN, _ALLOW)])
-
-
-def _refused(*, network: bool, own_namespaces: bool, truncation: bool) -> tuple[list[str], list[Rule]]:
-    names = list(_syscalls.NEVER)
-    rules = [*_syscalls.ALWAYS, *_syscalls.opening(truncation=truncation)]
-    if truncation:
-        names.append("truncate")
-    if own_namespaces:
-        rules.append(_syscalls.families(unix=True))
-        return names, rules
-    names += _syscalls.SHARED_MEMORY
-    rules += [*_syscalls.OTHERS, _syscalls.PAIRS]
-    if network:
-        # Sockets of this machine are out: by their path one asks the container engine, the key agent or the desktop to
-        # act outside, and Landlock has no say in that.
-        rules.append(_syscalls.families(unix=False))
-    else:
-        names += _syscalls.SOCKETS  # Landlock refuses TCP alone, and no datagrams
-    return names, rules
 
 
 def _step(operation: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
     return struct.pack("<HBBI", operation, then, otherwise, value)
 
 
-def _answer_if(test: int, values: Iterable[int], error: int) -> list[bytes]:
+def _answer_if(test: int, values: list[int], error: int) -> list[bytes]:
     """Give `error` when the number passes the test with any of the values."""
-    known = sorted(set(values))
-    tests = [_step(test, value, then=len(known) - place) for place, value in enumerate(known)]
+    tests = [_step(test, value, then=len(values) - place) for place, value in enumerate(values)]
     return [*tests, _step(_JUMP, 1), _step(_RETURN, _ERROR | error)]
 
 
-def _body(rule: Rule) -> list[bytes]:
+def _body(alternatives: list[list[_Test]]) -> list[bytes]:
     """Decide about one call; both ways it ends the program."""
-    refuse = _step(_RETURN, _ERROR | errno.EPERM)
     code = []
-    for alternative in rule.alternatives:
-        block = [refuse]
+    for alternative in alternatives:
+        block = [_step(_RETURN, _ERROR | errno.EPERM)]
         for test in reversed(alternative):  # from the end, since each jumps over what follows when it fails
-            block = [*_check(test, len(block)), *block]
+            # Only the lower half: the kernel itself ignores the upper one of these arguments, whatever it holds.
+            load = [_step(_LOAD, _ARGUMENTS + 8 * test.argument), _step(_AND, test.mask)]
+            failed = {"otherwise": len(block)} if test.equal else {"then": len(block)}
+            block = [*load, _step(_IF_EQUAL, test.value, **failed), *block]
         code += block
     return [*code, _step(_RETURN, _ALLOW)]
-
-
-def _check(test: Test, rest: int) -> list[bytes]:
-    # Only the lower half: the kernel itself ignores the upper one of these arguments, whatever it holds.
-    load = [_step(_LOAD, _ARGUMENTS + 8 * test.argument)]
-    if test.mask != WORD:
-        load.append(_step(_AND, test.mask))
-    failed = {"otherwise": rest} if test.equal else {"then": rest}
-    return [*load, _step(_IF_EQUAL, test.value, **failed)]
 
 
 class _Program(ctypes.Structure):
