@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 
 import pytest
 
@@ -135,18 +134,6 @@ def test_a_sandbox_shows_what_the_shims_of_a_version_manager_call(root, tmp_path
     assert bash.call(command="tool").output["stdout"] == "ran\n"
     if level in {"landlock", "bubblewrap"}:
         assert bash.call(command=f"cat {tmp_path}/secret").output["exit_code"] == 1
-
-
-@linux
-def test_what_was_found_is_the_same_for_all_threads_and_is_tried_out_once(root):
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(isolation_for(Sandbox(), str(root)))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(one) for one in found}) == 1
-    assert len(found) == 8
 
 
 @linux
@@ -297,34 +284,3 @@ def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(ro
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
     assert all("own environment" in one.missing for one in candidates(Sandbox(), str(root)))
-
-
-# As where somebody builds an image: a /proc of its own in the workspace. Opened, and not written.
-BUILDING = """
-import ctypes, json, os, sys
-from tools_shell import Bash
-libc = ctypes.CDLL(None, use_errno=True)
-place = sys.argv[1] + "/an ïmage/proc"
-if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):  # NEWNS; REC, PRIVATE
-    sys.exit("no namespace of mounts")
-os.makedirs(place)
-if libc.mount(b"proc", os.fsencode(place), b"proc", 0, None):
-    sys.exit("no /proc of our own")
-script = "(: >> 'an ïmage/proc/sys/kernel/core_pattern') && echo opened; touch 'an ïmage/file' && ls 'an ïmage'"
-result = Bash(sys.argv[1], sandbox=sys.argv[2]).call(command=script)
-print(json.dumps([result.output["stdout"].split(), result.metadata["not_isolated"]]))
-"""
-
-
-@linux
-@pytest.mark.skipif(not PRIVILEGES, reason="only root can mount another /proc")
-def test_settings_of_the_kernel_in_a_workspace_are_not_written_or_no_sandbox_is_claimed_for_files(root):
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        command = [sys.executable, "-c", BUILDING, str(root), rung]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        if done.stderr.startswith("no "):
-            pytest.skip(f"this machine gives root {done.stderr.strip()}")
-        words, missing = json.loads(done.stdout or f'"{done.stderr}"')
-        assert words[-2:] == ["file", "proc"]
-        assert ("opened" in words) == ("files" in missing) == (rung == "landlock")
-        shutil.rmtree(root / "an ïmage")

@@ -20,10 +20,8 @@ WRAPPERS = 2  # processes between us and the command: one outside its namespace,
 
 _SIZE = 1 << 30  # bytes of memory at most that files in /tmp take, and as many in each of the other temporary folders
 _HAS_SIZE, _HAS_DISABLE = (0, 7), (0, 8)  # the versions that brought --size and --disable-userns
-_SMALL = 64 * 1024  # bytes of a file that is rather copied than mounted
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (those of the sandbox)
-_IGNORE = "/etc/gitignore"  # the user's settings for git in the sandbox lead there
 _OF_THE_KERNEL = ("/dev", "/proc")  # some users have one of these as their home
 
 
@@ -64,13 +62,6 @@ def _examine(program: str) -> Bubblewrap | None:
     return Bubblewrap(program, tuple(map(int, numbers)), binds_descriptors="--ro-bind-fd" in usage)
 
 
-class Told(NamedTuple):
-    """The options for bwrap, and the files that it copies, each from the descriptor of that number."""
-
-    options: list[str]
-    copies: dict[int, str]
-
-
 def options(  # noqa: PLR0913  (each is a fact of the command)
     bubblewrap: Bubblewrap,
     seen: Visible,
@@ -80,15 +71,13 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
     network: bool,
     terminal: bool,
     memory: float | None = None,
-    numbers: range = range(0),
     guarded: Sequence[tuple[int, Mount]] = (),
     ignore: int | None = None,
-) -> Told:
+) -> list[str]:
     """Return the options of bwrap. The environment is among them, since it is not for bwrap itself.
 
-    All temporary folders together take at most `memory` bytes. `numbers` are those of the descriptors that it may be
-    given to copy files from. `guarded` are more mounts, each with the number of its descriptor. `ignore` is the number
-    of a descriptor with names for git to ignore.
+    All temporary folders together take at most `memory` bytes. `guarded` are more mounts, each with the number of its
+    descriptor. `ignore` is the number of a descriptor with names for git to ignore.
     """
     shared = (*seen.readable, *seen.writable)
     # New ones; so is /dev, even where everything is shown.
@@ -108,29 +97,23 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
         elif home:
             variables["HOME"] = room
     size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
-    mounts = _mounts(bubblewrap, seen, tuple(temporary), size, numbers)
+    mounts, last = _mounts(bubblewrap, seen, tuple(temporary), size)
     at = {
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
         for number, mount in guarded
     }
-    ordered = sorted({**mounts.at, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
+    ordered = sorted({**mounts, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
     home = variables.get("HOME", "")
-    # The file itself lies where no limit on memory counts it.
-    is_ignored = "XDG_CONFIG_HOME" not in variables and is_inside(home, temporary) and not is_inside(home, shared)
-    if ignore is not None and is_ignored and not is_inside("/etc", shared):
-        ignored = ["--file", str(ignore), _IGNORE, "--symlink", _IGNORE, f"{home}/.config/git/ignore"]
-    else:
-        ignored = []
-    told = [
+    is_new = "XDG_CONFIG_HOME" not in variables and is_inside(home, temporary) and not is_inside(home, shared)
+    return [
         *_namespaces(bubblewrap, network=network),
         *([] if terminal else ["--new-session"]),
         *(word for _, words in ordered for word in words),  # a folder comes before what is in it
-        *ignored,
-        *mounts.last,
+        *(["--file", str(ignore), f"{home}/.config/git/ignore"] if ignore and is_new else []),
+        *last,
         *("--chdir", workdir),
         *(word for name, value in variables.items() for word in ("--setenv", name, value)),
     ]
-    return Told(told, mounts.copies)
 
 
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
@@ -146,16 +129,11 @@ def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
     ]
 
 
-class _Mounts(NamedTuple):
-    """Options by path, those that come after all of them, and the files to copy."""
-
-    at: dict[str, list[str]]
-    last: list[str]
-    copies: dict[int, str]
-
-
 @functools.lru_cache(64)
-def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int, numbers: range) -> _Mounts:
+def _mounts(
+    bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return options by path, and those that come after all of them."""
     sized = ["--size", str(size)] if bubblewrap.version >= _HAS_SIZE else []
     at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
@@ -163,25 +141,16 @@ def _mounts(bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], s
     is_everything = "/" in seen.writable
     if is_everything:
         at["/sys"] = ["--ro-bind", "/sys", "/sys"]
-    # Each mount makes all others slower; the small files of /etc are copied instead.
-    small = [path for path in seen.readable if path.startswith("/etc/") and _is_small(path)]
-    copies = dict(zip(numbers, small, strict=False))
     for path in seen.readable:
         is_link = os.path.islink(path) and is_inside(os.path.realpath(path), seen.readable)
         at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
     for path in seen.writable:
         at[path] = ["--bind-try", path, path]
-    for path in filter(seen.can_be_guarded, (*seen.guarded, *seen.settings)):
+    for path in filter(seen.can_be_guarded, seen.guarded):
         at[path] = ["--ro-bind-try", path, path]
         # The folders above it become mounts, since a mount cannot be moved away.
         way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
         at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
-    for number, path in copies.items():
-        at[path] = ["--file", str(number), path]
     # The folders of mount points are memory without a limit, and root owns some switches in /proc.
     closed = ["/dev", *(["/proc"] if bubblewrap.proc == "new" else []), *([] if is_everything else ["/"])]
-    return _Mounts(at, [word for path in closed for word in ("--remount-ro", path)], copies)
-
-
-def _is_small(path: str) -> bool:
-    return os.path.isfile(path) and os.path.getsize(path) <= _SMALL
+    return at, [word for path in closed for word in ("--remount-ro", path)]

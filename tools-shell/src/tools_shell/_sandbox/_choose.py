@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from contextlib import contextmanager
@@ -46,11 +47,7 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         return _contained(sandbox)
     found: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
-        from tools_shell._sandbox._probe import first_that_works  # elsewhere there is nothing to probe
-
-        place = os.path.realpath(root)
-        setting = (sandbox, place, os.geteuid(), os.environ.get("PATH"), *host_folders())
-        found = first_that_works(setting, place, _levels(sandbox.level), lambda: candidates(sandbox, place))
+        found = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *host_folders())
     if isinstance(found, Isolation):
         return found
     if sandbox.level != "sandboxed":
@@ -59,12 +56,20 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     return _contained(sandbox)
 
 
+@functools.lru_cache(256)  # a host may go through many workspaces
+def _best(sandbox: Sandbox, place: str, *_: object) -> Isolation | str:
+    """Try once for all that it depends on."""
+    from tools_shell._sandbox._probe import first_that_works  # elsewhere there is nothing to probe
+
+    return first_that_works(candidates(sandbox, place), place, _levels(sandbox.level))
+
+
 def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     """The levels that may work on this Linux, best first, as they are for these settings and this workspace."""
     from tools_shell._supervisor._landlock import SCOPES, abi  # Linux only
 
     seen, version = visible(sandbox, root), abi()
-    everything = ("files",) if "/" in seen.writable or not all(map(seen.can_be_guarded, seen.settings)) else ()
+    everything = ("files",) if "/" in seen.writable else ()
     own = ("own environment",) if seen.guarded else ()
     unguarded = () if all(map(seen.can_be_guarded, seen.guarded)) else own
     unprotected = _unprotected(sandbox)
@@ -90,7 +95,6 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
         for variant in _variants(seen.writable)
     ]
     if version:
-        everything = ("files",) if seen.settings else everything  # a rule holds for all below a folder
         missing = (
             *everything,
             *unprotected,

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import tempfile
-import threading
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
@@ -18,7 +17,7 @@ from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from tools_shell._sandbox._isolation import Isolation
 
@@ -47,36 +46,12 @@ _ABSENT = {
 _PATIENCE = 30.0
 _PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 
-# The isolation found for each setting; a host may go through many workspaces.
-_MOST = 256
-_known: dict[tuple[object, ...], Isolation | str] = {}
-_lock = threading.Lock()
 
-
-def _renew_lock() -> None:
-    global _lock  # noqa: PLW0603  (there is one per process)
-    _lock = threading.Lock()  # a fork may have copied it locked, and the thread that would unlock it is not there
-
-
-os.register_at_fork(after_in_child=_renew_lock)
-
-
-def first_that_works(
-    setting: tuple[object, ...], root: str, levels: Sequence[str], candidates: Callable[[], Sequence[Isolation]]
-) -> Isolation | str:
+def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
     """The first candidate that keeps what it promises, or what would make one of these levels do so.
 
-    It is found out once for a setting.
+    ToolError when the machine is too busy, or too full, to tell: that must neither be remembered nor open the sandbox.
     """
-    with _lock:
-        if setting not in _known:
-            if len(_known) == _MOST:
-                del _known[next(iter(_known))]
-            _known[setting] = _first(candidates(), root, levels)
-        return _known[setting]
-
-
-def _first(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
     problems: dict[str, str] = {}
     for candidate in candidates:
         problem = _try(candidate, root)
@@ -87,31 +62,20 @@ def _first(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) ->
 
 
 def _try(candidate: Isolation, root: str) -> str | None:
-    """Run the test in a candidate; returns what is wrong with it.
-
-    ToolError when the machine is too busy, or too full, to tell: that must neither be remembered nor open the sandbox.
-    """
+    """Run the test in a candidate; returns what is wrong with it."""
+    what_to_do = "set TMPDIR to a folder that can be written"
     try:
-        temporary = tempfile.TemporaryDirectory(prefix="ask-tools-")
-    except OSError as error:  # which says nothing of the candidate
-        what_to_do = "try again" if error.errno in _PASSING else "set TMPDIR to a folder that can be written"
-        raise _not_found_out(error, what_to_do) from error
-    try:
-        with temporary as folder:
-            outside = os.path.join(folder, "outside")
-            with open(outside, "w") as file:
-                file.write("a line\n")
-            is_seen = is_inside(outside, (*candidate.seen.readable, *candidate.seen.writable))
-            return _run(candidate, root, "" if is_seen else outside)
-    except OSError as error:
-        if error.errno in _PASSING:
-            raise _not_found_out(error, "try again") from error
-        return error.strerror or str(error)
-
-
-def _not_found_out(error: OSError, what_to_do: str) -> ToolError:
-    message = f"whether there is a sandbox cannot be found out now: {error.strerror or error}; {what_to_do}"
-    return ToolError(message, "unavailable")
+        with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder, open(f"{folder}/outside", "w") as file:
+            what_to_do = ""
+            print("a line", file=file, flush=True)
+            is_seen = is_inside(file.name, (*candidate.seen.readable, *candidate.seen.writable))
+            return _run(candidate, root, "" if is_seen else file.name)
+    except OSError as error:  # without a temporary folder it says nothing of the candidate
+        reason = error.strerror or str(error)
+        if error.errno not in _PASSING and not what_to_do:
+            return reason
+        message = f"whether there is a sandbox cannot be found out now: {reason}; {what_to_do or 'try again'}"
+        raise ToolError(message, "unavailable") from error
 
 
 def _is_writable(root: str) -> bool:

@@ -21,31 +21,24 @@ _SYSTEM = (
 )
 # Of /etc only what programs look up; no passwords, no keys, no settings that may hold a token.
 _ETC = """
-alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts host.conf hostname gai.conf services
-protocols networks rpc localtime timezone locale.alias locale.conf os-release *-release debian_version ssl/certs
-ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem pki/tls/openssl.cnf pki/ca-trust crypto-policies java*
-fonts mime.types magic terminfo inputrc bash.bashrc bashrc profile shells gitconfig login.defs perl python3* texmf
+alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts services protocols localtime
+timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
+pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
 """
 # Entries beside a folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that its programs call.
 _OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
 _KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
-# File systems of the kernel, whose settings user 0 may change without any capability.
-_SETTINGS = frozenset((
-    b"binfmt_misc", b"bpf", b"cgroup", b"cgroup2", b"configfs", b"debugfs", b"devtmpfs", b"efivarfs", b"proc",
-    b"securityfs", b"sysfs", b"tracefs",
-))  # fmt: skip
 
 
 class Visible(NamedTuple):
     """Paths that can be read and executed, and those that can be written, too; none of either is inside another.
 
-    `guarded` are folders inside of the latter that should not be written to, and `settings` those of the kernel there.
+    `guarded` are folders inside of the latter that should not be written to.
     """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     guarded: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
 
     def can_be_guarded(self, path: str) -> bool:
         """Return whether a mount can keep it from being changed: not a link, nor a path that has to be writable."""
@@ -65,7 +58,7 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
         *_settled(_existing(sandbox.readable, "readable"), writable),
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
-    return Visible(outside, writable, _guarded(writable, [*given, *named]), _settings(writable))
+    return Visible(outside, writable, _guarded(writable, [*given, *named]))
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
@@ -122,29 +115,9 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """The folders that this program runs from: what a command puts there would run with the next start of it."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    found = {*prefixes, *host_folders()}
-    mine = [path for path in found if leads_through(path, writable)]
-    return () if "/" in writable else _outermost([path for path in mine if not _overlap(path, named)])
-
-
-def _settings(writable: tuple[str, ...]) -> tuple[str, ...]:
-    """Where file systems of the kernel are mounted in the writable folders, but at the root of all."""
-    with open("/proc/self/mountinfo", "rb") as file:  # proc_pid_mountinfo(5)
-        rows = [line.split() for line in file]
-    found = [_unescaped(os.fsdecode(row[4])) for row in rows if row[row.index(b"-") + 1] in _SETTINGS]
-    known = [f"/{name}" for name in _KERNEL] if "/" in writable else []
-    return _outermost([path for path in found if is_inside(path, writable) and not is_inside(path, known)])
-
-
-def _unescaped(path: str) -> str:
-    for character in " \t\n\\":  # the last is what the others are written with
-        path = path.replace(f"\\{ord(character):03o}", character)
-    return path
-
-
-def _overlap(path: str, named: list[str]) -> bool:
-    """Return whether the developer has opened it, or a part of it."""
-    return is_inside(path, named) or any(is_inside(each, [path]) for each in named)
+    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable)]
+    opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
+    return () if "/" in writable else _outermost({*mine} - {*opened})
 
 
 def _with_targets(paths: Iterable[str]) -> Iterator[str]:

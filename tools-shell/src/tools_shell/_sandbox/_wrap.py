@@ -45,16 +45,13 @@ def wrap(command: Command, temporary: str = "") -> Wrapped:
 
 
 def _in_bubblewrap(bubblewrap: Bubblewrap, isolation: Isolation, command: Command) -> Wrapped:
-    first = max((2, *command.extra)) + 1  # for the filter; then the arguments, names for git to ignore, and copies
-    # bwrap itself needs some descriptors.
-    most = min(_MOST_DESCRIPTORS, command.resources.open_files or _MOST_DESCRIPTORS) - 16
-    if command.resources.file_size is not None:  # the kernel would keep that limit for what bwrap copies, too
-        most = 0
+    first = max((2, *command.extra)) + 1  # for the filter; then the arguments, and names for git to ignore
     mounts = command.guard.mounts if command.guard is not None else []
     lowest = max(_MOST_DESCRIPTORS, first + 3)
     numbers = range(lowest, lowest + len(mounts))
-    # git would fail to remove the placeholders in `git clean` and `git stash -u`.
-    ignore = command.guard.ignore if command.guard is not None and most else ""
+    # git would fail to remove the placeholders in `git clean` and `git stash -u`. A limit on the size of files would
+    # hold for what bwrap writes, too.
+    ignore = command.guard.ignore if command.guard is not None and command.resources.file_size is None else ""
     told = options(
         bubblewrap,
         isolation.seen,
@@ -63,7 +60,6 @@ def _in_bubblewrap(bubblewrap: Bubblewrap, isolation: Isolation, command: Comman
         network=isolation.network,
         terminal=command.terminal,
         memory=command.resources.memory,
-        numbers=range(first + 3, most),
         guarded=list(zip(numbers, mounts, strict=True)),
         ignore=first + 2 if ignore else None,
     )
@@ -73,9 +69,8 @@ def _in_bubblewrap(bubblewrap: Bubblewrap, isolation: Isolation, command: Comman
         "scopes": isolation.has_scopes,
         "filter": first,
         "arguments": first + 1,
-        "options": [*told.options, "--seccomp", str(first)],
-        "copies": list(told.copies.items()),
-        "texts": {first + 2: ignore} if ignore else {},
+        "options": [*told, "--seccomp", str(first)],
+        "ignore": ignore,
     }
     # bwrap itself must see nothing of the command's environment: LD_PRELOAD would run code outside of the sandbox.
     arguments = [bubblewrap.program, "--args", str(first + 1), "--"]

@@ -47,11 +47,8 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     """Prepare what bwrap reads: its arguments, which a command line would show to all users, and the filter."""
     _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
     _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
-    for number, text in policy["texts"].items():
-        _provide(int(number), text.encode())
-    for number, path in policy["copies"]:
-        # One that was there when the sandbox was found is empty when it is no more.
-        _place(os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY), number)
+    if policy["ignore"]:
+        _provide(policy["arguments"] + 1, policy["ignore"].encode())
     if policy["scopes"]:
         gain_nothing()
         _landlock.restrict_scopes()
@@ -66,15 +63,11 @@ def _provide(number: int, data: bytes) -> None:
         os.write(theirs, data)
     finally:
         os.close(theirs)
-    _place(ours, number)
-
-
-def _place(descriptor: int, number: int) -> None:
-    if descriptor == number:
-        os.set_inheritable(descriptor, True)
+    if ours == number:
+        os.set_inheritable(ours, True)
     else:
-        os.dup2(descriptor, number, inheritable=True)
-        os.close(descriptor)
+        os.dup2(ours, number, inheritable=True)
+        os.close(ours)
 
 
 def _enlarge(pipe: int, size: int) -> None:
