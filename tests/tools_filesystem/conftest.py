@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,7 +12,6 @@ import pytest
 
 from tools_core import Context
 from tools_filesystem import ListDirectory, ReadFile, WriteFile
-from tools_filesystem._paths import _resolve
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def open_root(root):
-    """The workspace, where another user may write."""
-    outermost = pathlib.Path(tempfile.gettempdir()).resolve()
-    for folder in root.parents:
-        if outermost in folder.parents:
-            folder.chmod(0o755)
-    root.chmod(0o777)
-    return root
+def open_root():
+    """A workspace where another user may write; pytest's own folders are closed again by each session that starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o755)
+        root = pathlib.Path(folder, "root")
+        root.mkdir()
+        root.chmod(0o777)
+        yield root
 
 
 SWAP = """
@@ -81,20 +81,28 @@ def context(root):
 
 
 @pytest.fixture
-def without_openat2(monkeypatch):
-    """Makes paths be resolved as on a system without `openat2`; also without `O_PATH`, as macOS."""
+def without_system_calls(monkeypatch):
+    """Makes the tools do without `openat2`, `renameat2` and Landlock, as outside Linux; also without `O_PATH`."""
 
     def change(*, has_o_path=True):
-        monkeypatch.setattr(_resolve, "_has_openat2", lambda: False)
-        monkeypatch.setattr(_resolve, "HAS_O_PATH", has_o_path)
+        monkeypatch.setattr(sys, "platform", "freebsd14")
+        if not has_o_path:
+            for name in ("O_PATH", "listxattr"):
+                monkeypatch.delattr(os, name, raising=False)
 
     return change
 
 
 @pytest.fixture(params=["openat2", "walk", "walk without O_PATH"])
-def resolver(request, without_openat2):
+def resolver(request, without_system_calls):
     """Every way from a path to a file."""
     if request.param != "openat2":
-        without_openat2(has_o_path=request.param == "walk")
-    elif not _resolve._has_openat2():
-        pytest.skip("this kernel has no openat2")
+        without_system_calls(has_o_path=request.param == "walk")
+
+
+@pytest.fixture(params=["renameat2", "without"])
+def renaming(request, without_system_calls):
+    """Whether the system can rename without replacing, and exchange two names."""
+    if request.param == "without":
+        without_system_calls()
+    return request.param == "renameat2"

@@ -29,7 +29,6 @@ from tools_filesystem import (
     Workspace,
     WriteFile,
 )
-from tools_filesystem._writing import _rename
 
 
 def tools(*roots, **options):
@@ -58,13 +57,6 @@ def tree(root):
     os.utime(inner / "script", ns=(10**9, 2 * 10**9))
     os.utime(inner, ns=(10**9, 3 * 10**9))
     return root / "tree"
-
-
-@pytest.fixture(params=["renameat2", "two steps"])
-def renaming(request, monkeypatch):
-    """Both ways to rename without replacing anything."""
-    if request.param == "two steps":
-        monkeypatch.setattr(_rename, "_libc", lambda: None)
 
 
 def listing(folder):
@@ -496,22 +488,6 @@ def test_of_many_moves_to_one_place_one_succeeds_and_no_content_is_lost(change, 
     assert {result.error_type for result in results if not result.ok} == {"conflict"}
     kept = {(root / name).read_text() for name in names(root)}
     assert kept == {str(number) for number in range(20)}
-
-
-@pytest.mark.parametrize("taken", ["file", "folder", "link"])
-@pytest.mark.parametrize("moved", ["file", "folder", "link"])
-def test_a_new_name_that_is_taken_meanwhile_is_never_replaced(root, renaming, moved, taken):
-    make = {"file": os.mknod, "folder": os.mkdir, "link": lambda path: os.symlink("nowhere", path)}
-    make[moved](root / "old")
-    make[taken](root / "new")
-    before = listing(root)
-    folder = os.open(root, os.O_RDONLY)
-    try:
-        with pytest.raises(FileExistsError):
-            _rename.rename_new(folder, "old", folder, "new")
-    finally:
-        os.close(folder)
-    assert listing(root) == before
 
 
 def test_while_another_writer_has_the_folder_nothing_in_it_is_changed(change, root, tree):

@@ -13,7 +13,6 @@ import tempfile
 import pytest
 
 from tools_filesystem import CopyPath, FileInfo, MovePath, Workspace, WriteFile
-from tools_filesystem._writing import _relocate
 
 OWNER, USER, GROUP, MASK, OTHER = 1, 2, 4, 0x10, 0x20
 ANY = 0xFFFFFFFF
@@ -156,23 +155,6 @@ def test_a_copy_that_fails_leaves_nothing_even_of_folders_that_nobody_may_write_
     (root / "old" / first).chmod(0o555)
     assert as_nobody(root, limit=50_000) == "limit_exceeded"
     assert os.listdir(root) == ["old"]
-
-
-@needs_root
-def test_what_a_crash_has_left_of_a_copy_is_in_nobodys_way(open_root, monkeypatch):
-    root = open_root
-    with monkeypatch.context() as other:
-        other.setattr(os, "geteuid", lambda: 65534)
-        aside = root / _relocate._name_aside()
-    for folder in (root / "old" / "1", aside / "1", aside / "2"):
-        folder.mkdir(parents=True)
-        (folder / "file").write_text("x")
-        for path in (folder, folder / "file", folder.parent):
-            os.chown(path, 65534, 65534)
-    (aside / "1").chmod(0o555)
-    (aside / "2").chmod(0o000)
-    assert as_nobody(root) == "True"
-    assert sorted(os.listdir(root)) == ["new", "old"]
 
 
 @needs_root

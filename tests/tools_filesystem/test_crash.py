@@ -139,7 +139,11 @@ def test_a_failure_of_any_system_call_leaves_the_old_content_unless_it_does_no_h
     statuses = []
     for where, status, content in disturbed(way, path, f"error={error}", FAILING):
         assert (status, content) in ((1, OLD if path == "file.txt" else None), (0, NEW)), where
-        assert litter(root) == [], where
+        # A staged file that cannot be looked at or removed is left to the next write.
+        left = litter(root)
+        assert not left or where.startswith(("newfstatat", "unlinkat")), where
+        for name in left:
+            (root / name).unlink()
         statuses.append(status)
     assert statuses.count(1) > 10
 

@@ -123,15 +123,6 @@ def test_what_one_session_read_another_does_not_know(session):
     assert session.write(wanted, reader).ok
 
 
-def test_an_edit_makes_known_what_it_put_in_and_no_more(session):
-    session.edit(path="file.txt", old_string="line 7\n", new_string="seven\n")
-    assert refused(session, "only 6 of 150 bytes")
-    session.read(path="file.txt", limit=6)
-    assert refused(session, "only ")
-    session.read(path="file.txt", offset=8)
-    assert session.write(path="file.txt", content="new").ok
-
-
 def test_an_edit_of_a_file_that_was_read_whole_leaves_it_known(session):
     session.read(path="file.txt")
     session.edit(path="file.txt", old_string="line", new_string="row", replace_all=True)

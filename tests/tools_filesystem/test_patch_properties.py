@@ -7,16 +7,15 @@ import os
 import random
 import shutil
 import subprocess
+import tempfile
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tools_core import ToolError
 from tools_filesystem import ApplyPatch
-from tools_filesystem._writing._patch._apply import apply_hunks
-from tools_filesystem._writing._patch._parse import parse
 
 # Few different lines, so that places are ambiguous, and such as look like parts of a patch.
 WORDS = ["a", "b", "", " ", "  a", "-", "+", "--- a/f", "+++ b/f", "@@ -1 +1 @@", "***bold***", "*** End Patch", "\\ x"]
@@ -64,8 +63,17 @@ def enveloped(old, new, context):
 
 
 def applied(text, data):
-    (section,) = parse(text)
-    return apply_hunks(data.encode(), section.hunks, "f").data.decode()
+    """The content of the file when the patch is applied; None if it is refused, and then nothing is changed."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "f")
+        file.write_bytes(data.encode())
+        result = ApplyPatch(folder).call(patch=text)
+        got = file.read_bytes().decode()
+    if result.ok:
+        return got
+    assert result.error_type == "conflict", result
+    assert got == data
+    return None
 
 
 @settings(max_examples=100)
@@ -82,13 +90,8 @@ def test_a_unified_diff_turns_the_old_file_into_the_new_one(files, context):
 @given(edits(), st.integers(0, 4))
 def test_an_envelope_does_the_same_or_is_refused_as_ambiguous(files, context):
     old, new = files
-    if old == new:
-        return
-    try:
-        assert applied(enveloped(old, new, context), old) == new
-    except ToolError as error:
-        assert error.type == "conflict"
-        assert "several places" in error.message or "does not say where" in error.message
+    if old != new:
+        assert applied(enveloped(old, new, context), old) in (new, None)
 
 
 @settings(max_examples=100)
@@ -109,19 +112,31 @@ def test_a_patch_without_carriage_returns_changes_the_same_lines_of_a_file_with_
         assert got == new.replace("\n", "\r\n")
 
 
+def hunks_of(diff):
+    """The hunks of a made-up diff, as pairs of kind and text."""
+    hunks = []
+    for line in diff.split("\n")[2:-1]:
+        if line.startswith("@@ "):
+            hunks.append([])
+        elif line != NO_END:
+            hunks[-1].append((line[0], line[1:]))
+    return hunks
+
+
 def placements(hunks, keys, cursor=0):
     """All results there can be when every hunk takes the place of its old lines, in order."""
     if not hunks:
         yield keys[cursor:]
         return
-    for hunk in filter(None, (hunks[0], hunks[0].without_last_blank())):
-        old = [text.decode().rstrip() for text in hunk.old]
+    olds = [number for number, (kind, _) in enumerate(hunks[0]) if kind != "+"]
+    shorter = [hunks[0][: olds[-1]] + hunks[0][olds[-1] + 1 :]] if olds and hunks[0][olds[-1]] == (" ", "") else []
+    for hunk in (hunks[0], *shorter):
+        old = [text.rstrip() for kind, text in hunk if kind != "+"]
         for place in range(cursor, len(keys) - len(old) + 1):
             there = keys[place : place + len(old)]
             if [key.rstrip() for key in there] == old:
                 kept = iter(there)
-                made = [(line.text.decode(), line.kind) if line.kind == "+" else (next(kept), line.kind)
-                        for line in hunk.lines]  # fmt: skip
+                made = [(text, kind) if kind == "+" else (next(kept), kind) for kind, text in hunk]
                 new = [text for text, kind in made if kind != "-"]
                 for rest in placements(hunks[1:], keys, place + len(old)):
                     yield [*keys[cursor:place], *new, *rest]
@@ -140,35 +155,16 @@ def test_on_another_file_a_patch_is_refused_or_its_old_lines_were_there(files, o
     old, new = (text.replace("\r", "") for text in files)
     if old == new:
         return
-    if data.draw(st.booleans()):  # near to the file that it was made for
-        other = old.split("\n")
+    kind = data.draw(st.sampled_from(["another", "near to the file that it was made for", "applied already"]))
+    if kind != "another":
+        other = (new if kind == "applied already" else old).split("\n")
+    if kind.startswith("near"):
         start = data.draw(st.integers(0, len(other)))
         other[start : start + data.draw(st.integers(0, 2))] = data.draw(st.lists(st.sampled_from(WORDS), max_size=2))
     text = unified(old, new, context) if numbered else enveloped(old, new, context)
     target = "\n".join(other)
-    (section,) = parse(text)
-    try:
-        got = applied(text, target)
-    except ToolError as error:
-        assert error.type == "conflict"
-    else:
-        assert got in results(section.hunks, target)
-
-
-@settings(max_examples=100)
-@given(edits(), st.integers(0, 3))
-def test_a_patch_that_is_applied_twice_is_refused_or_exact_both_times(files, context):
-    old, new = (text.replace("\r", "") for text in files)
-    if old == new:
-        return
-    text = unified(old, new, context)
-    (section,) = parse(text)
-    try:
-        got = applied(text, new)
-    except ToolError as error:
-        assert error.type == "conflict"
-    else:
-        assert got in results(section.hunks, new)
+    got = applied(text, target)
+    assert got is None or got in results(hunks_of(unified(old, new, context)), target)
 
 
 MARKERS = [
@@ -181,25 +177,19 @@ MARKERS = [
 
 @settings(max_examples=100)
 @given(st.lists(st.sampled_from(MARKERS) | st.text(max_size=5), max_size=12), st.sampled_from(["\n", "\r\n"]))
-def test_whatever_is_given_is_read_or_refused_by_its_line(parts, ending):
-    try:
-        sections = parse(ending.join(parts))
-    except ToolError as error:
-        assert error.type == "validation_error"
-        return
-    assert sections
-    for section in sections:
-        assert section.action == "delete" or section.path
-        for hunk in section.hunks:
-            assert hunk.old != hunk.new or hunk.old_ends != hunk.new_ends
+def test_whatever_is_given_is_applied_or_refused_with_a_reason(parts, ending):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "f").write_bytes(b"a\n")
+        result = ApplyPatch(folder).call(patch=ending.join(parts))
+        assert result.ok or result.error_type in ("validation_error", "conflict", "not_found", "not_a_file", "denied")
 
 
 @pytest.mark.parametrize("kind", ["+", "-", " "])
-@given(word=st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=20))
+@given(word=st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=20))
 def test_no_content_behind_a_prefix_is_taken_for_a_marker(kind, word):
     text = f"*** Begin Patch\n*** Update File: f\n@@\n-x\n+y\n{kind}{word}\n*** End Patch\n"
-    (section,) = parse(text)
-    assert section.hunks[0].lines[-1] == (kind, word.encode())
+    old, new = f"x\n{word}\n" if kind != "+" else "x\n", f"y\n{word}\n" if kind != "-" else "y\n"
+    assert applied(text, old) == new
 
 
 def some_file(chance):

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tools_core import Context, File, Image
-from tools_filesystem import Ledger, ReadFile, Workspace
-from tools_filesystem._ledger import Stamp
+from tools_filesystem import Ledger, ReadFile, Workspace, WriteFile
 
 
 @pytest.fixture
@@ -85,18 +84,16 @@ def test_lines_far_inside_a_large_file_are_found(read, root):
 
 
 def test_the_ledger_knows_the_bytes_that_were_shown_and_no_others(root):
-    workspace = Workspace(root)
-    read = ReadFile(workspace).call
-    file = root / "file.txt"
+    workspace, file = Workspace(root), root / "file.txt"
+    read, write = ReadFile(workspace).call, WriteFile(workspace).call
     file.write_bytes(b"\xef\xbb\xbfone\r\ntwo\nthree\n")
-    stamp = Stamp.of(file.stat())
     read(path="file.txt", offset=3)
-    assert workspace.ledger.shown_of(stamp) == [(12, 18)]
-    read(path="file.txt", limit=2)
-    assert workspace.ledger.covers(stamp)
+    assert "only 6 of 18 bytes" in write(path="file.txt", content="").error
     file.write_text("ONE\ntwo\nthree\n")
     read(path="file.txt", offset=2)
-    assert workspace.ledger.shown_of(Stamp.of(file.stat())) == [(4, 14)]
+    assert "only 10 of 14 bytes" in write(path="file.txt", content="").error
+    read(path="file.txt", limit=2)
+    assert write(path="file.txt", content="").ok
 
 
 @pytest.mark.parametrize("content", ["né".encode() * 9 + b"\xff", b"x" * 3000, b"a\n" * 9000 + b"\0"])
@@ -104,16 +101,15 @@ def test_what_is_not_shown_as_it_is_does_not_count_as_read(root, content):
     workspace = Workspace(root)
     (root / "file.txt").write_bytes(content)
     assert ReadFile(workspace).call(path="file.txt", offset=-1).ok
-    assert workspace.ledger.shown_of(Stamp.of((root / "file.txt").stat())) == []
+    assert "was not read" in WriteFile(workspace).call(path="file.txt", content="").error
 
 
 def test_a_session_with_a_ledger_of_its_own_shares_it_with_no_other(root):
-    own, workspace = Ledger(), Workspace(root)
+    workspace, own = Workspace(root), Context(state={"file_ledger": Ledger()})
     (root / "file.txt").write_text("text")
-    ReadFile(workspace).call({"path": "file.txt"}, Context(state={"file_ledger": own}))
-    stamp = Stamp.of((root / "file.txt").stat())
-    assert own.covers(stamp)
-    assert not workspace.ledger.covers(stamp)
+    ReadFile(workspace).call({"path": "file.txt"}, own)
+    assert WriteFile(workspace).call(path="file.txt", content="").error_type == "conflict"
+    assert WriteFile(workspace).call({"path": "file.txt", "content": ""}, own).ok
 
 
 @pytest.mark.parametrize(

@@ -36,14 +36,19 @@ class Ledger:
 
     def record(self, stamp: Stamp, start: int, end: int) -> None:
         """Bytes `start` to `end` (exclusive) were shown, all of them and as they are."""
-        self.record_all(stamp, [(start, end)])
-
-    def record_all(self, stamp: Stamp, shown: list[tuple[int, int]]) -> None:
-        """The same for several ranges of bytes."""
         key = (stamp.device, stamp.inode)
         with self._lock:
             known, ranges = self._seen.get(key, (stamp, []))
-            self._seen[key] = (stamp, _merged([*ranges, *shown] if known == stamp else shown))
+            self._seen[key] = (stamp, _merged([*(ranges if known == stamp else ()), (start, end)]))
+
+    def replace(self, before: os.stat_result | None, after: os.stat_result | None, *, is_known: bool = False) -> None:
+        """A file was replaced or deleted: a session that knew all of it, or of the new content, knows that now."""
+        is_known = is_known or before is None or self.covers(Stamp.of(before))
+        if before is not None:
+            with self._lock:
+                self._seen.pop((before.st_dev, before.st_ino), None)
+        if is_known and after is not None:
+            self.record(Stamp.of(after), 0, after.st_size)
 
     def covers(self, stamp: Stamp) -> bool:
         """Return whether all of the file was shown, and it is unchanged."""
@@ -61,11 +66,6 @@ class Ledger:
         with self._lock:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
         return list(ranges) if known == stamp else []
-
-    def forget(self, stamp: Stamp) -> None:
-        """The file was deleted or replaced."""
-        with self._lock:
-            self._seen.pop((stamp.device, stamp.inode), None)
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

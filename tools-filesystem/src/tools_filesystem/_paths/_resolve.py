@@ -6,15 +6,14 @@ Two resolvers do the same by different means: the kernel's `openat2` with RESOLV
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import stat
 import struct
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_filesystem._paths._kernel import is_pseudo_file
+from tools_filesystem._paths._libc import call_libc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +21,12 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
 
 MOST_LINKS = 40  # as the kernel has it
-HAS_O_PATH = hasattr(os, "O_PATH")
 _MOST_STEPS = 20_000
 _OPENAT2 = 437  # the same on every architecture that Python is built for
 _NO_MAGICLINKS, _BENEATH = 0x02, 0x08
+# There is no such call, or a container forbids it; also what it refuses to do itself: an absolute link that points back
+# inside, and a path that has become too long.
+_TO_WALK = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.ENAMETOOLONG)
 
 
 class SpecialFileError(OSError):
@@ -37,12 +38,11 @@ class SpecialFileError(OSError):
 
 def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
     """Open the folder that names lead to from a root, for its names alone; OSError, with EXDEV when they lead out."""
-    if names and _has_openat2():
+    if names:
         try:
-            return _openat2(root.descriptor, "/".join(names), _flags())
+            return _openat2(root.descriptor, "/".join(names))
         except OSError as error:
-            # The kernel also refuses an absolute link that points back inside, and a path that has become too long.
-            if error.errno not in (errno.EXDEV, errno.ENAMETOOLONG):
+            if error.errno not in _TO_WALK:
                 raise
     return _Walk(root, names).end()
 
@@ -59,7 +59,7 @@ def open_inner(folder: int, name: str = ".") -> int:
 
 def open_file(folder: int, name: str) -> int:
     """Open a regular file in a folder for reading; anything else raises OSError unopened."""
-    if not HAS_O_PATH:  # macOS, where a device that is swapped in just now may be opened, unread
+    if not hasattr(os, "O_PATH"):  # macOS, where a device that is swapped in just now may be opened, unread
         check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
         return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     pinned = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
@@ -83,7 +83,7 @@ def check_regular(found: os.stat_result, path: str) -> None:
 
 
 def _flags() -> int:
-    return os.O_DIRECTORY | (os.O_PATH if HAS_O_PATH else os.O_RDONLY)
+    return os.O_DIRECTORY | (getattr(os, "O_PATH", os.O_RDONLY))
 
 
 class _Walk:
@@ -154,36 +154,12 @@ def _enter(folder: int, name: str) -> int | str:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
 
 
-def _openat2(folder: int, path: str, flags: int) -> int:
-    how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
-    call, get_errno = _libc()
+def _openat2(folder: int, path: str) -> int:
+    how = struct.pack("QQQ", _flags() | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
     while True:
-        descriptor: int = call(_OPENAT2, folder, os.fsencode(path), how, len(how))
-        if descriptor >= 0:
-            return descriptor
-        code = get_errno()
-        # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether `..` stayed inside.
-        if code not in (errno.EAGAIN, errno.EINTR):
-            raise OSError(code, os.strerror(code), path)
-
-
-@functools.cache
-def _has_openat2() -> bool:
-    """Return whether this kernel has the call, and no filter of a container forbids it."""
-    if sys.platform != "linux":
-        return False
-    folder = os.open("/", os.O_PATH)
-    try:
-        os.close(_openat2(folder, ".", os.O_PATH))
-    except (OSError, ImportError):  # a Python may be built without ctypes
-        return False
-    finally:
-        os.close(folder)
-    return True
-
-
-@functools.cache
-def _libc() -> tuple[Any, Any]:
-    import ctypes  # 5 ms, and not every Python has it
-
-    return ctypes.CDLL(None, use_errno=True).syscall, ctypes.get_errno
+        try:
+            return call_libc("syscall", _OPENAT2, folder, os.fsencode(path), how, len(how))
+        except OSError as error:
+            # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether `..` stayed inside.
+            if error.errno not in (errno.EAGAIN, errno.EINTR):
+                raise

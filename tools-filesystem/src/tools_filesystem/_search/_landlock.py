@@ -6,13 +6,13 @@ program, and ends.
 
 from __future__ import annotations
 
-import functools
 import os
 import stat
 import struct
-import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
+
+from tools_filesystem._paths._libc import call_libc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,73 +29,26 @@ _NO_NEW_PRIVS = 38
 def start_confined(start: Callable[[], _T], readable: Iterable[int]) -> _T:
     """Call `start` where files can be opened for reading only below the descriptors `readable`.
 
-    OSError where the system has no Landlock. Only reading is confined: other code that this thread may happen to run,
+    Without Landlock it is called unconfined. Only reading is confined: other code that the thread may happen to run,
     such as a finalizer, is not to be kept from tidying up.
     """
-    ruleset = _ruleset(readable)
-    done: list[_T] = []
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            _enter(ruleset)
-            done.append(start())
-        except BaseException as error:  # noqa: BLE001  (it is raised again, in the thread that waits)
-            failed.append(error)
-
     try:
-        thread = threading.Thread(target=run, name="confined start")
-        thread.start()
-        thread.join()
-    finally:
-        os.close(ruleset)
-    if failed:
-        raise failed[0]
-    return done[0]
-
-
-@functools.cache
-def can_confine() -> bool:
-    """Return whether this system has Landlock, and nothing forbids it."""
-    try:
-        os.close(_ruleset(()))
-    except (OSError, ImportError):  # a Python may be built without ctypes
-        return False
-    return True
-
-
-def _ruleset(readable: Iterable[int]) -> int:
-    import ctypes  # 5 ms, and only where it is used
-
-    if sys.platform != "linux":
-        raise OSError("this system has no Landlock")
-    libc = ctypes.CDLL(None, use_errno=True)
-    handled = struct.pack("Q", _READ_FILE | _READ_DIR)
-    ruleset: int = _checked(libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), 0))
+        handled = struct.pack("Q", _READ_FILE | _READ_DIR)
+        ruleset = call_libc("syscall", _CREATE_RULESET, handled, len(handled), 0)
+    except OSError:
+        return start()
     try:
         for descriptor in readable:
             is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
             rule = struct.pack("=Qi", _READ_FILE | (_READ_DIR if is_folder else 0), descriptor)
-            _checked(libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
-    except BaseException:
+            call_libc("syscall", _ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
+
+        def run() -> _T:
+            call_libc("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)
+            call_libc("syscall", _RESTRICT_SELF, ruleset, 0)
+            return start()
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(run).result()
+    finally:
         os.close(ruleset)
-        raise
-    return ruleset
-
-
-def _enter(ruleset: int) -> None:
-    import ctypes  # loaded already
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    none = ctypes.c_ulong(0)
-    _checked(libc.prctl(_NO_NEW_PRIVS, ctypes.c_ulong(1), none, none, none))
-    _checked(libc.syscall(_RESTRICT_SELF, ruleset, 0))
-
-
-def _checked(value: int) -> int:
-    import ctypes  # loaded already
-
-    if value < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return value

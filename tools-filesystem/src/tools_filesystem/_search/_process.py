@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._search._landlock import can_confine, start_confined
+from tools_filesystem._search._landlock import start_confined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def _start(command: Command) -> subprocess.Popen[bytes]:
                     stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
                 )  # fmt: skip
 
-            if command.readable and can_confine():
+            if command.readable:
                 descriptors = [one for one in command.readable if isinstance(one, int)]
                 return _limited(start_confined(start, [*descriptors, *opened]))
             return _limited(start())

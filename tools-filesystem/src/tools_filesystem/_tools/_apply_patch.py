@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._ledger import Ledger, Stamp
 from tools_filesystem._paths._names import sendable
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import commit
@@ -14,7 +13,6 @@ from tools_filesystem._writing._patch._parse import parse
 from tools_filesystem._writing._patch._plan import PatchPlan
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping, Sequence
 
     from tools_filesystem._writing._patch._plan import Outcome
@@ -66,54 +64,31 @@ class ApplyPatch(FileTool):
         with self.access(context) as access, ExitStack() as stack:
             plan = PatchPlan(access, sections, stack)
             if not dry_run:
-                states = dict(zip(map(id, plan.changes), commit(plan.changes, context), strict=True))
+                commit(plan.changes, context)
                 for outcome in plan.outcomes:
-                    _record(access.ledger(context), outcome, states[id(outcome.change)])
-        report = _report(plan.outcomes, dry_run=dry_run)
-        return Result.ok(report, content=_text(report))
-
-
-def _record(ledger: Ledger, outcome: Outcome, state: os.stat_result | None) -> None:
-    """Whoever knew all of a file before knows all of it now; of a new one the patch is all there is."""
-    before = outcome.before
-    knew = before is None or ledger.covers(Stamp.of(before))
-    if before is not None:
-        ledger.forget(Stamp.of(before))
-    if knew and state is not None:
-        ledger.record(Stamp.of(state), 0, state.st_size)
-
-
-def _report(outcomes: Sequence[Outcome], *, dry_run: bool) -> dict[str, Any]:
-    report: dict[str, Any] = {
-        "summary": "\n".join(map(_summary, outcomes)),
-        "results": [_result(outcome) for outcome in outcomes],
-        "notes": [note for outcome in outcomes for note in outcome.applied.notes],
-    }
-    if dry_run:
-        report["notes"].insert(0, "dry run: nothing was written")
-        report["diff"] = "\n".join(line for outcome in outcomes for line in _diff(outcome))
-    return report
-
-
-def _text(report: Mapping[str, Any]) -> str:
-    """Return the report as a model reads it."""
-    notes = [f"[{note}]" for note in report["notes"]]
-    return "\n".join([report["summary"], *notes, *([report["diff"]] if "diff" in report else [])])
-
-
-def _summary(outcome: Outcome) -> str:
-    section, applied = outcome.section, outcome.applied
-    moved = f" -> {_told(section.destination)}" if section.destination else ""
-    return f"{section.action.capitalize()} {_told(section.path)}{moved} (+{applied.added} -{applied.removed})"
+                    # Of a new file the patch is all there is.
+                    state = None if outcome.section.action == "delete" else outcome.change.state
+                    access.ledger(context).replace(outcome.before, state)
+        results = [_result(outcome) for outcome in plan.outcomes]
+        notes = ["dry run: nothing was written"] if dry_run else []
+        notes += [note for outcome in plan.outcomes for note in outcome.applied.notes]
+        report: dict[str, Any] = {"summary": "\n".join(map(_summary, results)), "results": results, "notes": notes}
+        if dry_run:
+            report["diff"] = "\n".join(line for outcome in plan.outcomes for line in _diff(outcome))
+        shown = [report["summary"], *(f"[{note}]" for note in notes), *([report["diff"]] if dry_run else [])]
+        return Result.ok(report, content="\n".join(shown))
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
-    section = outcome.section
-    result: dict[str, Any] = {"action": section.action, "path": _told(section.path)}
-    if section.destination:
-        result["moved_to"] = _told(section.destination)
-    result |= {"added": outcome.applied.added, "removed": outcome.applied.removed}
-    return result
+    section, applied = outcome.section, outcome.applied
+    moved = {"moved_to": _told(section.destination)} if section.destination else {}
+    path = _told(section.path)
+    return {"action": section.action, "path": path, **moved, "added": applied.added, "removed": applied.removed}
+
+
+def _summary(result: Mapping[str, Any]) -> str:
+    moved = f" -> {result['moved_to']}" if "moved_to" in result else ""
+    return f"{result['action'].capitalize()} {result['path']}{moved} (+{result['added']} -{result['removed']})"
 
 
 def _diff(outcome: Outcome) -> list[str]:

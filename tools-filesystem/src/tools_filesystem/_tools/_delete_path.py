@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import Stamp
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._overwrite import check_permitted
@@ -35,7 +34,7 @@ class DeletePath(FileTool):
             lock(context, place)
             state = place.state
             count = _delete(access, place, context, recursive=recursive)
-            access.ledger(context).forget(Stamp.of(state))
+            access.ledger(context).replace(state, None)
         return Result.ok({"path": path, "entries": count})
 
 

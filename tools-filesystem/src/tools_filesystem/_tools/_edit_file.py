@@ -6,18 +6,15 @@ import os
 from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._ledger import Ledger, Stamp
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._edit._diff import diff, replaced
-from tools_filesystem._writing._edit._plan import Edit, Span, check_edit, lines_of, resolve
-from tools_filesystem._writing._edit._text import LARGEST, text_of
+from tools_filesystem._writing._edit._diff import diff
+from tools_filesystem._writing._edit._plan import Edit, check_edit, lines_of, replaced, resolve
 from tools_filesystem._writing._overwrite import check_permitted
+from tools_filesystem._writing._text import LARGEST, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tools_filesystem._paths._locate import Located
 
 _MOST_LINES = 20  # numbers of lines in the result
@@ -65,9 +62,9 @@ class EditFile(FileTool):
             if not dry_run:
                 check_permitted(found, path, "write_file with overwrite=true replaces it")
                 new = text.restored(replaced(text.data, 0, len(text.data), spans))
-                (state,) = commit([Change(place=file, data=new, found=found)], context)
-                if state is not None:
-                    _remember(access.ledger(context), found, state, None if text.wide else spans)
+                change = Change(place=file, data=new, found=found)
+                commit([change], context)
+                access.ledger(context).replace(found, change.state)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MOST_LINES], "dry_run": dry_run}
         return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{shown}", metadata=facts)
 
@@ -93,27 +90,6 @@ def _content(place: Located) -> tuple[bytes, os.stat_result]:
         message = f"{place.given!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB"
         raise ToolError(message, "limit_exceeded")
     return data, found
-
-
-def _remember(ledger: Ledger, then: os.stat_result, now: os.stat_result, spans: Sequence[Span] | None) -> None:
-    """Keep what the session knew of the file; it also knows what it put in."""
-    before, after = Stamp.of(then), Stamp.of(now)
-    if ledger.covers(before):
-        ledger.record(after, 0, after.size)
-    elif spans is not None:
-        ledger.record_all(after, _moved(ledger.shown_of(before), spans))
-    ledger.forget(before)
-
-
-def _moved(ranges: list[tuple[int, int]], spans: Sequence[Span]) -> list[tuple[int, int]]:
-    """Return where the ranges in front of the first change, and the new texts, are now."""
-    first = spans[0].start
-    kept = [(start, min(end, first)) for start, end in ranges if start < first]
-    shift = 0
-    for span in spans:
-        kept.append((span.start + shift, span.start + shift + len(span.data)))
-        shift += len(span.data) - (span.end - span.start)
-    return kept
 
 
 def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:

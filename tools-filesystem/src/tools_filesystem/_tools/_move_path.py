@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import Stamp
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
@@ -17,7 +16,6 @@ from tools_filesystem._writing._relocate import check_free, copy_into, put, surv
 from tools_filesystem._writing._tree import Removal, Survey
 
 if TYPE_CHECKING:
-    from tools_filesystem._ledger import Ledger
     from tools_filesystem._paths._locate import Located
 
 
@@ -50,7 +48,9 @@ class MovePath(FileTool):
             with explained(source):
                 Survey(context, access).add(old.folder, old.name, source)
                 _move(old, new, context)
-            _record(access.ledger(context), old, new)
+            before = old.state
+            new.look()
+            access.ledger(context).replace(before, new.found)
         return Result.ok({"source": source, "destination": destination, "replaced": replaces})
 
 
@@ -78,13 +78,3 @@ def _remove(old: Located) -> None:
         raise ToolError(f"{message}; delete what is left of it", "execution_error") from error
     with suppress(OSError):  # it is gone for all to see: an error would say that it is not
         os.fsync(old.folder)
-
-
-def _record(ledger: Ledger, old: Located, new: Located) -> None:
-    """Keep what was known of the file under its new name."""
-    before = Stamp.of(old.state)
-    if ledger.covers(before):
-        new.look()
-        after = Stamp.of(new.state)
-        ledger.forget(before)
-        ledger.record(after, 0, after.size)

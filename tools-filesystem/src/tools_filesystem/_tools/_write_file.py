@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import Stamp
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._tools._file_tool import FileTool
@@ -42,10 +41,8 @@ class WriteFile(FileTool):
                 if not overwrite:
                     check_permitted(found, path, "overwrite=true replaces it")
                     check_known(path, found, ledger)
-            (state,) = commit([Change(place=file, data=data, found=found, is_forced=overwrite)], context)
-            if found is not None:
-                ledger.forget(Stamp.of(found))
-            if state is not None:
-                ledger.record(Stamp.of(state), 0, len(data))
+            change = Change(place=file, data=data, found=found, is_forced=overwrite)
+            commit([change], context)
+            ledger.replace(found, change.state, is_known=True)
         text = f"{'Created' if found is None else 'Replaced'} {path!r} ({len(data)} bytes)"
         return Result.ok({"path": path, "bytes": len(data), "created": found is None}, content=text)

@@ -2,16 +2,15 @@
 
 New contents are staged beside the files first; then the files are only renamed. An error takes back all that was done,
 which is remembered by the running call alone, never in the workspace. When the process is killed in the middle, each
-file is the old or the new one, and staged files may remain.
+file is the old or the new one, and staged files may remain until the next write in their folder.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 from zlib import crc32
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
 
 _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
-# The file system has no hard links, or permits no more of this file.
-_NO_LINKS = (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +37,7 @@ class Change:
     """A file that gets other content, or goes if `data` is None.
 
     `found` and `content` are what must be there; with `is_forced`, whatever is there is replaced. A file that is
-    replaced keeps its attributes, and a new one gets those of `model`.
+    replaced keeps its attributes, and a new one gets those of `model`. `state` is the file's state afterwards.
     """
 
     place: Located
@@ -50,210 +47,179 @@ class Change:
     is_forced: bool = False
     model: Located | None = None
     executable: bool | None = None
+    state: os.stat_result | None = field(default=None, init=False)
+    _aside: str = field(default="", init=False)  # the name of the new content, and afterwards of the old
+    _backup: str = field(default="", init=False)  # of the old content, where names cannot be exchanged
 
-    def check(self) -> None:
+    def stage(self, aside: str) -> None:
+        """Check that the file is as it must be, and write the new content beside it."""
+        self._check()
+        # Where the clock of the file system is coarse, a change just now does not show in the stamp.
+        if self.content is not None:
+            with open(open_file(self.place.folder, self.place.name), "rb") as file:
+                if file.read() != self.content:
+                    self._refuse()
+        with suppress(FileNotFoundError):  # what a crash has left: this folder is locked
+            os.unlink(aside, dir_fd=self.place.folder)
+        self._aside = aside
+        if self.data is not None:
+            self.state = self._written(aside, self.data)
+
+    def apply(self) -> None:
+        """Rename the new content to its place, and look at what was replaced: another program's file goes back."""
+        folder, name, aside = self.place.folder, self.place.name, self._aside
+        self._check()
+        try:
+            if self.data is None:
+                os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+                if not self._is_old(aside):
+                    rename_new(folder, aside, folder, name)
+                    self._refuse()
+            elif self.found is None:
+                rename_new(folder, aside, folder, name)
+            elif self.is_forced:
+                os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            elif not exchange(folder, aside, name):
+                if self.content is not None:
+                    self._backup = f"{aside}.old"
+                    self._written(self._backup, self.content)
+                if not self._is_old(name):
+                    self._refuse()
+                os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
+            elif not self._is_old(aside):
+                exchange(folder, aside, name)
+                self._refuse()
+        except (FileNotFoundError, FileExistsError):
+            self._refuse()
+
+    def take_back(self) -> str:
+        """Give the name its old content back, unless another program has written there; return what failed."""
+        folder, name = self.place.folder, self.place.name
+        try:
+            is_ours = self._is_new()
+            if self.data is None and self.place.found is None:
+                with suppress(FileNotFoundError):  # another program has deleted it
+                    rename_new(folder, self._aside, folder, name)
+            elif is_ours and self.found is None:
+                os.unlink(name, dir_fd=folder)
+            elif is_ours and self._backup:
+                os.rename(self._backup, name, src_dir_fd=folder, dst_dir_fd=folder)
+            elif is_ours:
+                exchange(folder, self._aside, name)
+        except OSError as problem:
+            kept = f"{self._aside}.kept"  # a name that no later call removes
+            with suppress(OSError):
+                os.rename(self._backup or self._aside, kept, src_dir_fd=folder, dst_dir_fd=folder)
+            return f"{self.place.given!r} ({problem.strerror}; its old content is in {kept!r})"
+        return ""
+
+    def tidy(self) -> None:
+        """Remove the staged file, old or new, but never one that another program has put there."""
+        ours = [found for found in (self.state, self.found) if found is not None]
+        for name in filter(None, (self._aside, self._backup)):
+            with suppress(OSError):  # what cannot be removed now is left to the next write
+                found = os.stat(name, dir_fd=self.place.folder, follow_symlinks=False)
+                if name == self._backup or any(os.path.samestat(found, known) for known in ours):
+                    os.unlink(name, dir_fd=self.place.folder)
+
+    def settle(self) -> None:
+        """Bring `state` up to date, unless another program has replaced the file since."""
+        with suppress(OSError):  # the file is changed, which an error would deny
+            if self._is_new():
+                self.state = self.place.found
+
+    def _check(self) -> None:
         """Raise `conflict` if the file is no longer what it was."""
         self.place.look()
         now = self.place.found
         if not self.is_forced and (now and Stamp.of(now)) != (self.found and Stamp.of(self.found)):
-            self.refuse()
+            self._refuse()
 
-    def refuse(self) -> NoReturn:
-        """Raise `conflict`: another program was here."""
+    def _refuse(self) -> NoReturn:
         self.place.look()
-        path = self.place.given
         verb = "appeared" if self.found is None else "was deleted" if self.place.found is None else "was changed"
-        message = f"{path!r} {verb} meanwhile by another program; nothing was changed: read it again, then retry"
-        raise ToolError(message, "conflict")
+        message = f"{self.place.given!r} {verb} meanwhile by another program; nothing was changed"
+        raise ToolError(f"{message}: read it again, then retry", "conflict")
+
+    def _is_old(self, name: str) -> bool:
+        found = os.stat(name, dir_fd=self.place.folder, follow_symlinks=False)
+        return self.found is not None and identity(found) == identity(self.found)
+
+    def _is_new(self) -> bool:
+        self.place.look()
+        found = self.place.found
+        return found is not None and self.state is not None and identity(found) == identity(self.state)
+
+    def _written(self, name: str, data: bytes) -> os.stat_result:
+        """Write content beside the file, on the disk and with its attributes, and return its state."""
+        folder, model = self.place.folder, self.place if self.found is not None else self.model
+        descriptor, is_named = _open_aside(folder, name, 0o666 if model is None else 0o600)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(descriptor, left) :]
+            if model is not None:
+                keep_attributes(model.folder, model.name, model.state, descriptor)
+            if self.executable is not None:
+                mode = os.fstat(descriptor).st_mode & 0o777
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if self.executable else mode & ~0o111)
+            os.fsync(descriptor)
+            state = os.fstat(descriptor)
+            if not is_named:  # it gets a name only now, so that there is next to no time to leave litter
+                os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
+        except BaseException:
+            if is_named:
+                with suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(descriptor)
+        return state
 
 
-@dataclass(slots=True)
-class _Step:
-    """A change with its staged file: the new content has the name `aside`, where the old one is afterwards."""
-
-    change: Change
-    aside: str
-    new: os.stat_result | None = None
-    old: str = ""  # the old content, where names cannot be exchanged
-
-
-def commit(changes: Sequence[Change], context: Context) -> list[os.stat_result | None]:
-    """Make all changes, with the folders that are missing, and return the new states; an error takes all of it back."""
+def commit(changes: Sequence[Change], context: Context) -> None:
+    """Make all changes, with the folders that are missing; an error takes all of it back."""
     for change in changes:
         with explained(change.place.given):
             change.place.make_folders(context)
     lock(context, *(change.place for change in changes))
-    token = secrets.token_hex(8) if len(changes) > 1 else ""
-    steps: list[_Step] = []
     try:
         for number, change in enumerate(changes):
             with explained(change.place.given):
-                _check(change)
-                steps.append(_Step(change, f"{OWN}{token}-{number}.tmp" if token else _own_name(change.place.folder)))
-                if change.data is not None:
-                    steps[-1].new = _stage(change, steps[-1].aside)
-        _apply_all(steps)
-        for folder in {step.change.place.folder for step in steps}:
+                change.stage(own_name(f".{number}.tmp"))
+        _apply_all(changes)
+        for folder in {change.place.folder for change in changes}:
             with suppress(OSError):  # all files are changed, which an error would deny
                 os.fsync(folder)
-        return [_state(step) for step in steps]
+        for change in changes:
+            change.settle()
     finally:
-        for step in steps:
-            _tidy(step)
+        for change in changes:
+            change.tidy()
 
 
-def _check(change: Change) -> None:
-    change.check()
-    # Where the clock of the file system is coarse, a change just now does not show in the stamp.
-    if change.content is not None:
-        with open(open_file(change.place.folder, change.place.name), "rb") as file:
-            if file.read() != change.content:
-                change.refuse()
-
-
-def _apply_all(steps: Sequence[_Step]) -> None:
+def _apply_all(changes: Sequence[Change]) -> None:
     begun = 0
     try:
-        for step in steps:
-            begun += 1
-            with explained(step.change.place.given):
+        for begun, change in enumerate(changes, 1):
+            with explained(change.place.given):
                 if begun > 1:  # a change before may have made the folder a git repository
-                    step.change.place.check_repository()
-                _apply(step)
+                    change.place.check_repository()
+                change.apply()
     except BaseException as error:
-        problems: list[str] = []
-        for step in reversed(steps[:begun]):
-            try:
-                _take_back(step)
-            except OSError as problem:
-                kept = f"{step.aside[:-4]}.old"  # so that no later call removes it
-                with suppress(OSError):
-                    folder = step.change.place.folder
-                    os.rename(step.old or step.aside, kept, src_dir_fd=folder, dst_dir_fd=folder)
-                problems.append(f"{step.change.place.given!r} ({problem.strerror}; its old content is in {kept!r})")
+        problems = [problem for change in reversed(changes[:begun]) if (problem := change.take_back())]
         if problems:
             message = f"{error}. Some files could not be restored: {'; '.join(problems)}"
             raise ToolError(message, "execution_error") from error
         raise
 
 
-def _apply(step: _Step) -> None:
-    """Rename the new content to its place, and look at what was replaced: another program's file goes back there."""
-    change, place = step.change, step.change.place
-    folder, name = place.folder, place.name
-    change.check()
-    try:
-        if step.new is None:
-            os.rename(name, step.aside, src_dir_fd=folder, dst_dir_fd=folder)
-            if not _is_old(step):
-                rename_new(folder, step.aside, folder, name)
-                change.refuse()
-        elif change.found is None:
-            rename_new(folder, step.aside, folder, name)
-        elif change.is_forced:
-            os.rename(step.aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-        elif not exchange(folder, step.aside, name):
-            _keep_old(step)
-            place.look()
-            if place.found is None or identity(place.found) != identity(change.found):
-                change.refuse()
-            os.rename(step.aside, name, src_dir_fd=folder, dst_dir_fd=folder)
-        elif not _is_old(step):
-            exchange(folder, step.aside, name)
-            change.refuse()
-    except (FileNotFoundError, FileExistsError):
-        change.refuse()
+def own_name(ending: str) -> str:
+    """Return a name for what is staged in a locked folder.
 
-
-def _is_old(step: _Step) -> bool:
-    found = os.stat(step.aside, dir_fd=step.change.place.folder, follow_symlinks=False)
-    return step.change.found is not None and identity(found) == identity(step.change.found)
-
-
-def _keep_old(step: _Step) -> None:
-    """Give the old content a second name, or copy it where the file system has no hard links."""
-    change, folder = step.change, step.change.place.folder
-    step.old = f"{step.aside[:-4]}.old"
-    try:
-        os.link(change.place.name, step.old, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        if change.content is not None:
-            _stage(change, step.old, change.content)
-
-
-def _take_back(step: _Step) -> None:
-    """Give a name its old content back, unless another program has written there since."""
-    place = step.change.place
-    folder, name = place.folder, place.name
-    place.look()
-    is_ours = place.found is not None and step.new is not None and identity(place.found) == identity(step.new)
-    if step.new is None and place.found is None:
-        with suppress(FileNotFoundError):  # another program has deleted it
-            rename_new(folder, step.aside, folder, name)
-    elif is_ours and step.change.found is None:
-        os.unlink(name, dir_fd=folder)
-    elif is_ours and step.old:
-        os.rename(step.old, name, src_dir_fd=folder, dst_dir_fd=folder)
-    elif is_ours:
-        exchange(folder, step.aside, name)
-
-
-def _state(step: _Step) -> os.stat_result | None:
-    """Return the new state of a file, or where that cannot be told for sure, the state before it got its name."""
-    place = step.change.place
-    with suppress(OSError):  # the file is changed, which an error would deny
-        place.look()
-        if place.found is not None and step.new is not None and identity(place.found) == identity(step.new):
-            return place.found
-    return step.new
-
-
-def _tidy(step: _Step) -> None:
-    """Remove the staged file, old or new, but never one that another program has put there."""
-    ours = [found for found in (step.new, step.change.found) if found is not None]
-    for name in filter(None, (step.aside, step.old)):
-        for _ in range(2):  # what cannot be done now is left to the next write
-            with suppress(OSError):
-                found = os.stat(name, dir_fd=step.change.place.folder, follow_symlinks=False)
-                if step.old == name or any(os.path.samestat(found, known) for known in ours):
-                    os.unlink(name, dir_fd=step.change.place.folder)
-
-
-def _stage(change: Change, aside: str, data: bytes | None = None) -> os.stat_result:
-    """Write content beside the file, on the disk and with its attributes, and return its state."""
-    data = data if data is not None else change.data or b""
-    model = change.place if change.found is not None else change.model
-    descriptor, is_named = _open_aside(change.place.folder, aside, 0o666 if model is None else 0o600)
-    try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(descriptor, left) :]
-        if model is not None:
-            keep_attributes(model.folder, model.name, model.state, descriptor)
-        if change.executable is not None:
-            mode = os.fstat(descriptor).st_mode & 0o777
-            os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if change.executable else mode & ~0o111)
-        os.fsync(descriptor)
-        state = os.fstat(descriptor)
-        _check_size(state, len(data))
-        if not is_named:  # it gets a name only now, so that there is next to no time to leave litter
-            os.link(f"/proc/self/fd/{descriptor}", aside, dst_dir_fd=change.place.folder, follow_symlinks=True)
-            is_named = True
-    except BaseException:
-        if is_named:
-            with suppress(OSError):
-                os.unlink(aside, dir_fd=change.place.folder)
-        raise
-    finally:
-        os.close(descriptor)
-    return state
-
-
-def _check_size(state: os.stat_result, size: int) -> None:
-    if state.st_size != size:
-        raise OSError(errno.EIO, "not all of it was written; nothing was changed")
+    It is the same for all calls of one user on one machine, so that what has it was left by a crash.
+    """
+    return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}{ending}"
 
 
 def _open_aside(folder: int, name: str, mode: int) -> tuple[int, bool]:
@@ -265,19 +231,3 @@ def _open_aside(folder: int, name: str, mode: int) -> tuple[int, bool]:
             if error.errno not in _NO_TMPFILE:
                 raise
     return os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder), True
-
-
-def _own_name(folder: int) -> str:
-    """Return the name of a staged file in a locked folder, and remove what a crash has left there.
-
-    It is the same for all writes of one user on one machine, so that a file of that name was left by a crash. If it
-    cannot be removed, it is not ours, and another name is used.
-    """
-    name = f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.tmp"
-    try:
-        os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:
-        pass
-    except OSError:
-        return f"{OWN}{secrets.token_hex(8)}.tmp"
-    return name

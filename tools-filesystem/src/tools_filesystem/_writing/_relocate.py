@@ -6,11 +6,10 @@ import os
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from tools_core import ToolError
-from tools_filesystem._paths._protected import OWN
 from tools_filesystem._paths._resolve import SpecialFileError
+from tools_filesystem._writing._changes import own_name
 from tools_filesystem._writing._rename import rename_new
 from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Removal, Survey, sync_file_system
 
@@ -55,7 +54,7 @@ def survey_copy(source: Located, goal: Located, context: Context) -> None:
 
 def copy_into(source: Located, goal: Located, context: Context) -> Copy:
     """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way."""
-    aside = _name_aside()
+    aside = own_name(".copy")
     _clear(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
     copy = Copy(context)
     try:
@@ -82,8 +81,3 @@ def put(folder: int, name: str, goal: Located) -> None:
 def _clear(folder: int, name: str) -> None:
     with suppress(FileNotFoundError):
         Removal(own=True).take(folder, name)
-
-
-def _name_aside() -> str:
-    """One name for each user and machine, because others may be out of reach of the lock."""
-    return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}.copy"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import errno
-import functools
 import os
 import stat
-import sys
 from contextlib import suppress
-from typing import Any
+
+from tools_filesystem._paths._libc import call_libc
 
 _NOREPLACE, _EXCHANGE = 1, 2
 # Inode, size and time of change of a file: enough to recognise it under another name.
@@ -35,16 +34,13 @@ def exchange(folder: int, name: str, other: str) -> bool:
 
 def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
     """Return whether `renameat2` did it; OSError if it could have and did not."""
-    libc = _libc()
-    if libc is None:
+    try:
+        call_libc("renameat2", folder, os.fsencode(name), to_folder, os.fsencode(to_name), flag)
+    except OSError as error:
+        if error.errno not in _UNKNOWN:
+            raise
         return False
-    call, get_errno = libc
-    if call(folder, os.fsencode(name), to_folder, os.fsencode(to_name), flag) == 0:
-        return True
-    code = get_errno()
-    if code in _UNKNOWN:
-        return False
-    raise OSError(code, os.strerror(code), name)
+    return True
 
 
 def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
@@ -61,15 +57,3 @@ def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
         return
     os.link(name, to_name, src_dir_fd=folder, dst_dir_fd=to_folder, follow_symlinks=False)
     os.unlink(name, dir_fd=folder)
-
-
-@functools.cache
-def _libc() -> tuple[Any, Any] | None:
-    if sys.platform != "linux":
-        return None
-    try:
-        import ctypes  # 5 ms, and only where it is used; a Python may be built without it
-
-        return ctypes.CDLL(None, use_errno=True).renameat2, ctypes.get_errno
-    except (ImportError, AttributeError):  # the C library is older than the call
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING
 from tools_core import ToolError
 from tools_core.protected import host_folders, is_git_directory, is_protected
 from tools_filesystem._paths._kernel import mounts_below
+from tools_filesystem._paths._libc import call_libc
 from tools_filesystem._paths._protected import real_path
-from tools_filesystem._paths._resolve import HAS_O_PATH, SpecialFileError, open_file, open_inner
+from tools_filesystem._paths._resolve import SpecialFileError, open_file, open_inner
 from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
 
 if TYPE_CHECKING:
@@ -208,7 +210,7 @@ def _permit(folder: int, name: str) -> None:
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISDIR(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o700 == 0o700:
         return
-    if not HAS_O_PATH:  # macOS, where a link itself can have a mode
+    if not hasattr(os, "O_PATH"):  # macOS, where a link itself can have a mode
         os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
         return
     pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
@@ -220,11 +222,9 @@ def _permit(folder: int, name: str) -> None:
 
 def sync_file_system(descriptor: int) -> None:
     """Bring all of the descriptor's file system to the disk: of many files, that takes a tenth of the time."""
-    import ctypes  # 5 ms, and only where it is used
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "syncfs"):  # macOS
+    try:
+        call_libc("syncfs", descriptor)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
         os.sync()
-    elif libc.syncfs(descriptor) != 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))

@@ -6,12 +6,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._writing._edit._near_miss import near_miss
+from tools_filesystem._writing._near_miss import near_miss
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_filesystem._writing._edit._text import Text
+    from tools_filesystem._writing._text import Text
 
 _NAMED = 10  # lines that a message names
 
@@ -61,10 +61,19 @@ def lines_of(text: Text, spans: Sequence[Span]) -> list[int]:
     return _line_numbers(text.data, [span.start for span in spans])
 
 
+def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
+    """Return a part of the content with the spans in it replaced."""
+    parts: list[bytes] = []
+    for span in spans:
+        parts += [data[start : span.start], span.data]
+        start = span.end
+    return b"".join([*parts, data[start:end]])
+
+
 def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
     is_crlf, wanted, positions = _found(text, edit)
     if not positions:
-        hint = near_miss(text, edit.old, edit.new)
+        hint = near_miss(text.decoded(text.data), edit.old, edit.new)
         raise ToolError(f"{edit.label}old_string is not in {path!r}; {hint}", "conflict")
     if len(positions) > 1 and not edit.replace_all:
         lines = ", ".join(map(str, _line_numbers(text.data, positions[:_NAMED])))

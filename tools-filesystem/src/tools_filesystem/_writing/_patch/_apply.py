@@ -6,8 +6,8 @@ import codecs
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._writing._edit._text import text_of
 from tools_filesystem._writing._patch._placing import conflict, place
+from tools_filesystem._writing._text import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,96 +33,76 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
     if len(hunks) * len(data) > _MOST_WORK:
         raise ToolError(f"{path!r} is too large for {len(hunks)} hunks at once; split the patch", "limit_exceeded")
     text = text_of(data, path)
-    content = text.data
     if text.codec == "cp1252":
         hunks = [_recoded(hunk, text.codec, path) for hunk in hunks]
-    mark = b""
-    if content.startswith(codecs.BOM_UTF8) and not any(_shows_mark(hunk) for hunk in hunks):
-        mark, content = codecs.BOM_UTF8, content[len(codecs.BOM_UTF8) :]
+    shows_mark = any(line.text.startswith(codecs.BOM_UTF8) for hunk in hunks for line in hunk.lines)
+    mark = codecs.BOM_UTF8 if text.data.startswith(codecs.BOM_UTF8) and not shows_mark else b""
     # Hunks that show carriage returns mean them; any others are about lines, whatever these end with.
     is_explicit = any(line.text.endswith(b"\r") for hunk in hunks for line in hunk.lines)
-    patched = _Patched(content, path, is_explicit=is_explicit)
+    patched = _Patched(text.data.removeprefix(mark), path, is_explicit=is_explicit)
     for placed in place(path, patched.keys, hunks):
         patched.apply(placed)
-    applied = patched.finish()
-    return applied._replace(data=text.restored(mark + applied.data))
+    content = patched.finish()
+    added, removed = (sum(hunk.count(kind) for hunk in hunks) for kind in "+-")
+    return Applied(text.restored(mark + content), added, removed, patched.notes, patched.diff)
 
 
 class _Patched:
-    """A file while hunks are applied to it, from its beginning on."""
+    """A file while hunks are applied to it, from its beginning on. Only its last line may have no line feed."""
 
-    def __init__(self, text: bytes, path: str, *, is_explicit: bool) -> None:
+    def __init__(self, data: bytes, path: str, *, is_explicit: bool) -> None:
         self.path = path
         self.is_explicit = is_explicit
-        self.has_end = not text or text.endswith(b"\n")
-        crlf = text.count(b"\r\n")
-        self.ending = b"\r\n" if crlf * 2 > text.count(b"\n") else b"\n"
-        self.lines = (text if self.has_end else text + b"\n").split(b"\n")[:-1]  # with the \r of their ending
-        self.keys = self.lines
-        if crlf and not is_explicit:
-            self.keys = [line.removesuffix(b"\r") for line in self.lines]
-            if not self.has_end:
-                self.keys[-1] = self.lines[-1]  # what it ends with is no line ending
-        self.cursor = self.added = self.removed = 0
+        self.lines = data.split(b"\n")
+        self.lines = [line + b"\n" for line in self.lines[:-1]] + ([self.lines[-1]] if self.lines[-1] else [])
+        is_crlf = not is_explicit and b"\r\n" in data
+        self.keys = [line.removesuffix(b"\r\n" if is_crlf else b"\n").removesuffix(b"\n") for line in self.lines]
+        self.had_end = self.has_end = data.endswith(b"\n") or not data
+        self.cursor = 0
         self.out: list[bytes] = []
-        self.tail = -1  # where in `out` the last line is, if it had no line feed
         self.notes: list[str] = []
         self.diff: list[str] = []
-        self.ends = self.has_end
         self.is_verbatim = False  # whether the last line, too, is written as the patch has it
 
     def apply(self, placed: Placed) -> None:
         hunk, position = placed.hunk, placed.position
-        end = placed.end
-        self._keep(self.cursor, position)
+        self.out += self.lines[self.cursor : position]
         self._note(placed)
-        ending = b"" if self.is_explicit else self._ending_at(position, end).removesuffix(b"\n")
+        ending = self._ending(position, placed.end)
         for line in hunk.lines:
             if line.kind == "+":
                 self.out.append(line.text + ending)
             else:
-                if line.kind == " ":
-                    self._keep(position, position + 1)
+                self.out += self.lines[position : position + 1] if line.kind == " " else []
                 position += 1
-        self.cursor = end
-        self.added += hunk.count("+")
-        self.removed += hunk.count("-")
+        self.cursor = placed.end
         if hunk.old_ends or hunk.new_ends:
-            self._end(hunk)
+            if self.cursor != len(self.lines):
+                reason = "the patch says that the file ends here without a line feed, but more lines follow"
+                conflict(self.path, hunk, f"{reason} line {self.cursor}")
+            if hunk.old_ends and self.had_end:
+                conflict(self.path, hunk, "the patch says that the file has no line feed at its end, but it has")
+            self.has_end = not hunk.new_ends
             self.is_verbatim = self.is_explicit
 
-    def finish(self) -> Applied:
-        self._keep(self.cursor, len(self.lines))
-        last = len(self.out) - 1
-        if 0 <= self.tail < last:  # something follows it now
-            self.out[self.tail] += self.ending.removesuffix(b"\n")
-        if not self.ends and self.tail != last and not self.is_verbatim:
-            self.out[last] = self.out[last].removesuffix(b"\r")
-        data = b"".join([line + b"\n" for line in self.out])
-        if not self.ends:
-            data = data[:-1]
-        return Applied(data, self.added, self.removed, self.notes, self.diff)
+    def finish(self) -> bytes:
+        self.out += self.lines[self.cursor :]
+        for number, line in enumerate(self.out):
+            if not line.endswith(b"\n") and (self.has_end or number + 1 < len(self.out)):
+                self.out[number] = line + self._ending(0, len(self.lines))
+        if self.out and not self.has_end and self.out[-1].endswith(b"\n"):
+            self.out[-1] = self.out[-1].removesuffix(b"\n" if self.is_verbatim else b"\r\n").removesuffix(b"\n")
+        return b"".join(self.out)
 
-    def _keep(self, start: int, end: int) -> None:
-        self.out += self.lines[start:end]
-        if not self.has_end and start < end == len(self.lines):
-            self.tail = len(self.out) - 1
-
-    def _end(self, hunk: Hunk) -> None:
-        if self.cursor != len(self.lines):
-            reason = "the patch says that the file ends here without a line feed, but more lines follow"
-            conflict(self.path, hunk, f"{reason} line {self.cursor}")
-        if hunk.old_ends and self.has_end:
-            conflict(self.path, hunk, "the patch says that the file has no line feed at its end, but it has")
-        self.ends = not hunk.new_ends
-
-    def _ending_at(self, position: int, end: int) -> bytes:
-        """Return what most lines of this place end with; where there are none, those next to it."""
-        ended = len(self.lines) - (not self.has_end)  # the last line may have no ending to go by
-        place = self.lines[position : min(end, ended)] or self.lines[max(0, position - 1) : min(end + 1, ended)]
-        if not place:
-            return self.ending
-        return b"\r\n" if sum(line.endswith(b"\r") for line in place) * 2 > len(place) else b"\n"
+    def _ending(self, start: int, end: int) -> bytes:
+        """Return what most lines of a place end with; where there are none, those next to it, or all."""
+        if self.is_explicit:
+            return b"\n"
+        for lines in (self.lines[start:end], self.lines[max(0, start - 1) : end + 1], self.lines):
+            ends = [line.endswith(b"\r\n") for line in lines if line.endswith(b"\n")]
+            if ends:
+                return b"\r\n" if sum(ends) * 2 > len(ends) else b"\n"
+        return b"\n"
 
     def _note(self, placed: Placed) -> None:
         hunk = placed.hunk
@@ -131,10 +111,6 @@ class _Patched:
         first, new = placed.position + bool(hunk.old), len(self.out) + bool(hunk.new)
         self.diff.append(f"@@ -{first},{len(hunk.old)} +{new},{len(hunk.new)} @@")
         self.diff += hunk.as_text()
-
-
-def _shows_mark(hunk: Hunk) -> bool:
-    return any(line.text.startswith(codecs.BOM_UTF8) for line in hunk.lines)
 
 
 def _recoded(hunk: Hunk, codec: str, path: str) -> Hunk:

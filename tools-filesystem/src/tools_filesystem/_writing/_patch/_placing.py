@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from tools_core import ToolError
-from tools_filesystem._writing._patch._sections import shown
+from tools_filesystem._writing._near_miss import first_difference, nearest, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from tools_filesystem._writing._patch._sections import Hunk
 
 _MOST_PLACES = 1000  # of one hunk, before it is called ambiguous
-_MOST_VOTES = 200_000  # that the search for the nearest place may cost
 _CLOSING = b"})]"  # a line that begins so belongs to the block above
 
 
@@ -43,66 +41,53 @@ def place(path: str, lines: list[bytes], hunks: Sequence[Hunk]) -> list[Placed]:
     """Return the hunks in the order of the file; ToolError (conflict) where there is not exactly one way."""
     placing = _Placing(path, lines)
     fitting = placing.narrowed([placing.candidates(hunk) for hunk in hunks])
-    earliest = _greedy(fitting)
-    if earliest is None:
-        alone = [places[0] for places in fitting if len(places) == 1]
-        alone.sort(key=lambda placed: placed.position)
-        if len(alone) == len(fitting) and all(hunk.old for hunk in hunks) and _greedy([[placed] for placed in alone]):
-            return alone  # each has one place, only their order in the patch is another
-        placing.refuse_order(fitting)
-    latest = _greedy_from_end(fitting)
-    for first, last, places in zip(earliest, latest, fitting, strict=True):
+    earliest = _in_order(fitting)
+    if len(earliest) < len(fitting):
+        alone = sorted((places for places in fitting if len(places) == 1), key=lambda places: places[0].position)
+        if len(alone) == len(fitting) == len(_in_order(alone)) and all(hunk.old for hunk in hunks):
+            return [places[0] for places in alone]  # each has one place, only their order in the patch is another
+        first = fitting[len(earliest)][0]
+        reason = f"its old lines are at line {first.position + 1}, which is above the end of the hunk before it"
+        conflict(path, first.hunk, f"{reason}; hunks come in the order of the file")
+    limit = len(lines)
+    for first, places in zip(reversed(earliest), reversed(fitting), strict=True):
+        last = next(one for one in reversed(places) if one.end <= limit)
         if first != last:
             where = [str(one.position + 1) for one in places if first.position <= one.position <= last.position]
             more = ", ..." if len(where) > 10 else ""
             reason = f"it fits in several places (lines {', '.join(where[:10])}{more})"
             conflict(path, first.hunk, f"{reason}; show more of the lines around it")
+        limit = last.position
     return earliest
 
 
-def _greedy(fitting: Sequence[Sequence[Placed]]) -> list[Placed] | None:
-    """Return the first way to place all hunks in order; None if there is none."""
+def _in_order(fitting: Sequence[Sequence[Placed]]) -> list[Placed]:
+    """Return the first way to place the hunks in order, as many as can be."""
     found: list[Placed] = []
     end = 0
     for places in fitting:
         following = next((one for one in places if one.position >= end), None)
         if following is None:
-            return None
+            break
         found.append(following)
         end = following.end
     return found
 
 
-def _greedy_from_end(fitting: Sequence[Sequence[Placed]]) -> list[Placed]:
-    """Return the last way to place all hunks in order, of which there is one."""
-    found: list[Placed] = []
-    limit: int | None = None
-    for places in reversed(fitting):
-        before = next(one for one in reversed(places) if limit is None or one.end <= limit)
-        found.append(before)
-        limit = before.position
-    return found[::-1]
-
-
 class _Text:
-    """Lines made ready for searching."""
+    """Lines made ready for searching by the system's own search, which is linear."""
 
     def __init__(self, lines: list[bytes]) -> None:
-        self.lines = lines
-
-    @cached_property
-    def _joined(self) -> tuple[bytes, array[int]]:
-        offsets = array("q", accumulate((len(line) + 1 for line in self.lines), initial=0))
-        return b"\n".join((b"", *self.lines, b"")), offsets
+        self._text = b"\n".join((b"", *lines, b""))
+        self._offsets = array("q", accumulate((len(line) + 1 for line in lines), initial=0))
 
     def matches(self, old: list[bytes]) -> Iterator[int]:
-        """Yield where these lines are; the system's own search, which is linear."""
-        text, offsets = self._joined
+        """Yield where these lines are."""
         wanted = b"\n" + b"\n".join(old) + b"\n"
-        found = text.find(wanted)
+        found = self._text.find(wanted)
         while found >= 0:
-            yield bisect_right(offsets, found) - 1
-            found = text.find(wanted, found + 1)
+            yield bisect_right(self._offsets, found) - 1
+            found = self._text.find(wanted, found + 1)
 
 
 class _Placing:
@@ -119,21 +104,19 @@ class _Placing:
         """Return all places where the old lines are, by ever less strict comparison; ToolError if there is none."""
         if not hunk.old:
             return self._insertions(hunk)
-        at_end = hunk.at_end or hunk.old_ends
         found = [Placed(hunk, at) for at in islice(self._exact.matches(hunk.old), _MOST_PLACES)]
-        if not found:
-            bare = [line.rstrip() for line in hunk.old]
+        bare = [line.rstrip() for line in hunk.old]
+        if not found and any(bare):
             note = "white space at the ends of lines differs from the patch"
             found = [Placed(hunk, at, note) for at in islice(self._bare.matches(bare), _MOST_PLACES)]
-            if sum(map(bool, bare)) == 0:
-                found = []
         shorter = hunk.without_last_blank()
         if not found and shorter is not None:  # an empty line that stands for the end of the file
-            found = [Placed(shorter, at) for at in self._exact.matches(shorter.old) if self._is_end(shorter, at)]
-        if at_end:
+            found = [Placed(shorter, at) for at in self._exact.matches(shorter.old)]
+            found = [placed for placed in found if placed.end == len(self.lines)]
+        if hunk.at_end or hunk.old_ends:
             found = [placed for placed in found if placed.end == len(self.lines)]
         if not found:
-            self._refuse(hunk, "at the end of the file" if at_end else "in the file")
+            self._refuse(hunk)
         return self._under_headings(hunk, found)
 
     def narrowed(self, fitting: list[list[Placed]]) -> list[list[Placed]]:
@@ -147,25 +130,15 @@ class _Placing:
                 reason = f"it adds lines at line {hunk.start}, but the hunk before it fits only elsewhere"
                 conflict(self.path, hunk, f"{reason}; show a line next to it")
             expected = hunk.start - bool(hunk.old)
-            places = [one for one in found if one.position == expected + shift] or found
-            fitting[number] = places
-            if len(places) == 1:
+            fitting[number] = places = [one for one in found if one.position == expected + shift] or found
+            if len(places) == 1 and places[0].position != expected:
                 shift = places[0].position - expected
-                if shift:
-                    said = f"the patch says line {hunk.start}, it fits only at line {expected + shift + bool(hunk.old)}"
-                    note = f"{places[0].note}; {said}" if places[0].note else said
-                    fitting[number] = [places[0]._replace(note=note)]
+                said = f"the patch says line {hunk.start}, it fits only at line {expected + shift + bool(hunk.old)}"
+                note = f"{places[0].note}; {said}" if places[0].note else said
+                fitting[number] = [places[0]._replace(note=note)]
+            elif len(places) == 1:
+                shift = 0
         return fitting
-
-    def refuse_order(self, fitting: list[list[Placed]]) -> NoReturn:
-        """Name the first hunk that fits only above or over the one before it."""
-        count = next(n for n in range(1, len(fitting) + 1) if _greedy(fitting[:n]) is None)
-        first = fitting[count - 1][0]
-        reason = f"its old lines are at line {first.position + 1}, which is above the end of the hunk before it"
-        conflict(self.path, first.hunk, f"{reason}; hunks come in the order of the file")
-
-    def _is_end(self, hunk: Hunk, at: int) -> bool:
-        return at + len(hunk.old) == len(self.lines)
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:  # noqa: RET503  (conflict never returns)
         """Return where a hunk that only adds lines may go: below its heading, at its line, or into an empty file."""
@@ -184,31 +157,29 @@ class _Placing:
         if not hunk.anchors or hunk.start is not None:
             return found
         headings = list(self._headed(hunk.anchors))
+        if not headings and len(found) > 1:
+            anchors = ", ".join(map(shown, hunk.anchors))
+            conflict(self.path, hunk, f"the file has no line {anchors}, and the hunk fits in several places")
         if not headings:
-            if len(found) > 1:
-                anchors = ", ".join(map(shown, hunk.anchors))
-                conflict(self.path, hunk, f"the file has no line {anchors}, and the hunk fits in several places")
             return [found[0]._replace(note=f"the heading {shown(hunk.anchors[-1])} is not in the file")]
         below = [one for one in found if one.end > headings[0]]
-        inside = [one for one in below if any(self._is_inside(at, one) for at in headings)]
-        if not below and len(found) == 1:
-            return found
-        if not below:
+        if not below and len(found) > 1:
             reason = f"its old lines are at line {found[0].position + 1}, which is above its heading"
             conflict(self.path, hunk, f"{reason} {shown(hunk.anchors[-1])}")
-        return inside or below
+        inside = [one for one in below if any(self._is_inside(at, one) for at in headings)]
+        return inside or below or found
 
-    def _headed(self, anchors: Sequence[bytes]) -> Iterator[int]:
-        """Yield the lines of the last heading, each below the ones before it; a beginning of a line will do."""
-        after = -1
-        for anchor in anchors[:-1]:
-            after = next((at for at in self._lines_like(anchor) if at > after), len(self.lines))
-        yield from (at for at in self._lines_like(anchors[-1]) if at > after)
-
-    def _lines_like(self, anchor: bytes) -> list[int]:
-        wanted = anchor.strip()
-        exact = [number for number, line in enumerate(self.lines) if line.strip() == wanted]
-        return exact or [number for number, line in enumerate(self.lines) if line.strip().startswith(wanted)]
+    def _headed(self, anchors: Sequence[bytes]) -> list[int]:
+        """Return the lines of the last heading, each below the ones before it; a beginning of a line will do."""
+        found = [-1]
+        for anchor in anchors:
+            wanted = anchor.strip()
+            below = [number for number, line in enumerate(self.lines) if number > found[0] and wanted in line]
+            found = [number for number in below if self.lines[number].strip() == wanted]
+            found = found or [number for number in below if self.lines[number].strip().startswith(wanted)]
+            if not found:
+                break
+        return found
 
     def _is_inside(self, heading: int, placed: Placed) -> bool:
         """Return whether a place lies in the block of a heading: no line between them is indented as little."""
@@ -218,10 +189,9 @@ class _Placing:
         between = self.lines[heading + 1 : placed.position]
         return all(not line.strip() or _indent(line) > indent or line.strip()[0] in _CLOSING for line in between)
 
-    def _refuse(self, hunk: Hunk, where: str) -> NoReturn:
+    def _refuse(self, hunk: Hunk) -> NoReturn:
         """Say what is there instead: the nearest place, and the first line that differs."""
-        if not self.lines:
-            conflict(self.path, hunk, f"its old lines are not {where}: the file is empty")
+        where = "at the end of the file" if hunk.at_end or hunk.old_ends else "in the file"
         before = next(self._exact.matches(hunk.old), None)
         if before is not None:
             conflict(self.path, hunk, f"its old lines are at line {before + 1}, and not {where}")
@@ -229,36 +199,12 @@ class _Placing:
         if there is not None:
             reason = f"its old lines are not {where}, but its new ones are, at line {there + 1}; is it applied?"
             conflict(self.path, hunk, reason)
-        conflict(self.path, hunk, f"its old lines are not {where}. {self._difference(hunk)}Read the file again")
-
-    def _difference(self, hunk: Hunk) -> str:
-        nearest = self._nearest(hunk)
-        if nearest is None:
-            return f"Not one of them is: the first is {shown(hunk.old[0])}. "
-        for offset, wanted in enumerate(hunk.old):
-            number = nearest + offset
-            there = self.lines[number] if 0 <= number < len(self.lines) else None
-            if there != wanted:
-                found = "the file has ended" if there is None else f"there is {shown(there)}"
-                alike = there is not None and there.split() == wanted.split()
-                hint = ", which differs only in white space" if alike else ""
-                return f"Nearest: line {number + 1}, where the patch has {shown(wanted)}, and {found}{hint}. "
-        return ""
-
-    def _nearest(self, hunk: Hunk) -> int | None:
-        """Return the place where most of the old lines are; of equals, the one that the hunk speaks of."""
-        wanted: dict[bytes, list[int]] = {}
-        for offset, line in enumerate(hunk.old):
-            if line.strip():
-                wanted.setdefault(b"".join(line.split()), []).append(offset)
-        votes = (
-            number - offset
-            for number, line in enumerate(self.lines)
-            for offset in wanted.get(b"".join(line.split()), ())[:100]
-        )
-        counted = Counter(islice(votes, _MOST_VOTES))
-        goal = hunk.start or 0
-        return min(counted, key=lambda at: (-counted[at], abs(at - goal)), default=None)
+        lines, wanted = ([line.decode(errors="backslashreplace") for line in some] for some in (self.lines, hunk.old))
+        at = nearest(lines, wanted, hunk.start or 0)
+        if at is None:
+            conflict(self.path, hunk, f"not one of its old lines is {where}; the first is {shown(hunk.old[0])}")
+        hint = first_difference(lines, wanted, at, "the patch")
+        conflict(self.path, hunk, f"its old lines are not {where}. Nearest: {hint}. Read the file again")
 
 
 def _indent(line: bytes) -> int:

@@ -27,12 +27,12 @@ MOST_SECTIONS = 100  # because their folders are held open at the same time
 
 
 class Outcome(NamedTuple):
-    """The change of the file of a section, and what it adds and removes."""
+    """What becomes of the file of a section, and how many lines that adds and removes."""
 
     section: Section
     change: Change
     applied: Applied
-    before: os.stat_result | None
+    before: os.stat_result | None = None
 
 
 class PatchPlan:
@@ -49,65 +49,58 @@ class PatchPlan:
         self._taken: dict[str, str] = {}
         self._size = 0
         self.outcomes = [self._plan(section) for section in sections]
-        self._check_folders()
 
     def _plan(self, section: Section) -> Outcome:
-        is_new = section.action == "add"
-        place = self._locate(section.path, new=is_new, follow=section.action != "delete" and not section.destination)
-        if is_new:
-            return self._add(section, place)
+        if section.action == "add":
+            return self._add(section)
+        moves = section.destination is not None
+        place = self._locate(section.path, follow=section.action != "delete" and not moves)
         if stat.S_ISLNK(place.state.st_mode):
-            tool = "move_path moves" if section.destination is not None else "delete_path deletes"
+            tool = "move_path moves" if moves else "delete_path deletes"
             raise ToolError(f"{section.path!r} is a link, which no patch changes; {tool} the link itself", "not_a_file")
         with explained(section.path):
             data, found = _content(place)
         self._count(data)
         check_permitted(found, section.path, "write_file with overwrite=true replaces it")
         applied = apply_hunks(data, section.hunks, section.path)
+        if section.action == "delete" and section.exact and applied.data:
+            message = f"{section.path!r}: the patch deletes a file, but does not show all of its lines; read it again"
+            raise ToolError(f"{message}. Nothing was changed.", "conflict")
         if section.action == "delete":
-            return self._delete(section, place, data, found, applied)
+            lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+            applied = applied._replace(removed=lines)
+            return Outcome(section, self._change(place, None, found, content=data), applied, found)
         self._count(applied.data)
         if section.destination is None:
-            change = self._change(section, place, applied.data, found, content=data)
+            change = self._change(place, applied.data, found, content=data, executable=section.executable)
             return Outcome(section, change, applied, found)
         goal = self._locate(section.destination, new=True, follow=False)
         if goal.found is not None:
             message = f"{section.destination!r} exists already, so {section.path!r} cannot become it"
             raise ToolError(f"{message}: choose another name, or delete it in another patch first", "conflict")
-        change = self._change(section, goal, applied.data, None, model=place)
-        self._change(section, place, None, found, content=data)
+        change = self._change(goal, applied.data, None, model=place, executable=section.executable)
+        self._change(place, None, found, content=data)
         return Outcome(section, change, applied, found)
 
-    def _add(self, section: Section, place: Located) -> Outcome:
+    def _add(self, section: Section) -> Outcome:
+        place = self._locate(section.path, new=True)
         place.check_file_name()
         if place.found is not None:
             message = f"{section.path!r} exists already: '*** Update File:' changes it"
             raise ToolError(f"{message}. Nothing was changed.", "conflict")
         applied = apply_hunks(b"", section.hunks, section.path)
         self._count(applied.data)
-        return Outcome(section, self._change(section, place, applied.data, None), applied, None)
-
-    def _delete(
-        self, section: Section, place: Located, data: bytes, found: os.stat_result, applied: Applied
-    ) -> Outcome:
-        if section.exact and applied.data:
-            message = f"{section.path!r}: the patch deletes a file, but does not show all of its lines; read it again"
-            raise ToolError(f"{message}. Nothing was changed.", "conflict")
-        lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-        change = self._change(section, place, None, found, content=data)
-        return Outcome(section, change, applied._replace(removed=lines), found)
+        return Outcome(section, self._change(place, applied.data, None, executable=section.executable), applied)
 
     def _change(
-        self, section: Section, place: Located, data: bytes | None, found: os.stat_result | None, *,
-        content: bytes | None = None, model: Located | None = None,
+        self, place: Located, data: bytes | None, found: os.stat_result | None, *, content: bytes | None = None,
+        model: Located | None = None, executable: bool | None = None,
     ) -> Change:  # fmt: skip
-        change = Change(
-            place=place, data=data, found=found, content=content, model=model, executable=section.executable
-        )
+        change = Change(place=place, data=data, found=found, content=content, model=model, executable=executable)
         self.changes.append(change)
         return change
 
-    def _locate(self, path: str, *, new: bool, follow: bool) -> Located:
+    def _locate(self, path: str, *, new: bool = False, follow: bool = True) -> Located:
         place = self._stack.enter_context(locate(self.access, path, write=True, new=new, follow=follow))
         self._root = self._root or place.root
         if self._root is not place.root:
@@ -125,16 +118,6 @@ class PatchPlan:
         if len(data) > LARGEST or self._size > MOST:
             message = f"the patch makes files of more than {LARGEST} bytes, or of {MOST} together; split it"
             raise ToolError(f"{message}. Nothing was changed.", "limit_exceeded")
-
-    def _check_folders(self) -> None:
-        """A name cannot be a file and a folder."""
-        for real in self._taken:
-            names = real.split("/")
-            for end in range(1, len(names)):
-                path = self._taken.get("/".join(names[:end]))
-                if path is not None:
-                    message = f"{path!r} would be a file and a folder at once"
-                    raise ToolError(f"{message}. Nothing was changed.", "validation_error")
 
 
 def _content(place: Located) -> tuple[bytes, os.stat_result]:

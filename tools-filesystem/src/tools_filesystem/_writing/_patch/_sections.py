@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from tools_core import ToolError
+from tools_filesystem._writing._near_miss import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from typing import Literal
+
+BLANK = ("", "\r")  # an empty line that stays, written without its space
 
 
 class Line(NamedTuple):
@@ -44,9 +48,7 @@ class Hunk(NamedTuple):
 
     def without_last_blank(self) -> Hunk | None:
         """Return the hunk without an empty old line at its end; None if it has none."""
-        last = len(self.lines) - 1
-        while last >= 0 and self.lines[last].kind == "+":
-            last -= 1
+        last = max((at for at, line in enumerate(self.lines) if line.kind != "+"), default=-1)
         if last < 0 or self.lines[last] != Line(" ", b"") or len(self.old) == 1 or self.old_ends:
             return None
         return self._replace(lines=self.lines[:last] + self.lines[last + 1 :])
@@ -57,15 +59,15 @@ class Hunk(NamedTuple):
 
     def as_text(self) -> list[str]:
         """The lines as a unified diff has them."""
-        shown: list[str] = []
+        out: list[str] = []
         old, new = len(self.old), len(self.new)
         for line in self.lines:
-            shown.append(line.kind + line.text.decode("utf-8", "backslashreplace"))
+            out.append(line.kind + line.text.decode("utf-8", "backslashreplace"))
             old -= line.kind != "+"
             new -= line.kind != "-"
             if (self.old_ends and not old and line.kind != "+") or (self.new_ends and not new and line.kind != "-"):
-                shown.append("\\ No newline at end of file")
-        return shown
+                out.append("\\ No newline at end of file")
+        return out
 
 
 class Section(NamedTuple):
@@ -83,66 +85,33 @@ class Section(NamedTuple):
     exact: bool = False
 
 
-class HunkBuilder:
-    """A hunk while its lines are read."""
-
-    def __init__(self, number: int, start: int | None = None) -> None:
-        self.number = number
-        self.start = start
-        self.anchors: list[bytes] = []
-        self.lines: list[Line] = []
-        self.at_end = self.old_ends = self.new_ends = False
-        self._blank: set[int] = set()
-
-    def add(self, number: int, line: str) -> bool:
-        """Take a content line, or the remark that a line has no line feed; False for what is neither."""
-        if line[:1] in ("+", "-", " ") and line:
-            self._check_open(number, line[0])
-            self.lines.append(Line(line[0], line[1:].encode()))
-        elif line in ("", "\r"):  # an empty line that stays, written without its space
-            self._blank.add(len(self.lines))
-            self.lines.append(Line(" ", line.encode()))
-        elif line.startswith("\\") and self.lines:
-            kind = self.lines[-1].kind
-            self.old_ends |= kind != "+"
-            self.new_ends |= kind != "-"
-        else:
-            return False
-        return True
-
-    def _check_open(self, number: int, kind: str) -> None:
-        if (self.old_ends and kind != "+") or (self.new_ends and kind != "-"):
-            refuse(number, "after '\\ No newline at end of file' that side of the file is over")
-
-    def drop_blank_edges(self) -> None:
-        """Leave out bare empty lines around the hunk: they may as well separate it from the next one."""
-        first, last = 0, len(self.lines)
-        while last > first and last - 1 in self._blank:
-            last -= 1
-        while first < last and first in self._blank:
-            first += 1
-        self.lines = self.lines[first:last]
-
-    def finish(self) -> Hunk:
-        """The hunk; one that changes nothing is refused."""
-        hunk = Hunk(
-            self.number, tuple(self.lines), tuple(self.anchors), self.start,
-            at_end=self.at_end, old_ends=self.old_ends, new_ends=self.new_ends,
-        )  # fmt: skip
-        if not hunk.lines:
-            refuse(self.number, "this hunk is empty: its lines begin with ' ' (stays), '-' (goes) or '+' (comes)")
-        if hunk.old == hunk.new and hunk.old_ends == hunk.new_ends:
-            refuse(self.number, "this hunk changes nothing: what goes begins with '-', what comes with '+'")
-        return hunk
+def hunk_of(
+    number: int, numbered: Iterable[tuple[int, str]], *, anchors: Sequence[bytes] = (), start: int | None = None,
+    at_end: bool = False,
+) -> Hunk:  # fmt: skip
+    """Return the hunk of some lines of a patch; one with other lines than content, or without a change, is refused."""
+    lines: list[Line] = []
+    old_ends = new_ends = False
+    for at, line in numbered:
+        if line.startswith("\\") and lines:  # "\ No newline at end of file"
+            old_ends |= lines[-1].kind != "+"
+            new_ends |= lines[-1].kind != "-"
+            continue
+        kind = " " if line in BLANK else line[0]
+        if kind not in " +-":
+            refuse(at, f"{shown(line)} is neither content, which begins with ' ', '-' or '+', nor a known marker")
+        if (old_ends and kind != "+") or (new_ends and kind != "-"):
+            refuse(at, "after '\\ No newline at end of file' that side of the file is over")
+        lines.append(Line(kind, (line if line in BLANK else line[1:]).encode()))
+    if not lines:
+        refuse(number, "this hunk is empty: its lines begin with ' ' (stays), '-' (goes) or '+' (comes)")
+    hunk = Hunk(number, tuple(lines), tuple(anchors), start, at_end, old_ends, new_ends)
+    if hunk.old == hunk.new and old_ends == new_ends:
+        refuse(number, "this hunk changes nothing: what goes begins with '-', what comes with '+'")
+    return hunk
 
 
 def refuse(number: int, reason: str) -> NoReturn:
     """The patch cannot be read at this line."""
     message = f"line {number} of the patch: {reason}. Nothing was changed."
     raise ToolError(message, "validation_error")
-
-
-def shown(line: str | bytes) -> str:
-    """A line for a message: clipped, its control characters visible."""
-    text = line if isinstance(line, str) else line.decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= 80 else f"{text[:77]}...")

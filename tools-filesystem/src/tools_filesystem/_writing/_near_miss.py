@@ -1,0 +1,133 @@
+"""Where text that is not in a file almost is, and what differs: a hint for the next attempt, never acted upon."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from difflib import SequenceMatcher
+from heapq import nlargest
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LARGEST = 2 << 20  # characters of a file that is looked through for a hint
+_SHOWN = 160  # characters of a line
+_TELLING = 8  # characters that are hardly there by chance
+_MOST_VOTES = 200_000
+_MOST_COMPARED = 20
+
+_PLAIN = str.maketrans({
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032`", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"), "\u2026": "...",
+})  # fmt: skip
+
+
+def near_miss(text: str, old: str, new: str) -> str:
+    """Return where `old` is but for its spelling, else where most of it is, or which line is most like it."""
+    if len(text) > _LARGEST or len(old) > _LARGEST:
+        return "grep finds what is there"
+    lines, wanted = text.split("\n"), old.split("\n")
+    folded = "\n".join(map(_folded, wanted))
+    at = "\n".join(map(_folded, lines)).find(folded) if folded.strip() else -1
+    if at >= 0:
+        first = "\n".join(map(_folded, lines)).count("\n", 0, at)
+        return first_difference(lines, wanted, first, "old_string", partial=True)
+    return _as_rewritten(text, old) or _as_done(text, old, new) or _as_resembling(lines, old.strip("\n").split("\n"))
+
+
+def nearest(lines: Sequence[str], wanted: Sequence[str], expected: int = 0) -> int | None:
+    """Return the index where most of the wanted lines are but for spelling; of equals, the one near `expected`."""
+    offsets: dict[str, list[int]] = {}
+    for offset, line in enumerate(map(_folded, wanted)):
+        if line:
+            offsets.setdefault(line, []).append(offset)
+    votes = (number - offset for number, line in enumerate(lines) for offset in offsets.get(_folded(line), ())[:100])
+    counted = Counter(islice(votes, _MOST_VOTES))
+    return min(counted, key=lambda at: (-counted[at], abs(at - expected)), default=None)
+
+
+def first_difference(
+    lines: Sequence[str], wanted: Sequence[str], first: int, what: str, *, partial: bool = False
+) -> str:
+    """Describe the first wanted line that is not in the file like this; `partial` ones may begin and end in a line."""
+    for number, other in enumerate(wanted, first):
+        if not 0 <= number < len(lines):
+            return f"the file ends before line {number + 1}, where {what} has {shown(other)}"
+        line = lines[number]
+        is_first, is_last = partial and number == first, partial and number == first + len(wanted) - 1
+        same = (
+            other in line if is_first and is_last
+            else line.endswith(other) if is_first
+            else line.startswith(other) if is_last
+            else line == other
+        )  # fmt: skip
+        if not same:
+            return f"line {number + 1} is {shown(line)}, but {what} has {shown(other)}{_kind(line, other)}"
+    return f"line {first + 1} has bytes there that are not text, shown as '\ufffd': choose the text beside them"
+
+
+def shown(line: str | bytes) -> str:
+    """Return a line for a message: clipped, its control characters visible."""
+    text = line if isinstance(line, str) else line.decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+
+
+def _folded(line: str) -> str:
+    """Return a line without what a model easily gets wrong."""
+    plain = line if line.isascii() else unicodedata.normalize("NFKC", line.translate(_PLAIN))
+    return " ".join(plain.casefold().replace("`", "'").split())
+
+
+def _kind(line: str, other: str) -> str:
+    """Return what two lines that are alike differ in."""
+    if "".join(other.split()) in "".join(line.split()):
+        return ", which differs only in white space"
+    if other.casefold() in line.casefold():
+        return ", which differs only in upper and lower case"
+    return ", which differs only in spelling, such as quotes or spaces" if _folded(other) in _folded(line) else ""
+
+
+def _as_rewritten(text: str, old: str) -> str | None:
+    """Find other spellings that a model may have meant."""
+    unescaped = old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'")
+    for what, wanted in (
+        ("with real newlines, tabs and quotes in place of the backslashes", unescaped.replace("\\\\", "\\")),
+        ("with backslash escapes in place of the newlines and tabs", old.replace("\n", "\\n").replace("\t", "\\t")),
+        ("without the line numbers in front", re.sub(r"(?m)^[ \t]{0,8}\d{1,9}[:|\t\u2192] ?", "", old)),
+        ("without the newlines at its ends", old.strip("\r\n")),
+    ):
+        at = text.find(wanted) if len(wanted.strip()) > 1 and wanted != old else -1
+        if at >= 0:
+            return f"line {text.count(chr(10), 0, at) + 1} has it {what}"
+    return None
+
+
+def _as_done(text: str, old: str, new: str) -> str | None:
+    """Where the edit seems to be made already: the new text is there with the lines around it that stay."""
+    before, after = old.strip("\n").split("\n"), new.strip("\n").split("\n")
+    stays = [line for line, other in ((before[0], after[0]), (before[-1], after[-1])) if line == other and line.strip()]
+    at = text.find(new) if stays and len(before) + len(after) > 2 and len(new.strip()) >= _TELLING else -1
+    return f"new_string is there already, in line {text.count(chr(10), 0, at) + 1}" if at >= 0 else None
+
+
+def _as_resembling(lines: list[str], wanted: list[str]) -> str:
+    first = nearest(lines, wanted)
+    if first is not None:
+        return f"most of it is there: {first_difference(lines, wanted, max(0, first), 'old_string', partial=True)}"
+    number = _most_similar(lines, wanted[0].strip()[:_SHOWN])
+    if number is None:
+        return "no line is like its first one; read_file shows what is there"
+    return f"most like its first line is line {number + 1}: {shown(lines[number])}"
+
+
+def _most_similar(lines: list[str], anchor: str) -> int | None:
+    """The line that shares most words, and is alike by its letters: a few are compared, whatever the file's size."""
+    words = set(re.findall(r"\w+", anchor))
+    shared = ((len(words.intersection(re.findall(r"\w+", line[:_SHOWN]))), -n) for n, line in enumerate(lines))
+    candidates = [-n for count, n in nlargest(_MOST_COMPARED, shared) if count]
+    likeness = {n: SequenceMatcher(None, lines[n].strip()[:_SHOWN], anchor).ratio() for n in candidates}
+    best = max(likeness, key=likeness.__getitem__, default=None)
+    return best if best is not None and likeness[best] > 0.5 else None
