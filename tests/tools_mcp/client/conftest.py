@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools_core._cli._main import main
+from tools_core.__main__ import main
 from tools_mcp import McpToolset
-from tools_mcp._client._server_tool import _toolsets
 
 ODD = Path(__file__).with_name("odd_server.py")
 
@@ -59,7 +58,4 @@ def ask_tools(tmp_path, monkeypatch, capfd):
         assert code == status, done.out + done.err
         return done
 
-    yield ask_tools
-    for toolset in _toolsets.values():  # of discovered tools
-        toolset.close()
-    _toolsets.clear()
+    return ask_tools

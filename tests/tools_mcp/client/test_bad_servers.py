@@ -24,16 +24,10 @@ def test_a_server_that_cannot_be_used_is_an_error_that_says_why(odd, mode, error
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["hangs", "hangs in list"])
+@pytest.mark.parametrize("mode", ["hangs", "floods", "hangs in list"])
 def test_a_server_that_does_not_get_ready_is_an_error_at_the_limit(odd, mode):
-    with pytest.raises(ToolError, match="odd: the server did not answer within 2 s"):
+    with pytest.raises(ToolError, match=r"odd: .*answer within 2 s"):
         _ = odd(mode, timeout=2).tools
-
-
-@pytest.mark.slow
-def test_a_server_that_floods_before_it_is_ready_is_ended(odd):
-    with pytest.raises(ToolError, match="it sent 20,000 notifications without an answer"):
-        _ = odd("floods", timeout=120).tools
 
 
 def test_a_program_that_does_not_exist_is_named(odd):
@@ -76,21 +70,16 @@ def test_a_wrong_result_is_an_error(odd, mode, tool, error):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mode", "error"),
-    [
-        ("huge", "it sent a message of more than 16 MiB"),
-        ("endless line", "it sent a message of more than 16 MiB"),
-        ("floods in call", "it sent 20,000 notifications without an answer"),
-    ],
-)
-def test_a_server_that_sends_too_much_is_ended_and_started_again(odd, mode, error):
+@pytest.mark.parametrize("mode", ["huge", "endless line"])
+def test_a_server_that_sends_too_much_is_ended_and_started_again(odd, mode):
     toolset = odd(mode, timeout=120)
-    result = toolset.tool("echo").call(text="x")
-    assert error in result.error
+    assert "it sent a message of more than 16 MiB" in toolset.tool("echo").call(text="x").error
     assert toolset.tool("count").call().error_type in (None, "unavailable")
 
 
 @pytest.mark.slow
-def test_a_server_that_ignores_everything_costs_no_more_than_the_limit(odd):
-    assert odd("deaf", timeout=2).tool("echo").call(text="x").error_type == "timeout_error"
+@pytest.mark.parametrize("mode", ["deaf", "floods in call"])
+def test_a_server_that_ignores_everything_costs_no_more_than_the_limit_and_harms_no_other(odd, mode):
+    toolset = odd(mode, timeout=2)
+    assert toolset.tool("echo").call(text="x").error_type == "timeout_error"
+    assert odd().tool("echo").call(text="x").ok

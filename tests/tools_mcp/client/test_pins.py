@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._definition._naming import NAME_PATTERN
 from tools_mcp import McpToolset
 
+NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,63}"
 REFUSED = "odd: echo has another definition (description) than when it was accepted, and was not called"
 
 

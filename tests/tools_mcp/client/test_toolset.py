@@ -84,7 +84,7 @@ def test_blocks_of_content_become_text_pictures_sounds_and_files(odd):
 
 def test_structured_content_is_the_output(odd):
     result = odd().tool("count").call()
-    assert (result.output, result.content) == ({"n": 7}, '{"n":7}')
+    assert (result.output, result.content) == ({"n": 7}, '{"n": 7}')
 
 
 @pytest.mark.parametrize(("text", "error"), [("fail", "no such file"), ("refuse", "odd: unknown tool")])

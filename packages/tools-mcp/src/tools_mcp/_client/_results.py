@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,7 @@ def result_of(answer: CallToolResult) -> Result:
     if answer.is_error:
         made = Result.error(text or "the server reports an error without a text")
     elif answer.structured_content is not None:
-        value = answer.structured_content
-        made = Result.ok(value, content=None if _is_copy(parts, value) else _joined(parts) or None)
+        made = Result.ok(answer.structured_content, content=_joined(parts) or None)
     else:
         made = Result.ok(_joined(parts))
     return Result.halt(made) if (answer.meta or {}).get(_HALTED) is True else made
@@ -33,16 +31,6 @@ def result_of(answer: CallToolResult) -> Result:
 def _joined(parts: list[Any]) -> Any:
     """Return one text if there is no block, else the parts."""
     return "\n".join(parts) if all(type(part) is str for part in parts) else parts
-
-
-def _is_copy(parts: list[Any], value: Any) -> bool:
-    """Return whether the content is the JSON of the structured content, for clients that read no such."""
-    if len(parts) != 1 or not isinstance(parts[0], str):
-        return not parts
-    try:
-        return bool(json.loads(parts[0]) == value)
-    except ValueError:
-        return False
 
 
 def _part(block: ContentBlock) -> str | Block:

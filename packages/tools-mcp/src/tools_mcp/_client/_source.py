@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms, and most users have no ser
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools_mcp._client._server_tool import ServerTool
+    from tools_mcp._client._configured import ServerTool
 
 
 def file_path() -> str:
@@ -23,6 +23,6 @@ def source() -> Iterable[ServerTool]:
     path = file_path()
     if not os.path.exists(path):
         return ()
-    from tools_mcp._client._server_tool import server_tools  # brings json
+    from tools_mcp._client._configured import server_tools  # brings json
 
     return server_tools(path)

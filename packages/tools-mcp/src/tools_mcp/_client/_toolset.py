@@ -5,22 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
-from tools_core import DefinitionError, ToolError
-from tools_mcp._client._address import Address
+from tools_core import DefinitionError, Result, Tool, ToolError
+from tools_core._definition._spec import Spec
+from tools_core._jsonschema import compile_schema
+from tools_core._tools._tool import annotations_of
+from tools_core._values._frozen import FrozenList
+from tools_mcp._client._address import address_of, described
 from tools_mcp._client._background import submit
-from tools_mcp._client._definition import Definition, differences
-from tools_mcp._client._names import tool_names
-from tools_mcp._client._tool import McpTool
+from tools_mcp._client._definition import Definition, changed_parts, differences, tool_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
-    from tools_mcp._client._connection import Connection
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import CallToolResult
 
-_DIAGNOSIS_LIMIT = 8.0  # seconds; `ask-tools doctor` gives a package 10
+    from tools_core import Context
+    from tools_mcp._client._session import Session
+
+    T = TypeVar("T")
+
+_CONTEXT = "the context of this call"  # no argument of a server has this name
 
 
 class McpToolset:
@@ -38,7 +46,7 @@ class McpToolset:
     Args:
         server: A command as a list or one text, the URL of a server with streamable HTTP, or the entry of a server in
             a client's configuration. `${NAME}` in a text is the value of a variable.
-        name: What errors call the server, and the prefix of its tools.
+        name: The server's name in errors, and the prefix of its tools.
         prefix: Put the name before the name of each tool: `github_search`.
         timeout: Seconds for the start of the server, and for a call; None for no limit.
         env: Variables for a command, which otherwise gets HOME, PATH and the like alone.
@@ -59,9 +67,11 @@ class McpToolset:
         headers: Mapping[str, str] | None = None,
         pins: Mapping[str, Definition] | str | os.PathLike[str] | None = None,
     ) -> None:
-        self.server = Address.of(server, env, headers)
-        self.name = name or _short(self.server)
+        self.address = address_of(server, env, headers)
+        short = self.address.get("command") or urlsplit(self.address["url"]).hostname or ""
+        self.name = name or os.path.basename(short)
         self.timeout = timeout
+        self.fix = "a person has to review that: `changes()` shows it, and `refresh()` accepts it"
         self._prefix = f"{self.name}_" if prefix else ""
         self._file = os.fspath(pins) if isinstance(pins, str | os.PathLike) else None
         self._definitions: dict[str, Definition] | None = None
@@ -71,32 +81,16 @@ class McpToolset:
             self._definitions = {name: dict(pin) for name, pin in pins.items()}
         self._tools: tuple[McpTool, ...] | None = None
         self._problems: list[str] = []
-        self._connection: Connection | None = None
-        self._process = 0  # that has the connection
-        self._is_diagnosed = False
-        self.fix = "a person has to review that: `changes()` shows it, and `refresh()` accepts it"
-        self._lock = threading.RLock()
-
-    @property
-    def connection(self) -> Connection:
-        """The connection, which is opened when it is first used."""
-        with self._lock:
-            if self._connection is None or self._process != os.getpid():  # a fork has none of its parent's threads
-                from tools_mcp._client._connection import Connection  # brings the SDK: 0.9 s
-
-                self._connection = Connection(self.name, self.server, self.timeout, self.fix)
-                self._process = os.getpid()
-            return self._connection
+        self._session: Session | None = None
 
     @property
     def tools(self) -> tuple[McpTool, ...]:
         """The tools; the server is asked for them where there are no pins. ToolError if it cannot be used."""
-        with self._lock:
-            if self._tools is None:
-                if self._definitions is None:
-                    self._accept(submit(self.connection.tools()).result())
-                self._make()
-            return self._tools or ()
+        if self._definitions is None:
+            self._accept(submit(self._list()).result())
+        if self._tools is None:
+            self._tools = self._make(self._definitions or {})
+        return self._tools
 
     @property
     def definitions(self) -> dict[str, Definition]:
@@ -120,46 +114,26 @@ class McpToolset:
 
     def changes(self) -> list[str]:
         """Ask the server for its tools, and return what differs from the accepted definitions, line by line."""
-        return differences(self.definitions, submit(self.connection.tools()).result())
+        return differences(self.definitions, submit(self._list()).result())
 
     def refresh(self) -> list[str]:
         """Accept the definitions that the server has now, write them to the file of pins, and return the changes.
 
         Tools that were taken from the toolset before keep the old definition; take them again.
         """
-        with self._lock:
-            listed = submit(self.connection.tools()).result()
-            changed = differences(self._definitions or {}, listed)
-            self._accept(listed)
-            self._make()
-            return changed
-
-    def diagnose(self) -> Mapping[str, object]:
-        """Return facts about the server for the first of its tools that asks; ToolError if it cannot be used."""
-        with self._lock:
-            if self._is_diagnosed:
-                return {}
-            self._is_diagnosed = True
-        try:
-            facts = submit(self.connection.facts()).result(_DIAGNOSIS_LIMIT)
-            changed = self.changes()
-        except TimeoutError:
-            raise ToolError(f"{self.name}: no answer within {_DIAGNOSIS_LIMIT:g} s", "unavailable") from None
-        finally:
-            self.close()
-        if changed:
-            raise ToolError(f"{self.name} has other definitions than those that were accepted", "conflict")
-        return facts
+        accepted, listed = self._definitions or {}, submit(self._list()).result()
+        self._accept(listed)
+        return differences(accepted, listed)
 
     def close(self) -> None:
         """End the connection, and the server if this process has started it; the next call connects again."""
-        if self._connection is not None and self._process == os.getpid():
-            submit(self._connection.close()).result()
+        if self._session is not None:
+            submit(self._close()).result()
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if self._connection is not None and self._process == os.getpid():
-            await asyncio.wrap_future(submit(self._connection.close()))
+        if self._session is not None:
+            await asyncio.wrap_future(submit(self._close()))
 
     def __enter__(self) -> Self:
         return self
@@ -170,9 +144,7 @@ class McpToolset:
     async def __aenter__(self) -> Self:
         """List the tools, if there are no pins, without blocking the event loop."""
         if self._definitions is None:
-            listed = await asyncio.wrap_future(submit(self.connection.tools()))
-            with self._lock:
-                self._accept(listed)
+            self._accept(await asyncio.wrap_future(submit(self._list())))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -185,17 +157,16 @@ class McpToolset:
         return len(self.tools)
 
     def __repr__(self) -> str:
-        return f"<McpToolset {self.name!r} of {self.server}>"
+        return f"<McpToolset {self.name!r} of {described(self.address)}>"
 
     def _accept(self, listed: dict[str, Definition]) -> None:
-        self._definitions = listed
+        self._definitions, self._tools = listed, None
         if self._file is not None:
             from tools_core._registry._replace_file import replace  # only for a file of pins
 
             replace(self._file, (json.dumps(listed, indent=2) + "\n").encode())
 
-    def _make(self) -> None:
-        definitions = self._definitions or {}
+    def _make(self, definitions: dict[str, Definition]) -> tuple[McpTool, ...]:
         names = tool_names(definitions, self._prefix)
         made: list[McpTool] = []
         self._problems = []
@@ -204,16 +175,112 @@ class McpToolset:
                 made.append(McpTool(names[remote], definition, self))
             except (DefinitionError, LookupError, TypeError, AttributeError) as error:
                 self._problems.append(f"{remote}: {error}")
-        self._tools = tuple(made)
+        return tuple(made)
+
+    async def _list(self) -> dict[str, Definition]:
+        return await self._ask(lambda session: session.listed(again=True))
+
+    async def _ask(self, question: Callable[[Session], Awaitable[T]], *, may_repeat: bool = True) -> T:
+        """Ask the server, once more if the connection is lost and `may_repeat`; ToolError for whatever goes wrong."""
+        from tools_mcp._client._session import Session  # brings the SDK: 0.9 s
+
+        try:
+            while True:
+                if self._session is None or self._session.has_ended:
+                    self._session = Session(self.address, self.timeout)
+                session = self._session
+                await session.opened()
+                try:
+                    return await question(session)
+                except ConnectionError as error:
+                    if not may_repeat:
+                        text = f"the connection to the server was lost in the call: {error}"
+                        raise ToolError(
+                            f"{text}. It may have had effects, and was not repeated", "unavailable"
+                        ) from error
+                may_repeat = False
+        except ToolError as error:
+            raise ToolError(f"{self.name}: {error}", error.type) from error
+
+    async def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None and not session.has_ended:
+            await session.close()
 
 
-def _short(server: Address) -> str:
-    """Return a name for a server that has none: its host, or its program."""
-    if server.url:
-        from urllib.parse import urlsplit  # only here
+class McpTool(Tool, abstract=True):
+    """Validates the arguments here, and calls the server. Other defaults hold than for tools of our own.
 
-        return urlsplit(server.url).hostname or server.url
-    return os.path.basename(server.command[0])
+    As the protocol says, a tool is destructive and reaches an open world unless its annotations deny it.
+    """
+
+    stateful = True  # it uses the connection of this process
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        return object.__new__(cls)
+
+    def __init__(self, name: str, definition: Definition, toolset: McpToolset) -> None:
+        schema = {"type": "object", "properties": {}, **definition["inputSchema"]}
+        if schema["type"] != "object":
+            raise DefinitionError(f"{definition['name']}: its inputSchema is not of an object")
+        validator = compile_schema(schema)
+        output = definition.get("outputSchema")
+        self._spec = Spec(schema, output_schema=output, context=_CONTEXT, is_async=True, validator=validator)
+        self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
+        self.parameters = self._spec.parameters
+        self.name = name
+        self.description = definition.get("description", "").strip()
+        self.timeout = toolset.timeout
+        hints = definition.get("annotations", {})
+        self.read_only = hints.get("readOnlyHint")
+        self.destructive = None if self.read_only else hints.get("destructiveHint", True)
+        self.idempotent = hints.get("idempotentHint")
+        self.open_world = hints.get("openWorldHint", True)
+        self.annotations = annotations_of(self)
+        self.tags = FrozenList(())
+        self._toolset = toolset
+        self.accepted = definition
+
+    async def execute(self, /, **arguments: Any) -> Result:
+        """Call the tool at the server; a cancelled call is cancelled there as well."""
+        from tools_mcp._client._results import result_of  # brings the SDK
+
+        context: Context = arguments.pop(_CONTEXT)
+        report = None if context.on_progress is None else _report(context)
+        may_repeat = bool(self.read_only or self.idempotent)
+
+        async def call(session: Session) -> CallToolResult:
+            self._check((await session.listed()).get(self.accepted["name"]))
+            return await session.ask(
+                session.client.call_tool(self.accepted["name"], arguments, progress_callback=report)
+            )
+
+        answer = await asyncio.wrap_future(submit(self._toolset._ask(call, may_repeat=may_repeat)))
+        try:
+            return result_of(answer)
+        except ValueError as error:
+            return Result.error(f"{self._toolset.name}: its result cannot be read: {error}", exception=error)
+
+    def _check(self, listed: Definition | None) -> None:
+        """Refuse a definition that has changed, without the new one, because it could mislead the model."""
+        if listed == self.accepted:
+            return
+        what = "is no longer there"
+        if listed is not None:
+            what = (
+                f"has another definition ({', '.join(changed_parts(self.accepted, listed))}) than when it was accepted"
+            )
+        raise ToolError(f"{self.accepted['name']} {what}, and was not called; {self._toolset.fix}", "conflict")
+
+
+def _report(context: Context) -> ProgressFnT:
+    """Return a function that reports progress in the caller's loop, where calls of the background would be foreign."""
+    loop = asyncio.get_running_loop()
+
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        loop.call_soon_threadsafe(context.progress, progress, total, message or "")
+
+    return report
 
 
 def _read(path: str) -> dict[str, Definition]:

@@ -1,19 +1,26 @@
-"""`ask-tools mcp install`: let an MCP client start `ask-tools serve`."""
+"""`ask-tools mcp install` and `uninstall`: let an MCP client start `ask-tools serve`, or not any longer."""
 
 from __future__ import annotations
 
+import difflib
+import re
+import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._terminal import CommandError
+from tools_core._cli._terminal import CommandError, write
+from tools_core._registry._replace_file import replace
 from tools_mcp._commands import _edit
-from tools_mcp._commands._configuration import Configuration, add_arguments
+from tools_mcp._commands._clients import CLIENTS
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
 
-_EPILOG = """\
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # in each client
+
+_INSTALL = """\
 Arguments after -- are given to `ask-tools serve`, whose --help has all. An entry that exists is updated, and what was
 added to it stays, such as env. No other entry is touched.
 Exit codes: 0 done, or nothing to do; 1 the file cannot be edited; 2 wrong usage.
@@ -23,33 +30,96 @@ examples:
   ask-tools mcp install cursor --project --tools 'read_*' --dry-run
   ask-tools mcp install claude-desktop --workspace ~/notes -- --read-only
 """
+_UNINSTALL = """\
+Removes what `ask-tools mcp install` has added, and no other entry.
+Exit codes: 0 done, or nothing to do; 1 the file cannot be edited; 2 wrong usage.
+
+examples:
+  ask-tools mcp uninstall claude-code
+  ask-tools mcp uninstall cursor --project --dry-run
+"""
 
 
-def configure(parser: ArgumentParser) -> None:
+def configure_install(parser: ArgumentParser) -> None:
     """Add the arguments of `mcp install`."""
-    parser.epilog = _EPILOG
-    add_arguments(parser)
+    configure_uninstall(parser)
+    parser.epilog = _INSTALL
     parser.add_argument("--tools", metavar="TOOL,...", help="names or patterns of tools to serve; by default all")
     text = "the folder that file tools are confined to; by default that of the project in the client"
     parser.add_argument("--workspace", metavar="DIR", help=text)
-    parser.set_defaults(run=run, command=[])
+    parser.set_defaults(run=_install, command=[])
 
 
-def run(options: Namespace) -> int:
-    """Put an entry into the client's file."""
-    found = Configuration.of(options)
-    client = found.client
+def configure_uninstall(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp uninstall`, which name an entry of a file."""
+    parser.epilog = _UNINSTALL
+    parser.add_argument("client", metavar="CLIENT", choices=list(CLIENTS), help=", ".join(CLIENTS))
+    parser.add_argument("--name", metavar="NAME", default="ask-tools", help="the entry's name; by default ask-tools")
+    parser.add_argument("--project", action="store_true", help="edit the file of the project in this folder")
+    parser.add_argument("--dry-run", action="store_true", help="show the change and leave the file as it is")
+    parser.set_defaults(run=lambda options: _change(options, None))
+
+
+def _install(options: Namespace) -> int:
+    client = CLIENTS[options.client]
     folder = str(Path(options.workspace).expanduser().absolute()) if options.workspace else client.workspace
-    if client.project is None and not folder:
+    if not (client.project or folder or options.project):
         raise CommandError(f"{client.title} has no projects; say which folder file tools may use", "--workspace DIR")
     given = [("--tools", options.tools), ("--workspace", folder)]
     words = [word for pair in given if pair[1] for word in pair]
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
     arguments = ["-P", "-m", "tools_core", "serve", *words, *options.command]
-    kind = {"type": "stdio"} if client.typed else {}
-    entry = {**kind, "command": sys.executable, "args": arguments}
-    text = found.text
-    if found.entry is None or found.entry != {**found.entry, **entry}:
-        text = _edit.put(text, client.format, client.section, found.name, entry)
-    found.change(text, options)
+    kind = {"type": "stdio"} if client.is_typed else {}
+    return _change(options, {**kind, "command": sys.executable, "args": arguments})
+
+
+def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
+    """Set an entry, or remove it, in the client's file; CommandError if that cannot be edited."""
+    client, name = CLIENTS[options.client], options.name
+    if not _NAME.fullmatch(name):
+        raise CommandError(f"a name has letters, digits, _ and -, at most 64, got {name!r}")
+    if options.project and not client.project:
+        raise CommandError(f"{client.title} has no configuration for projects", "leave out --project")
+    path = Path.cwd() / client.project if options.project else client.path
+    is_toml = path.suffix == ".toml"
+    old = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    try:
+        section = _edit.read(old, is_toml=is_toml).get(client.section, {})
+    except ValueError as error:
+        message = f"{path} cannot be parsed: {error}"
+        raise CommandError(message, "correct it and try again; the file has not changed", status=1) from error
+    if not isinstance(section, dict):
+        raise CommandError(f"{client.section} in {path} is not an object", "correct it and try again", status=1)
+    known = section.get(name)
+    if not (known is None or _starts_us(known)):
+        raise CommandError(f"{name} in {path} starts another server", "choose another --name", status=1)
+    if entry is None:
+        new = old if known is None else _edit.remove(old, client.section, name, is_toml=is_toml)
+    else:
+        is_set = known is not None and known == {**known, **entry}
+        new = old if is_set else _edit.put(old, client.section, name, entry, is_toml=is_toml)
+    _write(path, old, new, is_dry=options.dry_run, title=client.title)
     return 0
+
+
+def _write(path: Path, old: str, new: str, *, is_dry: bool, title: str) -> None:
+    """Print the difference, and write the new text; the old file is kept beside it."""
+    if new == old:
+        write(f"{path} needs no change")
+        return
+    lines = old.splitlines(), new.splitlines()
+    write("\n".join(difflib.unified_diff(*lines, str(path), str(path), n=1, lineterm="")))
+    if is_dry:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        backup = path.with_name(f"{path.name}.before-ask-tools")
+        shutil.copy2(path, backup)
+        write(f"the old file is {backup}")
+    replace(path, new.encode("utf-8", "surrogateescape"))
+    write(f"{path} is changed; restart {title}")
+
+
+def _starts_us(entry: Any) -> bool:
+    words = [entry.get("command"), *entry.get("args", ())] if isinstance(entry, dict) else []
+    return "serve" in words and ("tools_core" in words or Path(str(words[0])).name == "ask-tools")

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from argparse import REMAINDER
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tools_core._cli._commands import configured
 from tools_core._cli._main import run_command
+from tools_mcp._commands import install, servers
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-# Action -> the module with its `configure`, which has the interface of a sub-command, and its purpose.
-_ACTIONS: dict[str, tuple[str, str]] = {
-    "add": ("tools_mcp._commands.add", "use the tools of a server"),
-    "list": ("tools_mcp._commands.list", "list the servers that were added, with their state"),
-    "update": ("tools_mcp._commands.update", "review and accept changed definitions of a server"),
-    "remove": ("tools_mcp._commands.remove", "use a server no longer"),
-    "install": ("tools_mcp._commands.install", "let a client, such as Cursor, use the tools of this machine"),
-    "uninstall": ("tools_mcp._commands.uninstall", "undo install"),
+# Each has the interface of a sub-command.
+_ACTIONS = {
+    "add": (servers.configure_add, "use the tools of a server"),
+    "list": (servers.configure_list, "list the servers that were added, with their state"),
+    "update": (servers.configure_update, "review and accept changed definitions of a server"),
+    "remove": (servers.configure_remove, "use a server no longer"),
+    "install": (install.configure_install, "let a client, such as Cursor, use the tools of this machine"),
+    "uninstall": (install.configure_uninstall, "undo install"),
 }
 
 
@@ -35,8 +35,8 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the action; `command` is what follows `--`, whose options are not ours."""
-    module, summary = _ACTIONS[options.action]
-    parser = configured(import_module(module).configure, f"mcp {options.action}", summary)
+    configure_action, summary = _ACTIONS[options.action]
+    parser = configured(configure_action, f"mcp {options.action}", summary)
     words: list[str] = options.rest
     if parser.get_default("command") is not None and "--" in words:
         end = words.index("--")

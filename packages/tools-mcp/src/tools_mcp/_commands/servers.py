@@ -1,0 +1,232 @@
+"""`ask-tools mcp add`, `list`, `update` and `remove`: servers whose tools are used here."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from argparse import ArgumentTypeError
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tools_core import ToolError
+from tools_core._cli._terminal import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
+from tools_mcp import McpToolset
+from tools_mcp._client._address import Address, address_of, described
+from tools_mcp._client._configured import Configured, changed_servers, read_servers
+from tools_mcp._client._definition import Definition, differences, digest
+from tools_mcp._client._source import file_path
+from tools_mcp._commands import _edit
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # it can be the prefix of a tool's name
+_SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
+
+_LIMIT = 20.0  # seconds for a server in `mcp list`
+
+_ADD = """\
+The server is started, and its tools are shown. If you accept them, they appear in `ask-tools list`, `call` and `run`
+from then on. Their definitions are kept in ~/.config/ask-tools/mcp.json: a tool that the server defines differently
+later is not called before `ask-tools mcp update`. A secret need not be in the file: ${NAME} in a variable, a header
+or an argument is the value of that variable when the server is used.
+Exit codes: 0 done, 1 the server cannot be used or was not accepted, 2 wrong usage.
+
+examples:
+  ask-tools mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  ask-tools mcp add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  ask-tools mcp add --from .vscode/mcp.json
+"""
+_UPDATE = """\
+Read new descriptions as text that your model will read: one that tells it what to do is an attack.
+Exit codes: 0 done, or nothing to do; 1 the server cannot be used, or the change was not accepted; 2 wrong usage.
+"""
+_LIST = "Each server is started, or reached, to see whether it works.\nExit codes: 0 all work, 1 one does not.\n"
+
+
+def configure_add(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp add`."""
+    parser.epilog = _ADD
+    parser.usage = "ask-tools mcp add [OPTIONS] NAME (URL | -- COMMAND ARG...)"
+    parser.add_argument("name", metavar="NAME", nargs="?", help="the server's name here, which can prefix its tools")
+    parser.add_argument("url", metavar="URL", nargs="?", help="of a server with streamable HTTP")
+    text = "a variable for the command, which otherwise gets HOME, PATH and the like alone"
+    pair = partial(_pair, mark="=")
+    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=pair, help=text)
+    pair, text = partial(_pair, mark=":"), "a header for the URL"
+    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=pair, help=text)
+    text = "add the servers of a client's file, or the one called NAME"
+    parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help="for the start; 60 by default")
+    parser.add_argument("--yes", "-y", action="store_true", help="accept the tools")
+    parser.set_defaults(run=_add, intermixed=True, command=[])
+
+
+def configure_list(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp list`."""
+    parser.epilog = _LIST
+    parser.add_argument("--json", action="store_true", help="print a JSON array, with the tools of each server")
+    parser.set_defaults(run=_list)
+
+
+def configure_update(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp update`."""
+    parser.epilog = _UPDATE
+    parser.add_argument("name", metavar="NAME", help="the server")
+    parser.add_argument("--yes", "-y", action="store_true", help="accept the change")
+    parser.set_defaults(run=_update, timeout=60.0)
+
+
+def configure_remove(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp remove`."""
+    parser.add_argument("name", metavar="NAME", help="the server")
+    parser.set_defaults(run=_remove)
+
+
+def _add(options: Namespace) -> int:
+    known = _known()
+    try:
+        servers = _given(options)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    for name in servers:
+        if not _NAME.fullmatch(name):
+            raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
+        if name in known:
+            raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
+    for name, address in servers.items():
+        if not _review(name, address, {}, options):
+            raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
+        write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
+    return 0
+
+
+def _update(options: Namespace) -> int:
+    server = _find(options.name)
+    changed = _review(server.name, server.address, server.definitions, options)
+    write(f"updated {server.name}" if changed else f"{server.name} has not changed")
+    return 0
+
+
+def _remove(options: Namespace) -> int:
+    _find(options.name)
+    with changed_servers(file_path()) as entries:
+        entries.pop(options.name, None)
+    write(f"removed {options.name}")
+    return 0
+
+
+def _list(options: Namespace) -> int:
+    servers = _known().values()
+    with ThreadPoolExecutor(len(servers) + 1) as threads:
+        found = list(threads.map(_facts, servers))
+    if options.json:
+        write_json(found)
+    elif found:
+        rows = [[one_line(each[key]) for key in ("name", "state", "server")] for each in found]
+        write_table([("SERVER", "STATE", "COMMAND"), *rows])
+    else:
+        note("no servers; add one: ask-tools mcp add NAME -- COMMAND")
+    return 1 if any(each["error"] for each in found) else 0
+
+
+def _facts(server: Configured) -> dict[str, Any]:
+    error = server.error and f"{server.error}; fix: {server.fix}"
+    if not error:
+        try:
+            with McpToolset(server.address, name=server.name, timeout=_LIMIT, pins=server.definitions) as toolset:
+                error = f"definitions have changed: {server.fix}" if toolset.changes() else ""
+        except ToolError as failure:
+            error = str(failure).removeprefix(f"{server.name}: ")
+    return {
+        "name": server.name,
+        "server": described(server.address),
+        "state": error or counted(len(server.definitions), "tool"),
+        "error": error or None,
+        "tools": [{"name": name, "sha256": digest(each)} for name, each in server.definitions.items()],
+    }
+
+
+def _review(name: str, address: Address, accepted: dict[str, Definition], options: Namespace) -> bool:
+    """Show what a server defines otherwise than accepted, if anything, and write what was shown if the user agrees."""
+    try:
+        with McpToolset(address, name=name, timeout=options.timeout) as toolset:
+            listed, problems = toolset.definitions, toolset.problems
+    except ToolError as error:
+        raise CommandError(str(error), "nothing has changed", status=1) from error
+    lines = differences(accepted, listed)  # whole: a line that is not shown could mislead the model
+    if not lines:
+        return False
+    note(f"{name}: {counted(len(listed), 'tool')} of {described(address)}")
+    write("\n".join(map(one_line, lines)))
+    for problem in problems:
+        note(f"left out: {problem}")
+    _confirm("Accept these definitions?", yes=options.yes)
+    with changed_servers(file_path()) as entries:
+        entries[name] = {**address, "tools": [*listed.values()]}
+    return True
+
+
+def _known() -> dict[str, Configured]:
+    try:
+        return read_servers(file_path())
+    except ValueError as error:
+        raise CommandError(str(error), "correct the file, or remove it", status=1) from error
+
+
+def _find(name: str) -> Configured:
+    servers = _known()
+    if name not in servers:
+        raise CommandError(f"there is no server {name}", f"there are {', '.join(sorted(servers)) or 'none'}")
+    return servers[name]
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise CommandError("this needs a confirmation, and there is no terminal", "nothing has changed; add --yes")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise CommandError("nothing has changed", status=1)
+
+
+def _given(options: Namespace) -> dict[str, Address]:
+    """Return the servers to add, by name; ValueError for what is not a server."""
+    if options.file is not None:
+        if options.command or options.url or options.env or options.header:
+            raise CommandError("--from takes everything but the NAME from the file")
+        return _from_file(options.file, options.name)
+    if options.name is None or bool(options.url) == bool(options.command):
+        raise CommandError("give a NAME, and a URL or -- COMMAND", "ask-tools mcp add --help")
+    if options.url and not options.url.startswith(("http://", "https://")):
+        raise CommandError(f"not a URL: {options.url}", f"a command follows --: -- {options.url}")
+    given = options.url or options.command
+    if options.command and os.sep in given[0]:
+        given = [os.path.abspath(given[0]), *given[1:]]  # noqa: PTH100  (links stay)
+    return {options.name: address_of(given, dict(options.env), dict(options.header))}
+
+
+def _from_file(path: Path, name: str | None) -> dict[str, Address]:
+    try:
+        document = _edit.read(path.read_text(encoding="utf-8"), is_toml=path.suffix == ".toml")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CommandError(f"{path} cannot be parsed: {error}") from error
+    entries: dict[str, Any] = next((document[key] for key in _SECTIONS if key in document), {})
+    found = {key: address_of(entry) for key, entry in entries.items() if name in (None, key)}
+    if not found:
+        raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
+    return found
+
+
+def _pair(text: str, mark: str) -> tuple[str, str]:
+    key, found, value = text.partition(mark)
+    if not (found and key.strip()):
+        raise ArgumentTypeError(f"expected KEY{mark}VALUE, got {text!r}")
+    return key.strip(), value.strip() if mark == ":" else value
