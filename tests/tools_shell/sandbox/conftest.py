@@ -113,7 +113,7 @@ class Place:
 
     def __init__(self, user):
         self.user, self.python = user, PYTHON
-        self.folder = Path(tempfile.mkdtemp(prefix="ask-tools-test-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="ask-tools-test-", dir="/tmp"))  # where every user may go
         self.root, self.outside = self.folder / "root", self.folder / "outside"
         self.home, self.temporary, self.shown = self.folder / "home", self.folder / "temporary", self.folder / "shown"
         for path in (self.root, self.outside, self.outside / "empty", self.home / ".ssh", self.temporary, self.shown):
