@@ -49,12 +49,6 @@ def as_before(highest: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(highest + 1, hard)), hard))
 
 
-def limit_time(pid: int, resources: Resources) -> None:
-    """Set the limit that a supervisor would hit itself, which looks at a job for as long as that is there."""
-    if (cpu := resources["cpu"]) is not None:
-        _set(resource.RLIMIT_CPU, int(cpu) + 1, pid)  # the watch counts all processes, and comes first
-
-
 def limit_open_files(resources: Resources) -> None:
     """Set the one limit that would be too tight for the supervisor; called in the leader."""
     if (files := resources["open_files"]) is not None:
@@ -68,12 +62,10 @@ def go_first() -> None:
         file.write(b"1000")
 
 
-def _set(kind: int, value: int, pid: int = 0) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # it may have ended, or be another user's by now
-        _, hard = resource.prlimit(pid, kind)
-        if hard != resource.RLIM_INFINITY:
-            value = min(value, hard)
-        resource.prlimit(pid, kind, (value, value))
+def _set(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
 
 
 def _running() -> int:
@@ -169,9 +161,6 @@ def _in_use(pids: Iterable[int]) -> int:
 
 def hit_of(code: int, resources: Resources) -> str | None:
     """Return the limit that an exit code stands for: of the process, or, in the form of shells, of a child."""
-    cpu = resources["cpu"]
-    if code in {-signal.SIGXCPU, 128 + signal.SIGXCPU} and cpu is not None and _used_by_ended() >= cpu:
-        return f"CPU limit {cpu:g} s"
     if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
         return f"file size limit {_size(resources['file_size'])}"
     return None

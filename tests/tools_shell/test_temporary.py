@@ -1,0 +1,36 @@
+"""The private folder of a command is removed with all that the command has put there, and nothing else is touched."""
+
+from __future__ import annotations
+
+import os
+import select
+
+import pytest
+
+from tools_shell import Bash
+
+LITTER = r"""
+cd "$TMPDIR"
+mkdir -p closed/inner deep && touch closed/inner/file $'odd\n\xff' && mkfifo fifo
+ln -s "$OLDPWD" to-a-folder; ln -s "$OLDPWD/file" to-a-file; ln -s . to-itself; ln -s nothing to-nothing
+chmod 0 closed/inner/file closed/inner closed
+cd deep; path=$(printf 'abcdefgh/%.0s' {1..400}); mkdir -p $path && cd $path && mkdir -p $path && echo made
+"""
+
+
+@pytest.mark.parametrize("level", ["landlock"], indirect=True)
+def test_nothing_is_left_of_what_a_command_has_put_into_its_temporary_folder(
+    root, level, tmp_path, monkeypatch, children_of
+):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (root / "file").write_text("kept")
+    (root / "file").chmod(0o440)
+    assert Bash(root, sandbox=level).call(command=LITTER).output["stdout"] == "made\n"
+    for server in children_of(os.getpid()):
+        for supervisor in children_of(server):  # it still removes the folder
+            poll = select.poll()
+            poll.register(os.pidfd_open(supervisor), select.POLLIN)
+            assert poll.poll(60_000)
+    assert os.listdir(tmp_path) == []
+    assert (root / "file").read_text() == "kept"
+    assert (root / "file").stat().st_mode & 0o777 == 0o440
