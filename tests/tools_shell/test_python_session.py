@@ -192,14 +192,11 @@ def test_a_cancelled_call_interrupts_its_code_and_keeps_the_variables(python, ru
 @pytest.mark.parametrize(
     "code",
     [
-        "import sys\nsys.stdout.close()",
         "import sys\nsys.stdout = None",
-        "import os\nos.close(1)",
-        "import os\nos.dup2(os.open('/dev/null', os.O_WRONLY), 1)",
         "import sys, io\nsys.stderr = sys.stdout = io.StringIO()",
     ],
 )
-def test_output_works_again_after_code_that_replaced_closed_or_redirected_it(run, code):
+def test_output_works_again_after_code_that_replaced_it(run, code):
     run(code)
     assert run("print('shown')")["stdout"] == "shown\n"
 
@@ -247,7 +244,6 @@ def test_a_long_value_is_cut_with_a_count(run):
         ("class E(Exception):\n    def __str__(self): raise self\nraise E", "E"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("raise GeneratorExit", "GeneratorExit"),
-        ("import sys\nsys.modules.clear()\nraise ValueError", "ValueError"),
     ],
 )
 def test_whatever_is_raised_is_a_fact(run, code, kind):
@@ -312,7 +308,7 @@ def test_neither_descriptors_nor_processes_grow_with_sessions(python, children_o
 
 def _pythons():
     found = {}
-    for minor in range(8, 15):
+    for minor in range(11, 15):
         for folder in ("/usr/bin", "/usr/local/bin", *os.environ["PATH"].split(os.pathsep)):
             path = os.path.join(folder, f"python3.{minor}")
             if os.access(path, os.X_OK) and "shims" not in path:
@@ -321,8 +317,8 @@ def _pythons():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("minor", range(8, 15))
-def test_a_session_works_on_every_python_from_3_8_on(root, minor):
+@pytest.mark.parametrize("minor", range(11, 15))
+def test_a_session_works_on_every_python_from_3_11_on(root, minor):
     if minor not in (found := _pythons()):
         pytest.skip(f"this machine has no Python 3.{minor}")
     python = Python(str(root), sandbox="contained", interpreters={"it": found[minor]})

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import functools
+import json
 import socket
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
-from tools_core import Image
-from tools_shell._output._text import encoded
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Ended, conclude, settle, wait_for_end
 from tools_shell._report import exit_of
 from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from tools_shell._output._output import Output
     from tools_shell._sandbox._command import Command
 
+    # `value`; `type`, `message` and `traceback` of what was raised; `exit_code` of a SystemExit; `images`; `note`.
+    Reply: TypeAlias = dict[str, str]
+
+_BOM = "\ufeff"
 _LARGEST = 64 << 20  # bytes of a reply
 # Nothing is imported from the workspace before the code itself runs; -P is for what Python 3.13 imports on its own.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
-_SIGNATURES = {b"p": b"\x89PNG\r\n\x1a\n", b"j": b"\xff\xd8\xff"}
-
-
-class Reply(NamedTuple):
-    """The outcome of a piece of code."""
-
-    value: str | None = None
-    error: dict[str, str] | None = None  # type, message and traceback of what was raised
-    exit_code: int | None = None  # of a SystemExit
-    images: Sequence[Image] = ()
-    notes: Sequence[str] = ()
 
 
 class Kernel:
@@ -68,16 +60,18 @@ class Kernel:
     def run(self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]) -> tuple[Ended, Reply | None]:
         """Run `code` in this session; at its limit it is interrupted, and without an answer the kernel is ended."""
         started = time.monotonic()
-        reply, reason = self._ask(b"0", code, output, started + limit, cancelled)
+        reply, reason = self._ask((False, code.removeprefix(_BOM)), output, started + limit, cancelled)
         duration = time.monotonic() - started
         if reply is None:
             self.end("it could not be interrupted" if reason else self._how_it_ended())
         else:
-            settle_output(self._pump)
+            for _ in range(17):  # a pipe may hold a megabyte that was written before the reply; threads may go on
+                if not self._pump.step(0):
+                    break
         output.finish()
         reason = self.process.hit or reason
         is_gone = reply is not None or self.process.is_gone
-        return Ended(None if reply else self.process.exit, reason, False, is_gone, duration), reply
+        return Ended(None if reply is not None else self.process.exit, reason, False, is_gone, duration), reply
 
     def run_once(
         self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]
@@ -85,16 +79,10 @@ class Kernel:
         """Run `code`, and wait for the end of the process with its threads and what it has registered with `atexit`."""
         started = time.monotonic()
         until = started + limit
-        reply, reason = self._ask(b"1", code, output, until, cancelled)
-        left = GRACE if reason else max(until - time.monotonic(), 0)
+        reply, reason = self._ask((True, code.removeprefix(_BOM)), output, until, cancelled)
+        until = time.monotonic() + GRACE if reason else until
         try:
-            stopped = wait_for_end(
-                self.process,
-                self._pump,
-                time.monotonic() + left,
-                min(GRACE, limit / 2),
-                cancelled if not reason else _no,
-            )
+            stopped = wait_for_end(self.process, self._pump, until, min(GRACE, limit / 2), _no if reason else cancelled)
             duration = time.monotonic() - started
             return conclude(self.process, self._pump, reason or stopped, duration), reply
         finally:
@@ -103,16 +91,15 @@ class Kernel:
             self._close()
 
     def _ask(
-        self, kind: bytes, code: str, output: Output, until: float, cancelled: Callable[[], bool]
+        self, request: tuple[bool, str], output: Output, until: float, cancelled: Callable[[], bool]
     ) -> tuple[Reply | None, str | None]:
-        """Have `code` run; returns the reply, and why it was interrupted."""
+        """Have the code run; returns the reply, and why it was interrupted."""
         self._output = output
         self._heard.clear()
-        data = kind + encoded(code.removeprefix("\ufeff"))
         try:
             with suppress(OSError):  # it has ended, and will not answer
                 self._channel.settimeout(max(until - time.monotonic(), 0.01))
-                self._channel.sendall(len(data).to_bytes(4, "big") + data)
+                self._channel.sendall(f"{request!a}\n".encode())
             self._channel.setblocking(False)
             reply = self._wait(until, cancelled)
             if reply is not None or self.process.exit is not None:
@@ -170,13 +157,6 @@ class Kernel:
             self._output.add_stderr(chunk)
 
 
-def settle_output(pump: Pump) -> None:
-    """Take the output that was written before the reply, and a bounded part of what threads go on writing."""
-    for _ in range(17):  # a pipe may hold a megabyte
-        if not pump.step(0):
-            return
-
-
 def _no() -> bool:
     return False
 
@@ -187,24 +167,5 @@ def _program() -> str:
 
 
 def _parsed(data: bytearray) -> Reply | None:
-    """Return the reply when it is complete; one that is malformed is an empty reply."""
-    if len(data) < 4 or len(data) < (end := 4 + int.from_bytes(data[:4], "big")):
-        return None
-    facts: dict[bytes, str] = {}
-    images: list[Image] = []
-    notes: list[str] = []
-    at = 4
-    while at + 5 <= end:
-        letter, size = bytes(data[at : at + 1]), int.from_bytes(data[at + 1 : at + 5], "big")
-        value = bytes(data[at + 5 : min(at + 5 + size, end)])
-        at += 5 + size
-        if letter == b"n":
-            notes.append(value.decode(errors="replace"))
-        elif letter not in _SIGNATURES:
-            facts[letter] = value.decode(errors="replace")
-        elif value.startswith(_SIGNATURES[letter]):
-            images.append(Image(value))
-    names = {b"t": "type", b"m": "message", b"b": "traceback"}
-    error = {name: facts.get(letter, "") for letter, name in names.items()} if b"t" in facts else None
-    exit_code = int(facts[b"x"]) if facts.get(b"x", "").isdigit() else None
-    return Reply(facts.get(b"v"), error, exit_code, images, notes)
+    """Return the reply when it is complete."""
+    return json.loads(data) if data.endswith(b"\n") else None

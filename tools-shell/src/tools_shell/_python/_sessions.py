@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from tools_shell._owner import Owner
     from tools_shell._python._kernel import Kernel
 
-_MOST = 8  # sessions of a run in a workspace; the one that was not used for longest gives way
-_IDLE = 1800.0  # seconds after which a session may be ended
+_MOST = 8  # sessions of a run in a workspace besides those in use; the one that was not used for longest gives way
 
 
 class Key(NamedTuple):
@@ -97,16 +96,10 @@ class Sessions:
                 for one, session in self._sessions.items()
                 if one.owner == key.owner and one != key and session.kernel is not None
             ]
-            count = len(others)
-            for session in sorted(others, key=lambda session: session.used):
-                is_idle = time.monotonic() - session.used > _IDLE
-                if (count >= _MOST or is_idle) and session.lock.acquire(blocking=False):
-                    session.end(f"it was not used for {_IDLE:.0f} s" if is_idle else f"at most {_MOST} are kept")
+            for session in sorted(others, key=lambda session: session.used)[: max(len(others) + 1 - _MOST, 0)]:
+                if session.lock.acquire(blocking=False):
+                    session.end(f"at most {_MOST} are kept")
                     session.lock.release()
-                    count -= 1
-            if count >= _MOST:
-                names = ", ".join(sorted(one.name for one in self._sessions if one.owner == key.owner))
-                raise ToolError(f"{_MOST} sessions are in use: use one of {names}", "limit_exceeded")
             return self._sessions.setdefault(key, Session())
 
     def end_run(self, run_id: str | None = None) -> None:

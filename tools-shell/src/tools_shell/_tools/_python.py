@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Image, Limits, Result, ToolError
 from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
@@ -109,19 +110,19 @@ class Python(ShellTool):
         clean = self.redactor().clean_text
         record: dict[str, Any] = {"value": None, **record_of(output), **more}
         shown = output.merged.text
-        images = []
+        images: list[Image] = []
         if reply is not None:
-            if reply.value is not None:
-                record["value"] = clean(reply.value)
+            if "value" in reply:
+                record["value"] = clean(reply["value"])
                 shown = f"{_ended_line(shown)}=> {record['value']}\n"
-            if reply.error is not None:
-                record["error"] = {name: clean(text) for name, text in reply.error.items()}
+            if "traceback" in reply:
+                record["error"] = {name: clean(reply[name]) for name in ("type", "message", "traceback")}
                 shown = f"{_ended_line(shown)}{record['error']['traceback']}\n"
-            if reply.exit_code is not None:
-                record["exit_code"] = reply.exit_code
-            images = list(reply.images)
-            notes = [*notes, *map(clean, reply.notes)]
-            if images:
+            if "exit_code" in reply:
+                record["exit_code"] = int(reply["exit_code"])
+            if "note" in reply:
+                notes = [*notes, clean(reply["note"])]
+            if images := [Image(base64.b64decode(image)) for image in reply.get("images", "").split()]:
                 record["images"] = list(map(str, images))
         if notes:
             record["notes"] = list(notes)
