@@ -109,7 +109,7 @@ def test_whoever_reads_on_from_the_next_cursor_gets_everything_once(here):
     while has_more:
         facts = here.output(id, cursor=cursor)
         assert facts["cursor"] == cursor
-        assert len(facts["output"].encode()) <= 30_000
+        assert len(facts["output"]) <= 30_000
         parts.append(facts["output"])
         cursor, has_more = facts["next_cursor"], "has_more" in facts
     assert "".join(parts) == "€\n" * 50_000
@@ -135,17 +135,9 @@ def test_of_more_than_is_kept_the_last_is_there_and_the_rest_is_counted(here):
     id = here.start("seq 500000")
     facts = here.end_of(id)
     whole = "".join(f"{number}\n" for number in range(1, 500001))
-    assert facts["skipped_bytes"] == facts["cursor"] >= len(whole) - (1 << 20)
+    assert facts["skipped"] == facts["cursor"] >= len(whole) - (1 << 20)
     assert facts["output"] == whole[facts["cursor"] :][:30_000]
     assert here.output(id, cursor=-7)["output"] == "500000\n"
-
-
-def test_what_is_left_of_a_character_whose_beginning_is_not_kept_is_skipped(here):
-    id = here.start("yes '€€' | tr -d '\\n' | head -c 1200000")
-    facts = here.end_of(id)
-    assert set(facts["output"]) == {"€"}
-    assert facts["skipped_bytes"] == facts["cursor"]
-    assert facts["cursor"] % 3 == 0
 
 
 def test_both_streams_are_one_in_the_order_in_which_they_were_written(on):
@@ -172,13 +164,6 @@ def test_a_character_that_comes_in_two_pieces_is_read_as_one(here):
 def test_bytes_that_are_not_utf8_are_shown_and_control_sequences_are_kept(here):
     facts = here.end_of(here.start(r"printf 'caf\xe9 \x1b[31mred\x1b[0m\r'"))
     assert facts["output"] == "caf\\xe9 \x1b[31mred\x1b[0m\r"
-
-
-def test_a_cursor_inside_a_character_says_what_it_skipped(here):
-    id = here.start("printf '€uro'")
-    here.end_of(id)
-    facts = here.output(id, cursor=1)
-    assert (facts["output"], facts["skipped_bytes"], facts["cursor"]) == ("uro", 2, 3)
 
 
 def test_what_a_job_leaves_behind_is_ended_with_it(on, lifeline):
@@ -258,10 +243,11 @@ def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
             assert not any(SECRET[n : n + 4] in shown for n in range(len(SECRET) - 3))
 
 
-def test_a_secret_that_comes_in_two_pieces_is_not_shown(root):
+@pytest.mark.parametrize("cut", [4, 12, len(SECRET) - 1])
+def test_a_secret_that_comes_in_two_pieces_is_not_shown(root, cut):
     conversation = Conversation(root, "none", secrets=[SECRET])
     with conversation:
-        id = conversation.start(f"printf 'begun {SECRET[:12]}'; read line; printf '{SECRET[12:]} end'", stdin=True)
+        id = conversation.start(f"printf 'begun {SECRET[:cut]}'; read line; printf '{SECRET[cut:]} end'", stdin=True)
         first = conversation.output(id, wait_for="begun")
         conversation.input(id, "\n")
         rest = conversation.end_of(id, cursor=first["next_cursor"])
@@ -444,14 +430,12 @@ def test_with_tty_it_runs_on_a_terminal_that_takes_lines_and_keys(on):
     assert on.end_of(id)["output"].endswith("more\r\nmore\r\nended\r\n")
 
 
-def test_the_end_of_the_input_comes_once_wherever_in_a_line_a_terminal_is(on):
-    id = on.start("stty -echo; echo ready; cat; echo ended; cat", tty=True)
-    on.output(id, wait_for="ready")
-    on.input(id, "first", keys=["enter"], end=True)
-    on.output(id, wait_for="first\r\nended")
-    on.input(id, "begun")
-    on.input(id, end=True)
-    assert on.end_of(id)["output"] == "ready\r\nfirst\r\nended\r\nbegun"
+def test_the_end_of_the_input_comes_wherever_in_a_line_a_terminal_is(on):
+    for text in ("whole\n", "begun"):
+        id = on.start("stty -echo; echo ready; cat; echo ended", tty=True)
+        on.output(id, wait_for="ready")
+        on.input(id, text, end=True)
+        assert on.end_of(id)["output"] == f"ready\n{text}ended\n".replace("\n", "\r\n")
 
 
 def test_ctrl_c_interrupts_what_runs_on_a_terminal(on):
@@ -467,11 +451,8 @@ def test_a_key_that_is_none_and_a_line_that_is_too_long_for_a_terminal_are_refus
     id = here.start("stty -echo; echo ready; head -1 | wc -c", tty=True)
     here.output(id, wait_for="ready")
     assert here.try_input(id, keys=["hyper-x"]).error_type == "validation_error"
-    refused = here.try_input(id, "x" * 5000 + "\n")
-    assert refused.error_type == "limit_exceeded"
-    here.input(id, "x" * 4000)
-    assert here.try_input(id, "x" * 96 + "\n").error_type == "limit_exceeded"  # of the same line
-    here.input(id, "x" * 95 + "\n")
+    assert here.try_input(id, "x" * 4096 + "\n").error_type == "limit_exceeded"
+    here.input(id, "x" * 4095 + "\n")
     assert here.end_of(id)["output"].split()[-1] == "4096"
 
 
@@ -487,7 +468,7 @@ def test_the_list_has_every_job_with_what_became_of_it(here):
     assert (ended["id"], ended["name"], ended["command"], ended["status"], ended["exit_code"]) == (
         first, "first", "exit 7", "ended", 7,
     )  # fmt: skip
-    assert (running["id"], running["status"], running["output_bytes"]) == (second, "running", 0)
+    assert (running["id"], running["status"], running["output_size"]) == (second, "running", 0)
     assert len(running["command"]) == 200
     assert running["age"] >= 0
 

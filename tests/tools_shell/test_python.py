@@ -217,7 +217,7 @@ def test_large_programs_and_large_output_pass(python):
     code = "x = '" + "a" * 3_000_000 + "'\nprint(x)\nlen(x)"
     output = python.call(code=code).output
     assert output["value"] == "3000000"
-    assert output["truncated_bytes"]["stdout"] == 3_000_001 - 2 * 64 * 1024
+    assert output["truncated"]["stdout"] == 3_000_001 - 2 * 64 * 1024
 
 
 @pytest.mark.parametrize(

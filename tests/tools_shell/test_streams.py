@@ -83,7 +83,7 @@ bash.call(command="yes | head -c 2000000")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 output = bash.call(command="head -c 1000000000 /dev/zero | tee /dev/stderr", timeout=600).output
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-print(output["truncated_bytes"]["stdout"], output["truncated_bytes"]["stderr"])
+print(output["truncated"]["stdout"], output["truncated"]["stderr"])
 """
 
 

@@ -28,13 +28,11 @@ _NO_NETWORK = (
 
 
 def record_of(output: Output) -> dict[str, Any]:
-    """Return both streams; what is rare is present only where it applies."""
+    """Return both streams, and how many characters are missing from them, if any are."""
     streams = {"stdout": output.stdout, "stderr": output.stderr}
     record: dict[str, Any] = {name: stream.text for name, stream in streams.items()}
     if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
-        record["truncated_bytes"] = omitted
-    if invalid := [name for name, stream in streams.items() if not stream.is_utf8]:
-        record["not_utf8"] = invalid
+        record["truncated"] = omitted
     return record
 
 
@@ -71,8 +69,8 @@ def report(
     if not ended.is_gone:
         record["survivors"] = SURVIVORS
     remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
-    if "truncated_bytes" in record or "[... " in shown:
-        remarks.append(f"{SHOWN:,} bytes of output are shown; redirect it to a file to read the rest")
+    if "truncated" in record or "[... " in shown:
+        remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
     if not isolation.network and _needs_network(shown):
         remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
     text = bracketed(shown, remarks)

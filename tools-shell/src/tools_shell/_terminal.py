@@ -32,20 +32,9 @@ def typed(key: str) -> bytes:
     return _KEYS[key.lower()]
 
 
-def check_lines(data: bytes, before: int = 0) -> None:
-    """ToolError for a line of which a terminal that waits for whole lines, as a new one does, would lose the end.
-
-    So many bytes of the first line were typed `before`.
-    """
-    lines = data.replace(b"\r", b"\n").split(b"\n")
-    longest = max(before + len(lines[0]), *map(len, lines))
+def check_lines(data: bytes) -> None:
+    """ToolError for a line of which a terminal that waits for whole lines, as a new one does, would lose the end."""
+    longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
     if longest > _LONGEST_LINE:
         message = f"a line on a terminal has {_LONGEST_LINE} bytes at most, this one {longest}; do it without tty"
         raise ToolError(message, "limit_exceeded")
-
-
-def waits_for_lines(terminal: int) -> bool:
-    """Return whether it does: a program may have switched that off."""
-    import termios  # not on Windows
-
-    return bool(termios.tcgetattr(terminal)[3] & termios.ICANON)

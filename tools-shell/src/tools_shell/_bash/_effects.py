@@ -24,7 +24,7 @@ def script_effects(
     """Return the effects that the text of the script `command` proves; `usual` are those of any call of the tool.
 
     The commands are all of the script, each as its words; variables come before the command that they are set for, or
-    stand alone. A file that is read or written is a command `<` or `>` of its own. Nothing is proved in a session,
+    stand alone. A file that is read or written is a separate command `<` or `>`. Nothing is proved in a session,
     where earlier scripts may have changed what words mean, for another shell than bash, or without
     `tools-shell[parser]`.
     """

@@ -1,4 +1,4 @@
-"""`Job`: a command that runs in the background, followed by a thread of its own."""
+"""`Job`: a command that runs in the background, followed by its own thread."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_shell._jobs._ring import Ring
 from tools_shell._output._redactor import RedactedStream
-from tools_shell._output._text import decoded, incomplete_end, incomplete_start
+from tools_shell._output._ring import Ring
+from tools_shell._output._text import printable
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, SLICE, conclude, settle
 from tools_shell._report import BACKGROUND, SURVIVORS, exit_of
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from tools_shell._process._run import Ended
     from tools_shell._sandbox._command import Command
 
+_KEEP = 1 << 20  # characters of output
 _LONGEST_WAIT = 24 * 3600.0  # seconds that `poll` can count, and more
+_CHUNK = 1 << 16  # bytes of input at a time
 
 
 class About(NamedTuple):
@@ -36,7 +38,7 @@ class About(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Output from `cursor` to `next_cursor`; `skipped` counts the bytes before it that are no longer kept."""
+    """Output from `cursor` to `next_cursor`; `skipped` counts the characters before it that are no longer kept."""
 
     text: str
     cursor: int
@@ -56,19 +58,15 @@ class Job:
         self.terminal = command.terminal
         self.changed = threading.Condition()
         self.input = threading.Lock()  # held while text is written, so that two texts do not mix
-        self.begun = 0  # bytes of an unfinished line on its terminal
         self.started = time.monotonic()
         self.ended: Ended | None = None
-        self.limit: str | None = None
         self.is_stopping = False
-        self.problem: str | None = None  # why it could not be followed to its end
-        self._ring = Ring()
+        self._ring = Ring(_KEEP)
         self._stream = RedactedStream(redactor)
         self._process = start(command)
         try:
             self._pump = Pump(self._process, self._add, self._add, stdin=None)
-            self._thread = threading.Thread(target=self._follow, name=f"tools-shell {about.id}", daemon=True)
-            self._thread.start()
+            threading.Thread(target=self._follow, name=f"tools-shell {about.id}", daemon=True).start()
         except BaseException:
             self._process.close()
             raise
@@ -77,62 +75,41 @@ class Job:
         reason = None
         until = self.started + (self.about.limit or _LONGEST_WAIT * 365)
         process, pump = self._process, self._pump
-        try:
-            while process.exit is None and not process.is_gone:
-                left = until - time.monotonic()
-                if left <= 0:
-                    reason = f"time limit {self.about.limit:g} s"
-                    process.terminate()
-                    settle(process, pump, GRACE)
-                    break
-                pump.step(min(left, _LONGEST_WAIT))
-            settle(process, pump, DRAIN)
-            ended = conclude(process, pump, reason, time.monotonic() - self.started)
-        except OSError as error:
-            self.problem = error.strerror or str(error)
-            process.kill()
-            ended = conclude(process, pump, reason, time.monotonic() - self.started)
+        while process.exit is None and not process.is_gone:
+            left = until - time.monotonic()
+            if left <= 0:
+                reason = f"time limit {self.about.limit:g} s"
+                process.terminate()
+                settle(process, pump, GRACE)
+                break
+            pump.step(min(left, _LONGEST_WAIT))
+        settle(process, pump, DRAIN)
+        ended = conclude(process, pump, reason, time.monotonic() - self.started)
         with self.changed:
-            self._ring.add(self._stream.end())
+            self._add(b"", is_last=True)
             process.close()
             self.ended = ended
+
+    def _add(self, chunk: bytes, *, is_last: bool = False) -> None:
+        with self.changed:
+            self._ring.add(self._stream.feed(chunk, is_last=is_last))
             self.changed.notify_all()
 
-    def _add(self, chunk: bytes) -> None:
+    def terminate(self) -> None:
+        """Ask it to end."""
         with self.changed:
-            self._ring.add(self._stream.feed(chunk))
-            self.changed.notify_all()
-
-    def stop(self, grace: float) -> None:
-        """Ask it to end, and kill it after `grace` seconds; with 0 seconds at once."""
-        with self.changed:
-            if self.ended is not None:
-                return
-            self.is_stopping = True
-            if grace:
+            if self.ended is None:
+                self.is_stopping = True
                 self._process.terminate()
-                self._kill_after(grace)
-        if not grace:
-            self.kill()
 
     def kill(self) -> None:
-        """Kill it, and go on until it has ended."""
+        """Begin to end it by force."""
         with self.changed:
             if self.ended is None:
                 self.is_stopping = True
                 self._process.kill()
-                self._kill_after(GRACE)
 
-    def _kill_after(self, seconds: float) -> None:
-        timer = threading.Timer(seconds, self.kill)
-        timer.daemon = True
-        timer.start()
-
-    def join(self, seconds: float) -> None:
-        """Wait until it has ended."""
-        self._thread.join(seconds)
-
-    def wait(self, until: float, cancelled: Callable[[], bool], is_enough: Callable[[], bool]) -> None:
+    def wait(self, until: float, cancelled: Callable[[], bool] = bool, is_enough: Callable[[], bool] = bool) -> None:
         """Wait until it has ended, or `is_enough`, which is asked at every change."""
         with self.changed:
             while not is_enough() and self.ended is None:
@@ -143,36 +120,29 @@ class Job:
 
     @property
     def end(self) -> int:
-        """The position after the last byte of output."""
+        """The position after the last character of output."""
         return self._ring.end
 
     def position(self, cursor: int) -> int:
         """Return the position that a cursor means: a negative one counts from the end."""
-        with self.changed:
-            return min(cursor, self.end) if cursor >= 0 else max(self.end + cursor, self._ring.start)
+        return min(cursor, self.end) if cursor >= 0 else max(self.end + cursor, self._ring.start)
 
     def read(self, cursor: int, limit: int) -> Part:
-        """Return the output from a position on, in whole characters."""
+        """Return the output from a position on."""
         with self.changed:
             start = max(cursor, self._ring.start)
-            data = self._ring.read(start, limit)
-            has_more = start + len(data) < self.end
-            is_inside = start > cursor or bool(incomplete_end(self._ring.read(max(start - 3, 0), min(start, 3))))
-        first = incomplete_start(data) if is_inside else 0
-        last = len(data) - (incomplete_end(data) if has_more else 0)
-        start, data = start + first, data[first:last]
-        return Part(decoded(data)[0], start, start + len(data), max(start - cursor, 0), has_more)
+            text = self._ring.read(start, limit)
+            end = start + len(text)
+            return Part(printable(text), start, end, start - cursor, end < self.end)
 
-    def find(self, text: bytes, start: int) -> str | None:
+    def find(self, text: str, start: int) -> str | None:
         """Return the line that contains `text` in the output from `start` on."""
         with self.changed:
-            data = self._ring.read(start, self.end - start)
-        at = data.find(text)
-        if at < 0:
+            output = self._ring.read(start, _KEEP)
+        before, found, after = output.partition(text)
+        if not found:
             return None
-        end = data.find(b"\n", at + len(text))
-        line = data[data.rfind(b"\n", 0, at) + 1 : None if end < 0 else end]
-        return line.decode(errors="replace").rstrip("\r")
+        return printable(before.rpartition("\n")[2] + text + after.partition("\n")[0]).rstrip("\r")
 
     def status(self) -> dict[str, Any]:
         """Return whether it runs, and how it ended; what is rare is present only where it applies."""
@@ -184,7 +154,6 @@ class Job:
                 "limit": self.ended.reason,
                 "background": BACKGROUND if self.ended.left_behind and not self.is_stopping else None,
                 "survivors": None if self.ended.is_gone else SURVIVORS,
-                "problem": self.problem,
             }
             facts = {"status": "ended", **exit_of(self.ended.returncode, self.isolation.level)}
             return facts | {name: value for name, value in found.items() if value}
@@ -209,7 +178,7 @@ class Job:
             try:
                 with self.changed:
                     if self.stdin == descriptor:
-                        given += os.write(descriptor, _piece(data, given))
+                        given += os.write(descriptor, data[given : given + _CHUNK])
             except BlockingIOError:
                 left = until - time.monotonic()
                 if left <= 0 or cancelled():
@@ -229,11 +198,3 @@ class Job:
     @property
     def stdin(self) -> int | None:
         return None if self.ended is not None else self._process.stdin
-
-
-def _piece(data: bytes, start: int) -> bytes:
-    """Return whole characters, few enough that a pipe takes all of them or none."""
-    stop = start + select.PIPE_BUF
-    while stop < len(data) and data[stop] & 0xC0 == 0x80:
-        stop -= 1
-    return data[start:stop]

@@ -10,15 +10,16 @@ import time
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_shell._process._run import GRACE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tools_shell._jobs._job import Job
     from tools_shell._owner import Owner
 
 _MOST = 1000  # of all owners together
-_PATIENCE = 10.0  # seconds to wait for what was killed
+_PATIENCE = 5.0  # seconds to wait for what was killed
 
 
 class Jobs:
@@ -46,7 +47,7 @@ class Jobs:
             if is_wanted:
                 self._jobs[key] = job
         if not is_wanted:
-            job.kill()
+            end([job])
             raise ToolError("the run has ended, and its jobs with it", "unavailable")
         return job
 
@@ -68,11 +69,7 @@ class Jobs:
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
             ended = [job for key in keys if (job := self._jobs.pop(key)) is not None]
-        for job in ended:
-            job.kill()
-        until = time.monotonic() + _PATIENCE
-        for job in ended:
-            job.join(max(until - time.monotonic(), 0))
+        end(ended)
 
     def begin_anew(self) -> None:
         """Forget the jobs in a fork of this process, which owns none of them."""
@@ -94,6 +91,16 @@ class Jobs:
             )
         for _, key in ended[: max(surplus, 0)]:
             del self._jobs[key]
+
+
+def end(jobs: Iterable[Job]) -> None:
+    """Kill jobs, and wait until they are gone."""
+    for seconds in (GRACE, _PATIENCE):  # a second order is carried out in another way
+        for job in jobs:
+            job.kill()
+        until = time.monotonic() + seconds
+        for job in jobs:
+            job.wait(until)
 
 
 jobs = Jobs()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import TYPE_CHECKING
 
 from tools_core.text import is_secret_name
-from tools_shell._output._text import incomplete_end
+from tools_shell._output._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _SHORTEST = 8  # characters; shorter values occur in ordinary output
-_BEGINNING = 4  # bytes from which the beginning of a secret at the end of a chunk waits for the next chunk
+_LEAST = 4  # characters of those that a developer names
 _ADDRESSES = ("DSN", "URI", "URL")  # may contain a password
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
 
@@ -53,12 +54,11 @@ class Redactor:
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         """`values` are secrets by name."""
-        labels: dict[bytes, bytes] = {}
+        labels: dict[str, str] = {}
         for name, value in (values or {}).items():
-            for form in _forms(value.encode(errors="surrogateescape")):
-                labels.setdefault(form, b"[redacted %s]" % name.encode(errors="backslashreplace"))
+            for form in _forms(value):
+                labels.setdefault(form, f"[redacted {printable(name)}]")
         self._labels = sorted(labels.items(), key=lambda item: -len(item[0]))  # one may contain another
-        self._longest = len(self._labels[0][0]) if labels else 0
 
     @classmethod
     def of_host(cls, more: Iterable[str], environment: Mapping[str, str], added: Mapping[str, str]) -> Redactor:
@@ -68,63 +68,56 @@ class Redactor:
         named = {f"SECRET_{number}": value for number, value in enumerate([*more, *replaced], 1)}
         return cls({**ours, **theirs, **named})
 
-    def clean(self, data: bytes) -> bytes:
-        """Return `data` without secrets."""
+    def clean(self, text: str) -> str:
+        """Return `text` without secrets."""
         for form, label in self._labels:
-            if form in data:
-                data = data.replace(form, label)
-        return data
+            text = text.replace(form, label)
+        return text
 
-    def clean_text(self, text: str) -> str:
-        return self.clean(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-
-    def begun(self, data: bytes) -> int:
-        """Return the number of bytes at the end of `data` that may begin a secret."""
-        end = data[-self._longest :] if self._longest else b""
-        lengths = [
-            length
-            for form, _ in self._labels
-            if form[:_BEGINNING] in end
-            for length in range(min(len(form) - 1, len(end)), _BEGINNING - 1, -1)
-            if end.endswith(form[:length])
-        ]
-        return max(lengths, default=0)
+    def begun(self, text: str) -> int:
+        """Return the number of characters at the end of `text` that may begin a secret."""
+        longest = 0
+        for form, _ in self._labels:
+            end = text[1 - len(form) :]
+            at = end.find(form[0])
+            while at >= 0 and not form.startswith(end[at:]):
+                at = end.find(form[0], at + 1)
+            longest = max(longest, len(end) - at if at >= 0 else 0)
+        return longest
 
 
 class RedactedStream:
-    """Cleans a stream chunk by chunk; a character or a secret that continues in the next chunk waits for it."""
+    """Decodes and cleans a stream chunk by chunk; a character or secret that continues in the next one waits for it.
+
+    Bytes that are not UTF-8 become lone surrogates.
+    """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._held = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._held = ""
 
-    def feed(self, chunk: bytes) -> bytes:
-        data = self._redactor.clean(self._held + chunk)
-        held = max(self._redactor.begun(data), incomplete_end(data))
-        self._held = data[len(data) - held :]
-        return data[: len(data) - held]
-
-    def end(self) -> bytes:
-        """Return what is still held; nothing follows."""
-        held, self._held = self._held, b""
-        return held
+    def feed(self, chunk: bytes, *, is_last: bool = False) -> str:
+        text = self._redactor.clean(self._held + self._decoder.decode(chunk, is_last))
+        shown = len(text) - (0 if is_last else self._redactor.begun(text))
+        self._held = text[shown:]
+        return text[:shown]
 
 
-def _forms(secret: bytes) -> Iterator[bytes]:
-    if len(secret) < _BEGINNING:
+def _forms(secret: str) -> Iterator[str]:
+    if len(secret) < _LEAST:
         return
     import base64  # with the other 6 ms, and not needed without a secret
     from urllib.parse import quote, quote_plus
 
     yield secret
-    text = secret.decode("latin-1")
-    yield from {quote(text, safe="", encoding="latin-1").encode(), quote(text, encoding="latin-1").encode()}
-    yield quote_plus(text, encoding="latin-1").encode()
+    data = secret.encode(errors="surrogateescape")
+    yield from {quote(data, safe=""), quote(data), quote_plus(data)}
     # In base64 of a longer text the digits depend on the position: three ways, each without the digits at its edges
     # that depend on the neighbours.
     for shift in range(3):
-        digits = base64.b64encode(bytes(shift) + secret)
-        first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(secret)) % 3]
+        digits = base64.b64encode(bytes(shift) + data).decode()
+        first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(data)) % 3]
         if last - first >= _SHORTEST:
             yield digits[first:last]
-            yield digits[first:last].replace(b"+", b"-").replace(b"/", b"_")
+            yield digits[first:last].replace("+", "-").replace("/", "_")

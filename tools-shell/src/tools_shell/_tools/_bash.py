@@ -34,7 +34,7 @@ class Bash(ScriptTool):
 
     Use it for programs, builds, tests, version control and pipelines; job_start is for servers and anything that
     should go on after the call. Returns the output, then a line such as [exit 3 after 1.2 s]. Output beyond 30,000
-    bytes is cut in the middle. Each call is a new shell in the workspace; calls with the same `session` share the
+    characters is cut in the middle. Each call is a new shell in the workspace; calls with the same `session` share the
     folder, variables, functions and options. Processes in the background end with the script. There may be a sandbox:
     files outside of the workspace hidden or read-only, no network, temporary files removed at the end.
     """

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Result, ToolError
 from tools_shell._output._text import encoded
-from tools_shell._process._pump import begun, end_of_file
 from tools_shell._process._run import SLICE
 from tools_shell._report import bracketed, isolation_of
-from tools_shell._terminal import check_lines, typed, waits_for_lines
+from tools_shell._terminal import check_lines, typed
 from tools_shell._tools._job_tool import JobTool, deadline
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
 
 _WAIT = 5.0  # seconds for the job to take all
+_END_OF_FILE = b"\x04\x04"  # the first one only ends a line that has been begun (termios(3), VEOF)
 
 
 class JobInput(JobTool):
@@ -45,16 +45,12 @@ class JobInput(JobTool):
     ) -> Result:
         job = self.find(id, context)
         data = _data(job, text, keys or [], end=end)
+        if job.terminal:
+            check_lines(data)
+            data += _END_OF_FILE if end else b""
         until = deadline(_WAIT, context)
         with _input(job, until, context):
-            if job.terminal and (terminal := job.stdin) is not None:
-                if waits_for_lines(terminal):
-                    check_lines(data, job.begun)
-                else:
-                    job.begun = 0
-                data += end_of_file(begun(data, job.begun)) if end else b""
             given = job.write(data, until, lambda: context.cancelled)
-            job.begun = begun(data[:given], job.begun)
             if end and given == len(data):
                 job.close_stdin()
         record: dict[str, Any] = {"id": id, "written_bytes": given, **job.status()}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Limits, Result
 from tools_shell._jobs._table import jobs
 from tools_shell._output._output import SHOWN
-from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import LONGEST
 from tools_shell._report import bracketed, isolation_of
@@ -24,7 +23,7 @@ class JobOutput(JobTool):
     """Read the output of a background job and whether it still runs, or list all jobs when no id is given.
 
     Can wait: for new output, for a text such as "listening on", or until the job ends. Returns the output from
-    `cursor` on, 30,000 bytes at most, and the next cursor. Any part can be read again while it is kept.
+    `cursor` on, 30,000 characters at most, and the next cursor. Any part can be read again while it is kept.
     """
 
     read_only = True
@@ -51,9 +50,8 @@ class JobOutput(JobTool):
         until = deadline(wait or (_WAIT if wait_for or until_end else 0), context)
         record: dict[str, Any] = {"id": id}
         if wait_for:
-            text = encoded(wait_for)
-            job.wait(until, lambda: context.cancelled, lambda: job.find(text, start) is not None)
-            record["found"] = job.find(text, start)
+            job.wait(until, lambda: context.cancelled, lambda: job.find(wait_for, start) is not None)
+            record["found"] = job.find(wait_for, start)
         else:
             job.wait(until, lambda: context.cancelled, lambda: not until_end and job.end > start)
             if cursor < 0:  # from the end as it is now
@@ -68,14 +66,14 @@ def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     record |= {**status, "output": part.text, "cursor": part.cursor, "next_cursor": part.next_cursor}
     remarks = [f"{job.about.id} {remark}; next cursor {part.next_cursor}"]
     if part.skipped:
-        record["skipped_bytes"] = part.skipped
-        remarks.append(f"{part.skipped:,} earlier bytes are no longer kept")
+        record["skipped"] = part.skipped
+        remarks.append(f"{part.skipped:,} earlier characters are no longer kept")
     if part.has_more:
         record["has_more"] = True
         remarks.append(f"there is more output: read on from cursor {part.next_cursor}")
     if "found" in record and record["found"] is None:
         remarks.append("the text was not found")
-    remarks += [str(status[name]) for name in ("background", "survivors", "problem") if name in status]
+    remarks += [str(status[name]) for name in ("background", "survivors") if name in status]
     return Result.ok(record, content=bracketed(part.text, remarks), metadata=isolation_of(job.isolation))
 
 
@@ -93,7 +91,7 @@ def _listed(found: list[Job]) -> Result:
                 "command": command,
                 **job.status(),
                 "age": round(job.age, 1),
-                "output_bytes": job.end,
+                "output_size": job.end,
             }
         )
         lines.append(f"{job.about.id} {job.about.name} ({job.remark()}): {command}".replace("  ", " "))

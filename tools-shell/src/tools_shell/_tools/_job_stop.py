@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from tools_core import Context, Limits, Result
+from tools_shell._jobs._table import end
 from tools_shell._tools._job_output import part_of
 from tools_shell._tools._job_tool import JobTool, deadline
 
-_LAST = 4000  # bytes of output that are shown
-_KILL = 6.0  # seconds for killed processes to be gone
+_LAST = 4000  # characters of output that are shown
 
 
 class JobStop(JobTool):
@@ -30,6 +30,7 @@ class JobStop(JobTool):
         context: Context,
     ) -> Result:
         job = self.find(id, context)
-        job.stop(grace)
-        job.wait(deadline(grace + _KILL, context), lambda: context.cancelled, lambda: False)
+        job.terminate()
+        job.wait(deadline(grace, context), lambda: context.cancelled)
+        end([job])
         return part_of(job, job.position(-_LAST), {"id": id})

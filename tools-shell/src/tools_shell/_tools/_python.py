@@ -35,8 +35,8 @@ class Python(ShellTool):
     Returns what the code prints, the value of its last expression, and the traceback of an exception. Use it for
     computing, data and plots; bash is for programs and files. Figures of matplotlib and pictures as the last value are
     shown. `await` works at the top level. Each call is a new interpreter; calls with the same `session` share
-    variables, imports and functions, and after a time-out the session usually goes on. Output beyond 30,000 bytes is
-    cut in the middle. There may be a sandbox: files outside of the workspace hidden or read-only, and no network.
+    variables, imports and functions, and after a time-out the session usually goes on. Output beyond 30,000 characters
+    is cut in the middle. There may be a sandbox: files outside of the workspace hidden or read-only, and no network.
     """
 
     stateful = True
@@ -107,7 +107,7 @@ class Python(ShellTool):
         more: Mapping[str, Any],
         notes: tuple[str, ...] | list[str],
     ) -> Result:
-        clean = self.redactor().clean_text
+        clean = self.redactor().clean
         record: dict[str, Any] = {"value": None, **record_of(output), **more}
         shown = output.merged.text
         images: list[Image] = []
