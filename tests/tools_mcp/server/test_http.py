@@ -3,14 +3,16 @@
 import json
 import os
 import signal
+import socket
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import anyio
 import httpx2
 import pytest
 from mcp import Client
+from starlette.testclient import TestClient
 
 from tools_mcp import Server
 
@@ -37,7 +39,12 @@ async def wait(context: Context) -> str:
     finally:
         note("ended")
 
-Server([run, wait]).run_http(port=0, token=os.environ.get("TOKEN"))
+@tool(read_only=True)
+def big() -> str:
+    "Return more than a connection takes at once."
+    return "x" * 30_000_000
+
+Server([run, wait, big]).run_http(port=0, token=os.environ.get("TOKEN"))
 """
 
 
@@ -75,7 +82,7 @@ def streaming(port, headers, body):
 def test_tools_are_listed_and_called(program, mode):
     async def main():
         async with Client(f"http://127.0.0.1:{program}/mcp", mode=mode) as client:
-            assert [each.name for each in (await client.list_tools()).tools] == ["run", "wait"]
+            assert [each.name for each in (await client.list_tools()).tools] == ["big", "run", "wait"]
             assert not (await client.call_tool("run", {})).is_error
 
     anyio.run(main)
@@ -135,6 +142,19 @@ def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(program,
 
 
 @pytest.mark.slow
+def test_clients_that_do_not_read_or_finish_harm_no_other(program, envelope):
+    headers, body = request("tools/call", {"name": "big", "arguments": {}}, envelope=envelope)
+    lines = [f"{name}: {value}\r\n" for name, value in {"Host": f"127.0.0.1:{program}", **headers}.items()]
+    head = f"POST /mcp HTTP/1.1\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
+    with ExitStack() as clients:
+        for sent in (head + body, head + body[:10], head[:10]):
+            client = clients.enter_context(socket.create_connection(("127.0.0.1", program)))
+            client.sendall(sent.encode())
+        headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
+        assert [post(program, headers, body).status_code for _ in range(3)] == [200] * 3
+
+
+@pytest.mark.slow
 def test_the_end_of_a_session_ends_its_calls(program, tmp_path):
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     headers, body = request("initialize", hello, era="2025-11-25")
@@ -166,13 +186,14 @@ def test_the_server_ends_at_once_although_clients_listen(tmp_path, serving, enve
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [None, "Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"])
-def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope, sent):
+def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope):
     (tmp_path / "server.py").write_text(PROGRAM)
     with serving(tmp_path, [sys.executable, "server.py"], TOKEN="secret") as (_, port):  # noqa: S106  (a sample)
         headers, body = request("tools/list", envelope=envelope)
-        answer = post(port, headers | ({"Authorization": sent} if sent else {}), body)
-        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+        for sent in ({}, *({"Authorization": each} for each in ("Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"))):
+            answer = post(port, headers | sent, body)
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"].startswith("Bearer ")
         assert post(port, headers | {"Authorization": "Bearer secret"}, body).status_code == 200
 
 
@@ -180,6 +201,30 @@ def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope
 def test_a_host_that_others_can_reach_needs_a_token(host):
     with pytest.raises(ValueError, match="other machines"):
         Server([]).run_http(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "good", "bad"),
+    [
+        ("127.0.0.1", None, ["127.0.0.1:80", "localhost", "[::1]:1"], ["evil.example", "localhost.evil.example"]),
+        ("127.0.0.1", "https://tools.example:8443/mcp", ["localhost", "tools.example:8443"], ["tools.example"]),
+        ("192.168.1.2", None, ["192.168.1.2:8000"], ["localhost"]),
+        ("0.0.0.0", None, ["anything.example"], []),  # noqa: S104  (not bound)
+    ],
+    ids=["here", "behind a proxy", "an address", "all addresses"],
+)
+def test_requests_name_the_server_as_it_is_known(host, url, good, bad, envelope):
+    headers, body = request("tools/list", envelope=envelope)
+    app = Server([]).http_app(host=host, url=url, token="secret")  # noqa: S106  (a sample)
+    headers["Authorization"] = "Bearer secret"
+    with TestClient(app) as client:
+        for name, status in [*((each, 200) for each in good), *((each, 421) for each in bad)]:
+            assert client.post("/mcp", headers=headers | {"Host": name}, content=body).status_code == status
+        if url is not None:
+            headers["Host"] = good[0]
+            for origin, status in [("https://tools.example:8443", 200), ("http://tools.example:8443", 403)]:
+                sent = headers | {"Origin": origin}
+                assert client.post("/mcp", headers=sent, content=body).status_code == status
 
 
 @pytest.mark.slow

@@ -129,6 +129,22 @@ def test_a_tool_that_cannot_be_loaded_hides_no_other(mode):
     assert [each.name for each in listed.tools] == ["add"]
 
 
+def test_a_server_of_some_tools_has_no_others(mode):
+    @tool
+    def write() -> str:
+        """Write."""
+        return "written"
+
+    async def names(**options):
+        async with Client(Server([add, show, write], **options).lowlevel, mode=mode) as client:
+            with pytest.raises(MCPError, match="Unknown tool"):
+                await client.call_tool("write", {})
+            return [each.name for each in (await client.list_tools()).tools]
+
+    assert anyio.run(lambda: names(only=["a*", "show"])) == ["add", "show"]
+    assert anyio.run(lambda: names(read_only=True)) == ["add", "show"]
+
+
 @pytest.fixture(scope="module")
 def many():
     return {f"tool_{number:04}": add.renamed(f"tool_{number:04}") for number in range(2_001)}

@@ -61,8 +61,7 @@ def test_lines_that_are_not_messages_are_answered_and_harm_nothing(lines):
     client = lines(NOISY)
     client.start()
     client.write(b"{nonsense", b"[]", b"42", b"", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"[" * 100_000)
-    codes = [client.read()["error"]["code"] for _ in range(6)]
-    assert codes == [-32700, -32600, -32600, -32700, -32600, -32700]
+    assert [client.read()["error"]["code"] for _ in range(7)] == [-32700] * 7
     assert "result" in client.call("read", {})
 
 
@@ -160,3 +159,21 @@ def test_jobs_of_the_shell_end_with_the_connection(lines, tmp_path):
     with open(tmp_path / "alive", "rb") as alive:  # as soon as the job has opened it
         client.close()
         assert alive.read() == b""  # at its end
+
+
+def test_a_package_that_is_installed_or_removed_is_announced(lines, tmp_path):
+    site, info = tmp_path / "site", tmp_path / "site/made-1.0.dist-info"
+    site.mkdir()
+    client = lines("serve", "--tools", "made", PYTHONPATH=str(site))
+    client.start()
+    assert client.ask("tools/list")["result"]["tools"] == []
+    (site / "made.py").write_text("from tools_core import tool\n@tool\ndef made() -> str:\n    'Made.'\n")
+    (tmp_path / info.name).mkdir()
+    (tmp_path / info.name / "METADATA").write_text("Metadata-Version: 2.1\nName: made\nVersion: 1.0\n")
+    (tmp_path / info.name / "entry_points.txt").write_text("[ask_tools.tools]\nmade = made:made\n")
+    (tmp_path / info.name).rename(info)  # installers write these last
+    assert client.read()["method"] == "notifications/tools/list_changed"
+    assert [each["name"] for each in client.ask("tools/list")["result"]["tools"]] == ["made"]
+    info.rename(tmp_path / info.name)
+    assert client.read()["method"] == "notifications/tools/list_changed"
+    assert client.ask("tools/list")["result"]["tools"] == []

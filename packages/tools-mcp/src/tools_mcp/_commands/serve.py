@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from tools_mcp._server._oauth import OAuth
-    from tools_mcp._server._server import Server
 
 _TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
 _EPILOG = f"""\
@@ -35,15 +34,14 @@ def configure(parser: ArgumentParser) -> None:
     parser.description = "Serve the installed tools over the Model Context Protocol, by default on standard streams."
     parser.epilog = _EPILOG
     text = "names or patterns of installed tools, separated by commas; by default all"
-    parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
+    parser.add_argument("--tools", metavar="TOOL,...", type=_words, default=["*"], help=text)
     text = "names or patterns of tools whose calls need no approval, separated by commas"
-    parser.add_argument("--allow", metavar="TOOL,...", action="append", help=text)
+    parser.add_argument("--allow", metavar="TOOL,...", type=_words, default=[], help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
-    parser.add_argument(
-        "--workspace", metavar="DIR", help="the folder that file tools are confined to; by default here"
-    )
-    text = "limit of calls whose tool sets none; 120 by default"
+    text = "the folder that file tools are confined to; by default here"
+    parser.add_argument("--workspace", metavar="DIR", default=".", help=text)
+    text = "limit of calls whose tool sets none; 120 by default, 0 for no limit"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help=text)
     parser.add_argument("--http", metavar="[HOST:]PORT", help="serve HTTP at /mcp, by default on 127.0.0.1")
     parser.add_argument("--url", metavar="URL", help="HTTP: the URL for clients, where it differs, as behind a proxy")
@@ -52,63 +50,53 @@ def configure(parser: ArgumentParser) -> None:
     text = "HTTP: the authorization server whose JWT access tokens clients must send"
     parser.add_argument("--oauth-issuer", metavar="URL", help=text)
     parser.add_argument("--oauth-audience", metavar="TEXT", help="HTTP: the audience of the tokens; by default --url")
-    parser.add_argument("--oauth-scopes", metavar="SCOPE,...", action="append", help="HTTP: scopes that tokens need")
+    text = "HTTP: scopes that tokens need"
+    parser.add_argument("--oauth-scopes", metavar="SCOPE,...", type=_words, default=[], help=text)
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
     """Serve until the client is gone, or until SIGINT or SIGTERM."""
-    token = _token(options)
-    host, port = _address(options.http)
-    server = _server(options)
-    if options.http is None:
-        server.run_stdio()
-        return 0
+    from tools_mcp._server._server import Server  # not needed for --help
+    from tools_runtime import Policy
+
+    token = os.environ.pop(_TOKEN, None)  # no tool and no child process of one sees it
+    if options.read_only:
+        os.environ["ASK_TOOLS_READ_ONLY"] = "1"
+    workspace = Path(options.workspace).absolute()
+    if not workspace.is_dir():
+        raise CommandError(f"the workspace {workspace} is not a folder")
     try:
-        server.run_http(host, port, url=options.url, token=token, oauth=_oauth(options))
+        server = Server(
+            only=options.tools,
+            read_only=options.read_only,
+            policy=Policy(files=options.policy),
+            allow=options.allow,
+            workspace=workspace,
+            timeout=options.timeout or None,
+        )
+        if options.http is None:
+            server.run_stdio()
+        else:
+            host, port = _address(options.http)
+            server.run_http(host, port, url=options.url, token=_token(options, token), oauth=_oauth(options))
     except (OSError, ValueError) as error:
         raise CommandError(str(error), "ask-tools serve --help") from error
     return 0
 
 
-def _server(options: Namespace) -> Server:
-    from tools_mcp._server._installed_tools import InstalledTools  # these are not needed for --help
-    from tools_mcp._server._server import Server
-    from tools_runtime import Policy, PolicyError
-
-    if options.read_only:
-        os.environ["ASK_TOOLS_READ_ONLY"] = "1"
-    workspace = Path(options.workspace or ".").absolute()
-    if not workspace.is_dir():
-        raise CommandError(f"the workspace {workspace} is not a folder")
-    try:
-        policy = Policy(files=options.policy)
-        tools = InstalledTools(_words(options.tools) or ["*"], read_only=options.read_only)
-        return Server(
-            tools, policy=policy, allow=_words(options.allow), workspace=workspace, timeout=options.timeout or None
-        )
-    except (PolicyError, ValueError) as error:
-        raise CommandError(str(error)) from error
-
-
-def _address(http: str | None) -> tuple[str, int]:
-    host, _, port = (http or "0").rpartition(":")
+def _address(http: str) -> tuple[str, int]:
+    host, _, port = http.rpartition(":")
     if not port.isdecimal() or int(port) >= 1 << 16:
-        raise CommandError(f"--http is PORT or HOST:PORT, got {http!r}", "ask-tools serve --http 8000")
+        raise ValueError(f"--http is PORT or HOST:PORT, got {http!r}")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _token(options: Namespace) -> str | None:
-    token = os.environ.pop(_TOKEN, None)  # no tool and no child process of one sees it
+def _token(options: Namespace, token: str | None) -> str | None:
     if options.token_file is not None:
-        try:
-            token = Path(options.token_file).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise CommandError(f"the token cannot be read: {error}") from error
-    if token == "" or (token is not None and not token.isascii()):
-        raise CommandError(
-            "the token is empty or not ASCII", "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
-        )
+        token = Path(options.token_file).read_text(encoding="utf-8").strip()
+    if token is not None and not (token and token.isascii()):
+        raise ValueError("the token is empty or not ASCII; python -c 'import secrets; print(secrets.token_urlsafe())'")
     return token
 
 
@@ -120,8 +108,8 @@ def _oauth(options: Namespace) -> OAuth | None:
     audience = options.oauth_audience or options.url
     if audience is None:
         raise ValueError("--oauth-issuer needs --url, or the audience of its tokens as --oauth-audience")
-    return OAuth(options.oauth_issuer, audience, tuple(_words(options.oauth_scopes)))
+    return OAuth(options.oauth_issuer, audience, tuple(options.oauth_scopes))
 
 
-def _words(given: list[str] | None) -> list[str]:
-    return [word.strip() for word in ",".join(given or ()).split(",") if word.strip()]
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from tools_core.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
@@ -22,81 +22,58 @@ if TYPE_CHECKING:
     from tools_core import ApprovalRequest
     from tools_mcp._server._runs import Run
 
+    Answer = str | Literal[False] | None
+
 _KEY = "approval"
 _LONGEST = 4_000  # characters of the arguments that a user is shown
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
 
 @dataclass
-class Asking:
-    """The way to ask the user about one call, and the question that waits for an answer."""
+class Question:
+    """The way to ask the user about one call; `next_round` is the result that asks in the stateless protocol."""
 
     ctx: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
     run: Run
-    request: ApprovalRequest | None = field(default=None, init=False)  # that waits for the client's next round
+    next_round: InputRequiredResult | None = field(default=None, init=False)
 
     @property
     def can_ask(self) -> bool:
         """Return whether the client has declared that it shows forms to its user."""
         capabilities = self.ctx.session.client_capabilities
         offered = None if capabilities is None else capabilities.elicitation
-        if offered is None or (offered.form is None and offered.url is not None):
-            return False
-        return self._is_modern or self.ctx.session.can_send_request
+        return offered is not None and (offered.form is not None or offered.url is None)
 
-    @property
-    def _is_modern(self) -> bool:
-        return self.ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-    async def ask(self, request: ApprovalRequest) -> str | Literal[False] | None:
+    async def ask(self, request: ApprovalRequest) -> Answer:
         """Return the scope of the user's approval, False for a refusal, or None where there is no answer yet."""
         if not self.can_ask:
             return None
         scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
-        if not self._is_modern:
-            form = _form(request, scopes)
+        form = _form(request, scopes)
+        if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             answer = await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
             return _read(answer, scopes)
+        shown = request.key.removeprefix(self.run.id)  # a run of one call has another id in the next round
         given = (self.params.input_responses or {}).get(_KEY)
-        if not isinstance(given, ElicitResult) or state_of(self.params).get("key") != request.key:
-            self.request = request
-            return None
-        return _read(given, scopes)
-
-    def next_round(self) -> dict[str, Any] | None:
-        """Return the result that asks the client of a stateless protocol to ask its user, if one is to be asked."""
-        request = self.request
-        if request is None:
-            return None
-        form = _form(request, [scope for scope in request.scopes if self.run.is_kept or scope != "run"])
-        asked = InputRequiredResult(
-            input_requests={_KEY: ElicitRequest(params=form)},
-            request_state=json.dumps({"key": request.key, "run": self.run.id}),
-        )
-        return asked.model_dump(by_alias=True, mode="json", exclude_none=True)
+        if isinstance(given, ElicitResult) and self.params.request_state == shown:
+            return _read(given, scopes)
+        self.next_round = InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=shown)
+        return None
 
 
-asking: ContextVar[Asking] = ContextVar("asking")
+question: ContextVar[Question] = ContextVar("question")
 
 
-class Approver:
-    """Answers approval requests: calls of allowed tools at once, others by asking the client's user."""
+def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[Answer]]:
+    """Return a function that approves calls of allowed tools, and asks the client's user about others."""
 
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self._allowed = allowed
-
-    async def __call__(self, request: ApprovalRequest) -> str | Literal[False] | None:
-        """Answer a request, as `Executor(approve=...)` wants it."""
-        if any(fnmatchcase(request.tool.name, pattern) for pattern in self._allowed):
+    async def approve(request: ApprovalRequest) -> Answer:
+        if any(fnmatchcase(request.tool.name, pattern) for pattern in allowed):
             return "once"
-        question = asking.get(None)
-        return None if question is None else await question.ask(request)
+        return await question.get().ask(request)
 
-
-def state_of(params: CallToolRequestParams) -> dict[str, str]:
-    """Return the state that the client carried from the round before, which the server had sealed."""
-    return {} if params.request_state is None else json.loads(params.request_state)
+    return approve
 
 
 def advice(name: str) -> str:

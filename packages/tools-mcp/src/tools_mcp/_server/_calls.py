@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -13,20 +13,24 @@ from mcp_types import INVALID_PARAMS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
-from tools_mcp._server._approval import Asking, advice, asking, state_of
-from tools_mcp._server._runs import Run
+from tools_mcp._server._approval import Question, advice, question
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import AsyncGenerator, Callable
+    from concurrent.futures import Future
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
     from tools_core import Tool
     from tools_mcp._server._listing import Listing
+    from tools_mcp._server._runs import Runs
     from tools_runtime import Executor
 
-_MOST_REPORTS = 100  # of progress that wait for a slow client; the oldest are dropped
+    Report = Callable[..., None]
+
+_MOST_REPORTS = 100  # of progress that wait for a slow client; more are dropped
 
 
 class Calls:
@@ -37,90 +41,65 @@ class Calls:
         self._executor = executor
         self._workspace = workspace
 
-    async def make(self, ctx: ServerRequestContext[Any, Any], params: CallToolRequestParams) -> dict[str, Any]:
+    async def make(self, ctx: ServerRequestContext[Runs, Any], params: CallToolRequestParams) -> dict[str, Any]:
         """Make a call, and return its result or the request to ask the user first.
 
         When the request is cancelled, or the connection ends, so does the call.
         """
         listed = await self._listing.find(params.name)
         if listed is None:
-            raise self._unknown(params.name)
-        run: Run = ctx.lifespan_context.of(ctx)
-        if not run.is_kept and (before := state_of(params).get("run")):
-            run = Run(before, is_kept=False)
+            near = get_close_matches(params.name, self._listing.listed, 3)
+            hint = f"did you mean {' or '.join(near)}?" if near else "tools/list has the names"
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}; {hint}")
+        run = ctx.lifespan_context.of(ctx)
+        run.packages.add(listed.tool.__module__.partition(".")[0])
+        asked = Question(ctx, params, run)
+        question.set(asked)
         call = ToolCall(str(ctx.request_id), listed.name, params.arguments)
-        question = Asking(ctx, params, run)
-        asking.set(question)
-        run.note(listed.tool)
         try:
-            result = await self._execute(call, run, ctx)
+            async with _progress(ctx) as report:
+                context = Context(workspace=self._workspace, run_id=run.id, on_progress=report)
+                result = await self._executor.acall(call, context=context)
         finally:
             if not run.is_kept:
                 await run.end()
         if result.error_type == "approval_required" and "pending" in result.metadata:
-            if (round_trip := question.next_round()) is not None:
-                return round_trip
-            if not question.can_ask:
+            if asked.next_round is not None:
+                return asked.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
+            if not asked.can_ask:
                 result = Result.error(f"{result.error}. {advice(listed.name)}", type="approval_required")
-        return encode(call, listed.tool, result)
-
-    async def _execute(self, call: ToolCall, run: Run, ctx: ServerRequestContext[Any, Any]) -> Result:
-        progress = Progress(ctx)
-        context = Context(workspace=self._workspace, run_id=run.id, on_progress=progress.report)
-        try:
-            result = await self._executor.acall(call, context=context)
-            await progress.flush()
-        finally:
-            progress.close()
-        return result
-
-    def _unknown(self, name: str) -> MCPError:
-        near = get_close_matches(name, self._listing.names(), 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else "tools/list has the names"
-        return MCPError(INVALID_PARAMS, f"Unknown tool: {name}; {hint}")
+        return _encode(call, listed.tool, result)
 
 
-class Progress:
-    """Reports of one call on their way to a client that asked for them: in order, and only those that go forward."""
+@asynccontextmanager
+async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Report]:
+    """Yield a function that sends reports, from any thread, to a client that asked for them; a tool never waits.
 
-    def __init__(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        self._session = ctx.session
-        self._loop = asyncio.get_running_loop()
-        self._waiting: deque[tuple[float, float | None, str]] = deque(maxlen=_MOST_REPORTS)
-        self._sender: asyncio.Task[None] | None = None
-        self._last = -inf
-        self._is_over = False
+    They are sent in order, before the end of the block, and only those that go forward.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: set[Future[None]] = set()
+    last = -inf
 
-    def report(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Take a report, from any thread; a tool never waits for the client."""
-        self._loop.call_soon_threadsafe(self._add, done, total, message)
+    def report(done: float, total: float | None = None, message: str = "") -> None:
+        nonlocal last
+        if last < done < inf and len(waiting) < _MOST_REPORTS:
+            last = done
+            known = total if total is not None and isfinite(total) else None
+            sending = ctx.session.report_progress(done, known, message or None)
+            future = asyncio.run_coroutine_threadsafe(sending, loop)
+            waiting.add(future)
+            future.add_done_callback(waiting.discard)
 
-    def _add(self, done: float, total: float | None, message: str) -> None:
-        if self._is_over or not isfinite(done) or done <= self._last:
-            return
-        self._last = done
-        self._waiting.append((done, total if total is not None and isfinite(total) else None, message))
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
-
-    async def _send(self) -> None:
-        while self._waiting:
-            done, total, message = self._waiting.popleft()
-            await self._session.report_progress(done, total, message or None)
-
-    async def flush(self) -> None:
-        """Send the reports that came before the result."""
-        if self._sender is not None:
-            await self._sender
-
-    def close(self) -> None:
-        """Send nothing more."""
-        self._is_over = True
-        if self._sender is not None:
-            self._sender.cancel()
+    try:
+        yield report
+        await asyncio.gather(*map(asyncio.wrap_future, tuple(waiting)))
+    finally:
+        for future in tuple(waiting):
+            future.cancel()
 
 
-def encode(call: ToolCall, tool: Tool, result: Result) -> dict[str, Any]:
+def _encode(call: ToolCall, tool: Tool, result: Result) -> dict[str, Any]:
     """Return a result as `tools/call` answers it."""
     answer = mcp.results([(call, result)])[0]
     if result.ok and tool.output_schema and "structuredContent" not in answer and isinstance(result.output, dict):

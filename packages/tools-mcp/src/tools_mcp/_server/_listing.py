@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -13,15 +16,14 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from tools_core import Registry, Tool, ToolError
+from tools_core._registry._entry_points import search_path
 from tools_core.formats import mcp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcp.shared.subscriptions import ServerEvent
+    from collections.abc import Mapping, Sequence
 
 PAGE = 1_000  # tools: many clients read the first page only
-_INTERVAL = 0.5  # seconds between checks while a client listens; each takes 0.2 ms
+_INTERVAL = 0.5  # seconds between checks, each of which takes 0.2 ms
 
 
 class Listed(NamedTuple):
@@ -32,103 +34,93 @@ class Listed(NamedTuple):
     definition: dict[str, Any]
 
 
-class Listing(InMemorySubscriptionBus):
-    """The tools by their names on the wire, in alphabetical order; those that cannot be loaded are left out.
+class Listing:
+    """The tools that are served; those that cannot be loaded are left out.
 
-    Subscribers get an event when the tools have changed: a package was installed or removed, a tool registered or
-    unregistered.
+    `tools` has them by their own names, `listed` by their names on the wire, in alphabetical order. `changes` has an
+    event when tools have come or gone: a package was installed or removed, a tool registered or unregistered.
     """
 
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
-        super().__init__()
-        self._tools = tools
-        self._rediscover: Callable[[], None] = getattr(tools, "refresh", lambda: None)
+    def __init__(self, tools: Mapping[str, Tool] | None, only: Sequence[str], *, read_only: bool) -> None:
+        self._installed: Registry | None = None
+        if tools is None:
+            tools = self._installed = Registry()
+        self._source = tools
+        self._only = only
+        self._read_only = read_only
         self._reading = anyio.Lock()
-        self._stamp: list[tuple[str, int]] | None = None
-        self._listed: dict[str, Listed] = {}
-        self._subscribers = 0
+        self._stamps: list[int] = []
+        self._is_read = False
+        self.tools: dict[str, Tool] = {}
+        self.listed: dict[str, Listed] = {}
+        self.changes = InMemorySubscriptionBus()
 
     async def refresh(self) -> None:
         """Read the tools again, in a thread since this imports packages, and tell subscribers about a change."""
         async with self._reading:
-            is_first = self._stamp is None
-            is_change = await anyio.to_thread.run_sync(self._read)
-        if is_change and not is_first:
-            await self.publish(ToolsListChanged())
+            is_change = await anyio.to_thread.run_sync(self._read) and self._is_read
+            self._is_read = True
+        if is_change:
+            await self.changes.publish(ToolsListChanged())
 
     async def watch(self) -> None:
-        """Refresh twice a second while there are subscribers."""
+        """Refresh twice a second, once a client has listed the tools."""
         while True:
             await asyncio.sleep(_INTERVAL)
-            if self._subscribers:
+            if self._is_read:
                 await self.refresh()
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Call `listener` with each event, until the function that is returned is called."""
-        unsubscribe = super().subscribe(listener)
-        self._subscribers += 1
-
-        def end() -> None:
-            self._subscribers -= 1
-            unsubscribe()
-
-        return end
 
     async def find(self, name: str) -> Listed | None:
         """Return the tool with a name on the wire; one that is not known yet may have been added."""
-        if name not in self._listed:
+        if name not in self.listed:
             await self.refresh()
-        return self._listed.get(name)
+        return self.listed.get(name)
 
     def schema(self, name: str) -> dict[str, Any] | None:
         """Return the input schema of a tool that was listed."""
-        listed = self._listed.get(name)
-        return None if listed is None else listed.definition["inputSchema"]
-
-    def names(self) -> list[str]:
-        """Return the names on the wire."""
-        return list(self._listed)
+        return self.listed[name].definition["inputSchema"] if name in self.listed else None
 
     def page(self, cursor: str | None) -> dict[str, Any]:
         """Return one page, as `tools/list` has it; MCPError for a cursor that is not from here."""
-        last = "" if cursor is None else _read_cursor(cursor)
-        names = [name for name in self._listed if name > last]
-        page: dict[str, Any] = {"tools": [self._listed[name].definition for name in names[:PAGE]]}
-        return page | ({"nextCursor": _cursor(names[PAGE - 1])} if len(names) > PAGE else {})
+        try:
+            last = base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
+        except ValueError:
+            message = "Invalid cursor: it is not one that tools/list returned; leave it out to start over"
+            raise MCPError(INVALID_PARAMS, message) from None
+        names = [name for name in self.listed if name > last]
+        page: dict[str, Any] = {"tools": [self.listed[name].definition for name in names[:PAGE]]}
+        if len(names) > PAGE:
+            page["nextCursor"] = base64.urlsafe_b64encode(names[PAGE - 1].encode()).decode()
+        return page
 
     def _read(self) -> bool:
-        self._rediscover()
-        tools = _loaded(self._tools)
-        stamp = [(name, id(tool)) for name, tool in tools.items()]
-        if stamp == self._stamp:
+        """Read the tools, and return whether they have changed."""
+        if self._installed is not None:
+            self._discover(self._installed)
+        found: dict[str, Tool] = {}
+        for name in self._source:
+            if any(fnmatchcase(name, pattern) for pattern in self._only):
+                with suppress(ToolError, KeyError):  # broken, or removed meanwhile
+                    tool = self._source[name]
+                    if tool.annotations.get("read_only") or not self._read_only:
+                        found[name] = tool
+        if found == self.tools:
             return False
-        definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
-        pairs = zip(definitions, tools.items(), strict=True)
+        definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in found.items())
+        pairs = zip(definitions, found.items(), strict=True)
         listed = {definition["name"]: Listed(name, tool, definition) for definition, (name, tool) in pairs}
-        self._listed = dict(sorted(listed.items()))
-        self._stamp = stamp
+        self.listed = dict(sorted(listed.items()))
+        for gone in self.tools.keys() - found.keys():
+            del self.tools[gone]
+        self.tools.update(found)
         return True
 
-
-def _loaded(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    if isinstance(tools, Registry):
-        return dict(tools.items())
-    loaded: dict[str, Tool] = {}
-    for name in tools:
-        try:
-            loaded[name] = tools[name]
-        except (ToolError, KeyError):  # broken, or not served
-            continue
-    return loaded
-
-
-def _cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(name.encode()).decode()
-
-
-def _read_cursor(cursor: str) -> str:
-    try:
-        return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
-    except ValueError:
-        message = "Invalid cursor: it is not one that tools/list returned; leave it out to start over"
-        raise MCPError(INVALID_PARAMS, message) from None
+    def _discover(self, installed: Registry) -> None:
+        """Find the packages that were installed or removed, if an installer has written to one of their folders."""
+        stamps = [path.stat().st_mtime_ns for path in map(Path, search_path()) if path.is_dir()]
+        if stamps != self._stamps:
+            self._stamps = stamps
+            installed.discover()
+            now = Registry(auto=True)
+            for name in [name for name in installed if name not in now]:
+                installed.unregister(name)

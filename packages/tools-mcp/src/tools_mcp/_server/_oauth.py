@@ -6,13 +6,13 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 import jwt
+from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 from mcp.server.auth.provider import AccessToken
-
-from tools_mcp._server._hosts import is_loopback
+from mcp.server.auth.routes import validate_issuer_url
+from pydantic import AnyHttpUrl
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 _FRESH = 3600.0  # seconds that keys are used before they are read again
@@ -36,19 +36,14 @@ class OAuth:
     _reading: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.issuer)
-        if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-            raise ValueError(f"the issuer is an https URL, got {self.issuer!r}")
+        validate_issuer_url(AnyHttpUrl(self.issuer))
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return what a token says, or None where it does not count: `mcp.server.auth.provider.TokenVerifier`."""
         try:
-            header = jwt.get_unverified_header(token)
-            key = await self._key(header.get("kid"))
-            if key is None or header.get("alg") not in _ALGORITHMS:
-                return None
+            key = await self._key(jwt.get_unverified_header(token).get("kid"))
             claims: dict[str, Any] = jwt.decode(
-                token, key, [header["alg"]], audience=self.audience, issuer=self.issuer,
+                token, key, _ALGORITHMS, audience=self.audience, issuer=self.issuer,
                 options={"require": ["exp", "iss", "aud"]}, leeway=10,
             )  # fmt: skip
         except (jwt.PyJWTError, httpx2.HTTPError, ValueError, KeyError, TypeError):
@@ -64,24 +59,17 @@ class OAuth:
             claims=claims,
         )
 
-    async def _key(self, kid: str | None) -> jwt.PyJWK | None:
+    async def _key(self, kid: str | None) -> jwt.PyJWK:
         async with self._reading:
             age = time.monotonic() - self._read_at
             if age > _FRESH or (kid not in self._keys and age > _PAUSE):
                 self._read_at = time.monotonic()
                 self._keys = await self._read_keys()
-        return self._keys.get(kid)
+        return self._keys[kid]
 
     async def _read_keys(self) -> dict[str | None, jwt.PyJWK]:
         async with httpx2.AsyncClient(timeout=10) as client:
-            parts = urlsplit(self.issuer)
-            path = parts.path.rstrip("/")
-            origin = f"{parts.scheme}://{parts.netloc}"
-            for url in (
-                f"{origin}/.well-known/oauth-authorization-server{path}",
-                f"{origin}/.well-known/openid-configuration{path}",
-                f"{origin}{path}/.well-known/openid-configuration",
-            ):
+            for url in build_oauth_authorization_server_metadata_discovery_urls(self.issuer, self.issuer):
                 answer = await client.get(url)
                 if answer.is_success and answer.json().get("issuer") == self.issuer:
                     keys = (await client.get(answer.json()["jwks_uri"])).json()

@@ -1,34 +1,53 @@
-"""Standard input and output as a channel that nothing else in the process can reach."""
+"""The server on standard input and output: a channel that nothing else in the process can reach."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import select
+import signal
+import stat
 import sys
-from abc import ABC, abstractmethod
-from collections import deque
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
-
-from tools_core.threads import in_thread
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from mcp.server.lowlevel import Server as LowLevelServer
 
-_ATOMIC = select.PIPE_BUF  # bytes that a pipe takes at once, if it takes any
-_CHUNK = 1 << 16
-_MOST_WAITING = 1_000  # messages that are read before those before them are handled
-_FAREWELL = 5.0  # seconds for a client to read the last messages
+_NOT_A_MESSAGE = ErrorData(code=PARSE_ERROR, message="not a JSON-RPC message; send one a line")
 
 
-def claim_streams() -> tuple[int, int]:
+async def serve(lowlevel: LowLevelServer[Any]) -> None:
+    """Serve one client until it closes its side, or SIGTERM, which raises CancelledError.
+
+    The streams of the SDK read and write in threads, which takes as long as a call, and cannot be cancelled.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None  # noqa: S101  (this is one)
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    incoming, outgoing = _claim_streams()
+    lines = asyncio.StreamReader(limit=sys.maxsize)
+    with os.fdopen(incoming, "rb", 0) as source, os.fdopen(outgoing, "wb", 0) as sink:
+        if source.isatty() or stat.S_IFMT(os.fstat(incoming).st_mode) in (stat.S_IFIFO, stat.S_IFSOCK):
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), source)
+        else:  # a file, or the null device
+            lines.feed_data(source.read())
+            lines.feed_eof()
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
+        transport.set_write_buffer_limits(0)  # a message is sent when all of it is in the pipe
+        write = _Outgoing(asyncio.StreamWriter(transport, protocol, None, loop))
+        messages, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        reading = asyncio.create_task(_read(lines, messages, write))
+        try:
+            await lowlevel.run(read, write, lowlevel.create_initialization_options())
+        finally:
+            reading.cancel()
+
+
+def _claim_streams() -> tuple[int, int]:
     """Return descriptors of standard input and output, which the process no longer has under their usual numbers.
 
     From now on, and until the process ends, what tools and their child processes print goes to standard error, and
@@ -40,170 +59,35 @@ def claim_streams() -> tuple[int, int]:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     os.close(nothing)
-    for descriptor in (incoming, outgoing):
-        os.set_blocking(descriptor, True)
     return incoming, outgoing
 
 
-class _Stream(ABC):
-    @abstractmethod
-    async def aclose(self) -> None:
-        """Close this side."""
+class _Outgoing(ObjectSendStream[SessionMessage]):
+    """Writes messages as lines."""
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-class Outgoing(_Stream):
-    """Writes messages as lines: in the event loop where that cannot block, else in a thread."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._ready = select.poll()
-        self._ready.register(descriptor, select.POLLOUT)
-        self._waiting: list[bytes] = []
-        self._drain: asyncio.Task[None] | None = None
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
 
     async def send(self, item: SessionMessage) -> None:
         """Write a message; BrokenResourceError once the client is gone."""
-        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        if self._drain is None and len(line) <= _ATOMIC and self._ready.poll(0):
-            _write(self._descriptor, line)
-            return
-        self._waiting.append(line)
-        if self._drain is None:
-            self._drain = asyncio.create_task(self._write_waiting())
-        await asyncio.shield(self._drain)  # a caller that is cancelled leaves no half a line
-
-    async def _write_waiting(self) -> None:
+        self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
         try:
-            while self._waiting:
-                write = partial(_write, self._descriptor, b"".join(self._waiting))
-                self._waiting = []
-                _, error = await asyncio.wrap_future(in_thread(write))
-                if error is not None:
-                    raise error
-        finally:
-            self._drain = None
-
-    async def aclose(self) -> None:
-        """Wait for the client to read what was sent."""
-        if self._drain is not None:
-            with suppress(TimeoutError, anyio.BrokenResourceError):
-                await asyncio.wait_for(asyncio.shield(self._drain), _FAREWELL)
-
-
-class Incoming(_Stream):
-    """Reads messages, one a line; a line that is not a message is answered with the error for it."""
-
-    def __init__(self, descriptor: int, outgoing: Outgoing) -> None:
-        self._descriptor = descriptor
-        self._outgoing = outgoing
-        self._loop = asyncio.get_running_loop()
-        self._parts: list[bytes] = []  # of a line whose end has not arrived
-        self._messages: deque[SessionMessage] = deque()
-        self._happened = asyncio.Event()
-        self._is_over = False
-        self._is_reading = False
-        self._is_paused = False
-        self._answers: set[asyncio.Task[None]] = set()
-        try:
-            self._read_on()
-        except OSError:  # a file, which is always ready and so cannot be waited for
-            in_thread(self._read_file)
-
-    async def receive(self) -> SessionMessage:
-        """Return the next message; EndOfStream once the client has closed its side."""
-        while not self._messages:
-            if self._is_over:
-                raise anyio.EndOfStream
-            self._happened.clear()
-            await self._happened.wait()
-        message = self._messages.popleft()
-        if self._is_paused and len(self._messages) < _MOST_WAITING // 2:
-            self._is_paused = False
-            self._read_on()
-        return message
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self._descriptor, _CHUNK)
+            await self._writer.drain()
         except OSError:
-            data = b""
-        self._take(data)
-        self._is_paused = not self._is_over and len(self._messages) >= _MOST_WAITING
-        if self._is_over or self._is_paused:
-            self._stop_reading()
-
-    def _read_on(self) -> None:
-        self._loop.add_reader(self._descriptor, self._read)
-        self._is_reading = True
-
-    def _stop_reading(self) -> None:
-        if self._is_reading:
-            self._loop.remove_reader(self._descriptor)
-            self._is_reading = False
-
-    def _read_file(self) -> None:
-        with suppress(RuntimeError, OSError):  # the loop is closed
-            while data := os.read(self._descriptor, _CHUNK):
-                self._loop.call_soon_threadsafe(self._take, data)
-            self._loop.call_soon_threadsafe(self._take, b"")
-
-    def _take(self, data: bytes) -> None:
-        self._is_over = self._is_over or not data
-        head, *lines = data.split(b"\n")
-        self._parts.append(head)
-        for line in lines:
-            self._parse(b"".join(self._parts))
-            self._parts = [line]
-        self._happened.set()
-
-    def _parse(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            self._messages.append(SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False)))
-        except ValueError:
-            answer = asyncio.ensure_future(self._outgoing.send(SessionMessage(_refusal(line))))
-            self._answers.add(answer)
-            answer.add_done_callback(self._answers.discard)
+            raise anyio.BrokenResourceError from None
 
     async def aclose(self) -> None:
-        """Stop reading."""
-        self._is_over = True
-        self._is_paused = False
-        self._stop_reading()
-        self._happened.set()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
+        """Do nothing: what was sent is in the pipe."""
 
 
-def _refusal(line: bytes) -> JSONRPCError:
-    try:
-        value: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="not valid JSON"))
-    what = "batches are not supported; send one message a line" if isinstance(value, list) else "not a JSON-RPC message"
-    return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=what))
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(descriptor, view) :]
-    except OSError:
-        raise anyio.BrokenResourceError from None
+async def _read(
+    lines: asyncio.StreamReader, messages: ObjectSendStream[SessionMessage | Exception], write: _Outgoing
+) -> None:
+    async with messages:
+        async for line in lines:
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=_NOT_A_MESSAGE)))
+            else:
+                await messages.send(SessionMessage(message))
