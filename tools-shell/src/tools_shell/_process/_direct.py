@@ -10,12 +10,14 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._process._streams import Streams, starting
-from tools_shell._process._survivors import end_marked, is_any_left, marked
+from tools_shell._process._process import Process, starting
+from tools_shell._supervisor._descendants import send_if
 
 if TYPE_CHECKING:
     from tools_shell._process._launch import Launch
 
+_MARK = "ASK_TOOLS_JOB"  # a variable by which those are found that have left the process group
+_ROUNDS = 60  # one that forks while it is looked for is found in a later round
 _PATIENCE = 1.0  # seconds for what was killed to be gone
 _BECOME = """
 import _signal, fcntl, os, sys, termios
@@ -27,15 +29,13 @@ os.execv(sys.argv[1], sys.argv[1:])
 _ON_TERMINAL = (sys.executable, "-I", "-S", "-c", _BECOME)
 
 
-class Direct(Streams):
+class Direct(Process):
     """See `Process`. What left the group and emptied its environment is not ended, nor is anything if we are killed."""
 
     def __init__(self, command: Launch) -> None:
-        self.exit: int | None = None
-        self.is_gone = False
-        self.hit: str | None = None
-        self._was_told = False  # to end, and is to be looked for
-        self._mark, environment = marked(command.environment)
+        self._was_told = False  # to end
+        value = os.urandom(8).hex()
+        self._mark, environment = f"{_MARK}={value}".encode(), {**command.environment, _MARK: value}
         arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
         # Bytes are no variables for Windows, where nothing comes here, and so not for every type checker.
         variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
@@ -54,17 +54,12 @@ class Direct(Streams):
                 )
             self.news = _end_of(self._process.pid)
         except BaseException:  # a Ctrl-C, say, may come when it runs already and is not known here yet
-            end_marked(self._mark)
+            self._end_marked()
             super().close()
             raise
         self.release()
         self._poll = select.poll()
         self._poll.register(self.news, select.POLLIN)
-
-    @property
-    def is_busy(self) -> bool:
-        """See Process."""
-        return False  # an order is carried out before its call returns
 
     def take_news(self) -> None:
         """See Process."""
@@ -73,9 +68,9 @@ class Direct(Streams):
                 self.exit = self._status()
             except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
                 self._process.wait()  # and the number of the group may be another's
-            self.is_gone = self.exit is None or not self._was_told
-            if not self.is_gone and not is_any_left(self._mark):  # the rest of the grace is not needed
+            if self._was_told:  # the rest of the grace is not needed
                 self.kill()
+            self.is_gone = True
 
     def _status(self) -> int:
         if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
@@ -99,9 +94,26 @@ class Direct(Streams):
     def kill(self) -> None:
         """See Process."""
         self._signal(signal.SIGKILL)
-        end_marked(self._mark)
-        self._was_told = False
-        self.is_gone |= self.exit is not None
+        self._end_marked()
+
+    def _end_marked(self) -> None:
+        """Kill every process that began with the mark in its environment, where there is /proc.
+
+        It finds a child that made a session of its own or was adopted by init.
+        """
+        for _ in range(_ROUNDS):
+            found = [pid for pid in _processes() if self._is_marked(pid)]
+            for pid in found:
+                send_if(self._is_marked, pid, signal.SIGKILL)
+            if not found:
+                return
+
+    def _is_marked(self, pid: int) -> bool:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                return self._mark in file.read().split(b"\0")
+        except OSError:  # it has ended, or is another user's
+            return False
 
     def _signal(self, number: int) -> None:
         if self._process.returncode is None:
@@ -118,6 +130,14 @@ class Direct(Streams):
                 self._process.wait(_PATIENCE)
         os.close(self.news)
         super().close()
+
+
+def _processes() -> list[int]:
+    """Return all of them, the newest first: it is they who go on to fork."""
+    try:
+        return sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True)
+    except OSError:
+        return []
 
 
 def _as_utf8(text: str) -> bytes:

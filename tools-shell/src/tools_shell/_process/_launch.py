@@ -1,8 +1,8 @@
-"""What is started, and the process that comes of it."""
+"""`Launch`: what is started."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,6 @@ class Launch(NamedTuple):
     terminal: bool = False
     merged: bool = False
     extra: Sequence[int] = ()
-    supervised: bool = False
     takes_terminal: bool = True
     policy: dict[str, Any] | None = None
     wrappers: int = 0
@@ -36,51 +35,3 @@ class Launch(NamedTuple):
     guarding: Sequence[int] = ()
     numbers: Sequence[int] = ()
     placeholders: Sequence[str] = ()
-
-
-class Process(Protocol):
-    """A command that was started: our ends of its streams, and news of it.
-
-    The descriptors do not block. With a terminal `stdin` is `stdout`, and there is no `stderr`.
-    """
-
-    @property
-    def stdin(self) -> int | None: ...
-    @property
-    def stdout(self) -> int: ...
-    @property
-    def stderr(self) -> int | None: ...
-
-    @property
-    def is_busy(self) -> bool:
-        """Return whether an order to interrupt is still under way."""
-        ...
-
-    news: int  # readable when there is news to take
-    exit: int | None  # the exit code, or minus the signal; None as long as the command runs
-    is_gone: bool  # the command has ended, and so has all that it started
-    hit: str | None  # the limit that it was ended for
-
-    def take_news(self) -> None:
-        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date."""
-        ...
-
-    def close_stdin(self) -> None:
-        """End what the command reads."""
-        ...
-
-    def interrupt(self) -> None:
-        """Send SIGINT to all of the job."""
-        ...
-
-    def terminate(self) -> None:
-        """Ask all of the job to end."""
-        ...
-
-    def kill(self) -> None:
-        """Begin to end all of the job by force; news will say when it is done."""
-        ...
-
-    def close(self) -> None:
-        """Give up all descriptors; what is still there is killed."""
-        ...

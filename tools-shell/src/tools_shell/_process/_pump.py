@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tools_shell._process._launch import Process
+    from tools_shell._process._process import Process
 
     Sink: TypeAlias = Callable[[bytes], object]
 

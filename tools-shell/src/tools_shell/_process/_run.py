@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tools_shell._output._output import Output
-    from tools_shell._process._launch import Process
+    from tools_shell._process._process import Process
 
 DEFAULT = 120  # seconds that a command may run
 LONGEST = 600  # seconds that a model may ask for

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tools_shell._process._process import Process
 from tools_shell._process._server import server
-from tools_shell._process._streams import Streams
 
 if TYPE_CHECKING:
     from tools_shell._process._launch import Launch
@@ -22,13 +22,10 @@ _CLOSED = socket.socket()
 _CLOSED.close()
 
 
-class Supervised(Streams):
+class Supervised(Process):
     """See `Process`."""
 
     def __init__(self, command: Launch) -> None:
-        self.exit: int | None = None
-        self.is_gone = False
-        self.hit: str | None = None
         self._untold = 0  # orders whose signals may not have been sent yet
         self._is_started = False
         self._rest = b""  # of the news: the beginning of a line
@@ -110,12 +107,8 @@ class Supervised(Streams):
             self.hit = news.get("hit", self.hit)
             self.is_gone |= "gone" in news
             self._untold -= "told" in news
+            self.is_busy = self._untold > 0
         return bool(chunk)
-
-    @property
-    def is_busy(self) -> bool:
-        """See Process."""
-        return self._untold > 0
 
     def interrupt(self) -> None:
         """See Process."""
@@ -132,6 +125,7 @@ class Supervised(Streams):
     def _order(self, number: int) -> None:
         self._wake()
         self._untold += number != signal.SIGKILL
+        self.is_busy = self._untold > 0
         with suppress(BrokenPipeError, ConnectionResetError):  # all has ended: the news will say so
             self._control.sendall(b"%d\n" % number)
 
@@ -149,7 +143,7 @@ class Supervised(Streams):
         self._close_all()
 
     def held(self) -> set[int]:
-        """See Streams."""
+        """See Process."""
         return super().held() | ({self._control.fileno()} - {-1})
 
     def _close_all(self) -> None:

@@ -7,11 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_shell._process._launch import Launch
-from tools_shell._process._start import launch
 from tools_shell._sandbox._wrap import wrap
 
 if TYPE_CHECKING:
-    from tools_shell._process._launch import Process
+    from collections.abc import Callable
+
+    from tools_shell._process._process import Process
     from tools_shell._sandbox._command import Command
 
 
@@ -25,7 +26,7 @@ def start(command: Command) -> Process:
 
             temporary = tempfile.mkdtemp(prefix="ask-tools-")
         wrapped = wrap(command, temporary)
-        process = launch(
+        process = _program(isolation.level)(
             Launch(
                 arguments=wrapped.arguments,
                 environment=wrapped.environment,
@@ -36,7 +37,6 @@ def start(command: Command) -> Process:
                 terminal=command.terminal,
                 merged=command.merged,
                 extra=command.extra,
-                supervised=isolation.level != "none",
                 takes_terminal=wrapped.takes_terminal,
                 policy=wrapped.policy,
                 wrappers=isolation.wrappers,
@@ -56,3 +56,14 @@ def start(command: Command) -> Process:
     if guard is not None:
         guard.is_taken = True
     return process
+
+
+def _program(level: str) -> Callable[[Launch], Process]:
+    """Return how a program is started: by a supervisor that ends everything it starts, or, at level none, directly."""
+    if level == "none":
+        from tools_shell._process._direct import Direct  # one of the two is enough for most
+
+        return Direct
+    from tools_shell._process._supervised import Supervised
+
+    return Supervised

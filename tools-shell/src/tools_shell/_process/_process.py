@@ -1,28 +1,38 @@
-"""The standard streams of a command."""
+"""`Process`: a command that was started, with our ends of its streams."""
 
 from __future__ import annotations
 
 import os
 import threading
 import weakref
+from abc import ABC, abstractmethod
 
 _SIZE = (24, 80)  # of a terminal: rows and columns
 
 
-class Streams:
-    """The pipes, or the terminal, between us and a command: `theirs` are its standard input, output and error."""
+class Process(ABC):
+    """A command: our ends of its streams, which do not block, and news of it.
 
-    def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool = False) -> None:
+    With a terminal `stdin` is `stdout`, and there is no `stderr`. `theirs` are its standard input, output and error.
+    """
+
+    news: int  # readable when there is news to take
+    is_busy: bool = False  # an order to interrupt is still under way
+
+    def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
         self.stdin: int | None = None
         self.stdout = -1
         self.stderr: int | None = None
         self.theirs: list[int] = []
+        self.exit: int | None = None  # the exit code, or minus the signal; None as long as the command runs
+        self.is_gone = False  # the command has ended, and so has all that it started
+        self.hit: str | None = None  # the limit that it was ended for
         with starting:
             _known.add(self)
             try:
                 self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
             except OSError:  # too many are open
-                Streams.close(self)
+                Process.close(self)
                 raise
         for descriptor in self.ours:
             os.set_blocking(descriptor, False)
@@ -45,6 +55,22 @@ class Streams:
             source = os.open(os.devnull, os.O_RDONLY)
         self.theirs.insert(0, source)
 
+    @abstractmethod
+    def take_news(self) -> None:
+        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date."""
+
+    @abstractmethod
+    def interrupt(self) -> None:
+        """Send SIGINT to all of the job."""
+
+    @abstractmethod
+    def terminate(self) -> None:
+        """Ask all of the job to end."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Begin to end all of the job by force; news will say when it is done."""
+
     @property
     def ours(self) -> set[int]:
         return {one for one in (self.stdin, self.stdout, self.stderr) if one is not None and one >= 0}
@@ -64,7 +90,7 @@ class Streams:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Close everything."""
+        """Give up all descriptors; what is still there is killed."""
         with starting:
             _known.discard(self)
             self.release()
@@ -87,13 +113,13 @@ class Streams:
 # Held while descriptors are opened or closed, and while this process itself starts a command: a fork in between would
 # keep open a descriptor whose end a process waits for. A signal handler that forks may have it already.
 starting = threading.RLock()
-_known: weakref.WeakSet[Streams] = weakref.WeakSet()
+_known: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 def _abandon_after_fork() -> None:
     """Keep a fork from holding open what a command waits for the end of."""
-    for streams in list(_known):
-        streams.abandon()
+    for process in list(_known):
+        process.abandon()
     _known.clear()
     starting.release()
 
