@@ -19,7 +19,6 @@ def test_a_file_is_described(info, root):
     file.write_text("content")
     file.chmod(0o640)
     os.utime(file, (0, 1_700_000_000.5))
-    os.link(file, root / "other")
     facts = info.call(path="file.txt").output
     assert facts | {"owner": "", "group": ""} == {
         "path": "file.txt",
@@ -30,7 +29,6 @@ def test_a_file_is_described(info, root):
         "permissions": "-rw-r-----",
         "owner": "",
         "group": "",
-        "hard_links": 2,
         "media_type": "text/plain",
     }
     assert isinstance(facts["group"], str)
@@ -45,22 +43,12 @@ def test_a_folder_is_described(info, root, path, type_):
     assert info.call(path=path).output["type"] == type_
 
 
-@pytest.mark.parametrize(
-    ("target", "leads_to"),
-    [
-        pytest.param("file.txt", "file", id="file"),
-        pytest.param(".", "directory", id="folder"),
-        pytest.param("missing", "nothing", id="dangling"),
-        pytest.param("link", "nothing", id="loop"),
-        pytest.param("../outside/secret.txt", "outside the workspace, or nowhere", id="outside"),
-        pytest.param("../outside/missing", "outside the workspace, or nowhere", id="outside and missing"),
-    ],
-)
-def test_a_link_is_described_itself_and_never_followed_outside(info, root, resolver, target, leads_to):
+@pytest.mark.parametrize("target", ["file.txt", ".", "missing", "link", "../outside/secret.txt", "../outside/missing"])
+def test_a_link_is_described_itself_and_never_followed_outside(info, root, resolver, target):
     (root / "file.txt").write_text("content")
     (root / "link").symlink_to(target)
     facts = info.call(path="link").output
-    assert (facts["type"], facts["target"], facts["leads_to"]) == ("link", target, leads_to)
+    assert (facts["type"], facts["target"]) == ("link", target)
     assert facts["size"] == len(target)
     assert "media_type" not in facts
 

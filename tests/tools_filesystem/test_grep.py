@@ -128,6 +128,11 @@ def test_lines_around_a_match_are_shown_once(grep, root):
     assert found(grep.call(pattern="x", context=1, offset=2)) == expected[6:]
 
 
+def test_of_matches_in_a_row_the_one_that_is_asked_for_is_shown_with_its_neighbours(grep, root):
+    write(root, "a.txt", "x1\nx2\nx3\nx4\n")
+    assert found(grep.call(pattern="x", context=1, offset=1, limit=1)) == ["a.txt-1-x1", "a.txt:2:x2", "a.txt-3-x3"]
+
+
 @pytest.mark.parametrize("mode", ["content", "files", "count"])
 def test_following_the_hint_finds_every_match_once(grep, root, mode):
     for number in range(23):

@@ -77,6 +77,12 @@ class Located:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
         return self.found
 
+    @property
+    def prefix(self) -> str:
+        """What precedes a path in this folder, so that the whole can be sent back."""
+        bare = self.path.removeprefix("./").rstrip("/")
+        return "" if bare in ("", ".") and not self.path.startswith("/") else f"{bare}/"
+
     def look(self) -> None:
         """Bring `found` up to date."""
         try:
@@ -306,31 +312,16 @@ def _names_in(folder: int, most: int) -> list[str]:
 
 def _not_found(place: Located, names: list[str]) -> str:
     """Return the message for a path that does not exist: from which name on, and what may have been meant."""
-    tail, access = place.tail, place.root.access
+    tail, roots, is_absolute = place.tail, place.root.access.roots, place.given.startswith("/")
+    message = f"no {clipped(place.given)}"
     if place.links or not tail:
-        return f"no {clipped(place.given)}"
-    at = len(names) - len(tail)
-    top = [place.root.path.rstrip("/")] if place.given.startswith("/") else []
-    same = ["/".join((*top, *names[:at], name)) for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
-    others = ["/".join((one, *tail[1:])) for one in same]
-    others = [one for one in others if _exists(access, one)] or same
-    if not place.given.startswith("/"):
-        elsewhere = (f"{root.path.rstrip('/')}/{place.given}" for root in access.roots[1:])
-        others += [one for one in elsewhere if _exists(access, one)]
-    missing = ""
+        return message
+    above = [*([place.root.path.rstrip("/")] if is_absolute else []), *names[: len(names) - len(tail)]]
     if tail[1:]:
-        missing = f", because the folder is missing: {quoted('/'.join((*top, *names[:at], tail[0][:100])))}"
+        message += f", because the folder is missing: {quoted('/'.join((*above, tail[0][:100])))}"
+    others = [quoted("/".join((*above, name))) for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
     if others:
-        return f"no {clipped(place.given)}{missing}; did you mean {' or '.join(map(quoted, others))}?"
-    here = quoted("/".join((*top, *names[:at])) or ".")
-    return f"no {clipped(place.given)}{missing}; list_directory shows what is in {here}"
-
-
-def _exists(access: Access, path: str) -> bool:
-    try:
-        root, names = access.root_of(path)
-        with Located(root, path) as place:
-            _follow(place, names, follow=True)
-            return place.found is not None
-    except ToolError:
-        return False
+        return f"{message}; did you mean {' or '.join(others)}?"
+    if len(roots) > 1 and not is_absolute:
+        message += f"; relative paths are below {roots[0].path}"
+    return f"{message}; list_directory shows what is in {quoted('/'.join(above) or '.')}"

@@ -6,7 +6,6 @@ its holder dies; one that was stopped is waited for, but not for ever.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
@@ -35,8 +34,8 @@ def hold(folder: int, context: Context | None = None) -> None:
         if context is not None and context.cancelled:
             raise ToolError("cancelled while another writer was waited for; nothing was changed", "cancelled")
         if monotonic() - begun >= longest:
-            message = f"another writer, {_holder(folder)}, has kept the folder locked for {longest:.3g} seconds"
-            raise ToolError(f"{message}; nothing was changed: try again, or end that process", "unavailable")
+            message = f"another writer has kept the folder locked for {longest:.3g} seconds; nothing was changed"
+            raise ToolError(f"{message}: try again, or end that process", "unavailable")
         sleep(pause)
         pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -57,21 +56,3 @@ def _take(folder: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _holder(folder: int) -> str:
-    """Return which process has the lock (Linux)."""
-    found = os.fstat(folder)
-    key = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    with suppress(OSError):
-        with open("/proc/locks", encoding="ascii") as locks:
-            held = [line.split() for line in locks if "->" not in line]
-        for _, kind, *_, process, where, _, _ in held:
-            if kind == "FLOCK" and where == key:
-                return f"process {process}{_is_stopped(process)}"
-    return "whose process is not known"
-
-
-def _is_stopped(process: str) -> str:
-    with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stat:
-        return " (which is stopped)" if stat.read().rpartition(")")[2].split()[0] in ("T", "t") else ""

@@ -1,4 +1,4 @@
-"""What is in a folder and below it, in memory that depends on what is shown and not on what is there."""
+"""What is in a folder and below it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import stat
 from collections import deque
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from tools_filesystem._paths._resolve import open_folder, open_inner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tools_core import Context
     from tools_filesystem._paths._access import PinnedRoot
     from tools_filesystem._paths._locate import Located
@@ -68,7 +66,7 @@ class Listing:
         """The tree below a folder; OSError when it cannot be listed."""
         top = Entry(".", "directory")
         start = [] if place.below == "." else place.below.split("/")
-        waiting = deque([_Waiting(top, start, 1)])
+        waiting = deque([(top, start, 1)])
         while waiting:
             entry, where, level = waiting.popleft()
             if level > 1 and (self.shown >= self.limit or context.cancelled):
@@ -83,12 +81,12 @@ class Listing:
                 entry.problem = (error.strerror or "unreadable").lower()
             if level < self.depth:
                 inner = [child for child in entry.children or () if child.type == "directory"]
-                waiting.extend(_Waiting(child, [*where, child.name], level + 1) for child in inner)
+                waiting.extend((child, [*where, child.name], level + 1) for child in inner)
         return top
 
     def _fill(self, entry: Entry, folder: int, after: str) -> None:
         try:
-            names = _Names(folder, after)
+            names = [name for name in os.listdir(folder) if name > after]
             most = self.limit - self.shown
             if self.order == "name":
                 entry.children = [_looked_at(folder, name) for name in nsmallest(most, names)]
@@ -96,18 +94,12 @@ class Listing:
                 entry.children = nsmallest(most, (_looked_at(folder, name) for name in names), key=self._rank)
         finally:
             os.close(folder)
-        entry.total = names.total
+        entry.total = len(names)
         self.shown += len(entry.children)
-        self.total += names.total
+        self.total += entry.total
 
     def _rank(self, entry: Entry) -> tuple[float, str]:
         return -(entry.size if self.order == "size" else entry.modified), entry.name
-
-
-class _Waiting(NamedTuple):
-    entry: Entry
-    names: list[str]
-    level: int
 
 
 def _open(root: PinnedRoot, names: list[str]) -> int:
@@ -116,22 +108,6 @@ def _open(root: PinnedRoot, names: list[str]) -> int:
         return open_inner(folder)
     finally:
         os.close(folder)
-
-
-class _Names:
-    """The names in a folder after a certain one, counted while they go by."""
-
-    def __init__(self, folder: int, after: str) -> None:
-        self._folder = folder
-        self._after = after
-        self.total = 0
-
-    def __iter__(self) -> Iterator[str]:
-        with os.scandir(self._folder) as entries:
-            for entry in entries:
-                if entry.name > self._after:
-                    self.total += 1
-                    yield entry.name
 
 
 def _looked_at(folder: int, name: str) -> Entry:

@@ -51,12 +51,24 @@ class Answer(NamedTuple):
 
     def paths(self) -> list[str]:
         """Return the paths that end with a NUL, from the folder on."""
-        text = os.fsdecode(self.output)
-        return [self.inner(path) for path in text[: text.rfind("\0") + 1].split("\0")[:-1]]
+        text = "\0" + os.fsdecode(self.output)
+        return text[: text.rfind("\0")].replace(f"\0{self.top}", "\0").replace("\0./", "\0").split("\0")[1:]
 
     def inner(self, path: str) -> str:
         """Return a path of the output, from the folder on."""
         return path.removeprefix(self.top).removeprefix("./")
+
+    def page(self, offset: int, reached: int, total: int, unit: str, notes: list[str]) -> dict[str, object]:
+        """Return whether this is all, add notes on what is missing, and say how to read on."""
+        if self.stopped:
+            notes.append(f"stopped early ({self.stopped}): there may be more; search a smaller folder")
+        if self.code == 2:
+            notes.append("some files could not be read")
+        if not offset < reached < total:
+            return {"truncated": bool(self.stopped)}
+        least = "at least " if self.stopped else ""
+        notes.append(f"{offset + 1} to {reached} of {least}{total} {unit}; continue with offset={reached}")
+        return {"truncated": True, "next_offset": reached}
 
 
 def run(command: Command, context: Context) -> Answer:

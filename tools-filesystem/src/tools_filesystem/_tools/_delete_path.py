@@ -10,10 +10,9 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._overwrite import check_permitted
-from tools_filesystem._writing._tree import Removal, Survey
+from tools_filesystem._writing._tree import Survey, remove
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._access import Access
     from tools_filesystem._paths._locate import Located
 
 
@@ -33,30 +32,22 @@ class DeletePath(FileTool):
             check_permitted(place.state, path, "make it writable first (chmod u+w)")
             lock(context, place)
             state = place.state
-            count = _delete(access, place, context, recursive=recursive)
+            if place.is_folder and not recursive:
+                _check_empty(place)
+            survey = Survey(context, access)
+            survey.add(place.folder, place.name, path)
+            try:
+                remove(place.folder, place.name)
+            except OSError as error:
+                if survey.entries == 1:
+                    raise
+                message = f"{path!r} was not deleted in full: {error.strerror} ({error.filename!r})"
+                raise ToolError(f"{message}; list_directory shows what is left", "execution_error") from error
+            finally:
+                with suppress(OSError):  # it is gone for all to see: an error would say that it is not
+                    os.fsync(place.folder)
             access.ledger(context).replace(state, None)
-        return Result.ok({"path": path, "entries": count})
-
-
-def _delete(access: Access, place: Located, context: Context, *, recursive: bool) -> int:
-    if place.is_folder and not recursive:
-        _check_empty(place)
-    survey = Survey(context, access)
-    survey.add(place.folder, place.name, place.given)
-    removal = Removal()
-    try:
-        removal.take(place.folder, place.name)
-    except OSError as error:
-        if not removal.entries:
-            raise
-        message = (
-            f"{place.given!r}: {removal.entries} of {survey.entries} entries were deleted, and then: {error.strerror}"
-        )
-        raise ToolError(f"{message} ({error.filename!r})", "execution_error") from error
-    finally:
-        with suppress(OSError):  # it is gone for all to see: an error would say that it is not
-            os.fsync(place.folder)
-    return removal.entries
+        return Result.ok({"path": path, "entries": survey.entries})
 
 
 def _check_empty(place: Located) -> None:

@@ -9,7 +9,7 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._search._engine import Order, search
 from tools_filesystem._search._glob import WILD, PathPattern
-from tools_filesystem._search._rows import prefix_of, visible
+from tools_filesystem._search._rows import visible
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
@@ -69,18 +69,11 @@ class Glob(FileTool):
 
 def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
     total, some = len(found), found[offset : offset + limit]
-    reached = offset + len(some)
-    prefix = prefix_of(start)
-    facts: dict[str, Any] = {"total": total, "count": len(some), "truncated": bool(answer.stopped)}
     notes = [start.note] if start.note else []
-    if some and reached < total:
-        facts |= {"truncated": True, "next_offset": reached}
-        notes.append(f"{offset + 1} to {reached} of {total}; continue with offset={reached}")
-    if answer.stopped:
-        notes.append(f"stopped early ({answer.stopped}): there may be more; search a smaller folder")
-    if answer.code == 2:
-        notes.append("some folders could not be read")
-    lines = [visible(prefix + one) for one in some]
+    facts = {"total": total, "count": len(some), **answer.page(offset, offset + len(some), total, "files", notes)}
+    lines = [start.prefix + one for one in some]
+    if not "".join(lines).isprintable():
+        lines = list(map(visible, lines))
     if total and not some:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._search._engine import Order, find_rg, search
 from tools_filesystem._search._glob import PathPattern
-from tools_filesystem._search._rows import (
-    MOST_SHOWN,
-    WIDTH,
-    FileRows,
-    Row,
-    files_of,
-    prefix_of,
-    rows_of,
-    shown,
-    visible,
-)
+from tools_filesystem._search._rows import WIDTH, FileRows, files_of, rows_of, visible
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
@@ -29,7 +20,9 @@ if TYPE_CHECKING:
     from tools_filesystem._search._process import Answer
 
 _LONGEST = 10_000  # characters of a pattern
+_MOST_SHOWN = 100_000  # characters of one result
 _SNIFF = 64 << 10
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")
 
 
 class Grep(FileTool):
@@ -63,7 +56,6 @@ class Grep(FileTool):
         call: Context,
     ) -> Result:
         _check(pattern)
-        page = _Page(output_mode, limit, offset, context)
         is_excluded = glob.startswith("!")
         listed = PathPattern(glob.removeprefix("!"), anywhere=True) if glob else None
         names = listed.names_alone() if listed is not None and not type and not is_excluded else None
@@ -77,7 +69,7 @@ class Grep(FileTool):
             found = [file for file in found if not listed.matches_any_of(file.path)]
         elif listed is not None and start.is_folder and names is None:
             found = [file for file in found if listed.matches(file.path)]
-        return _result(page, found, answer, start)
+        return _result(_Page(output_mode, limit, offset, context), found, answer, start)
 
 
 class _Page(NamedTuple):
@@ -115,76 +107,57 @@ def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:
     if mode == "content":
         files: Iterable[FileRows] = files_of(answer.output)
     elif mode == "files":
-        files = [FileRows(os.fsdecode(path), 1, []) for path in answer.output.split(b"\0") if path]
-    else:
-        files = _counts(answer.output)
+        files = [FileRows(path, 1, []) for path in answer.paths()]
+    else:  # each path ends with a NUL, and has a count and a line break behind it
+        files = [FileRows(os.fsdecode(path), int(count), []) for path, count in _COUNT.findall(answer.output)]
     return sorted(file._replace(path=answer.inner(file.path) if is_folder else "") for file in files)
 
 
-def _counts(output: bytes) -> list[FileRows]:
-    """Parse counts: each path ends with a NUL, and has a count and a line break behind it."""
-    found: list[FileRows] = []
-    at = 0
-    while (end := output.find(b"\0", at)) >= 0 and (stop := output.find(b"\n", end)) >= 0:
-        found.append(FileRows(os.fsdecode(output[at:end]), int(output[end + 1 : stop]), []))
-        at = stop + 1
-    return found
-
-
 def _result(page: _Page, found: list[FileRows], answer: Answer, start: Located) -> Result:
-    prefix = prefix_of(start) if start.is_folder else start.path.removeprefix("./")
+    prefix = start.prefix if start.is_folder else start.path.removeprefix("./")
+    is_content = page.mode == "content"
     matches = sum(file.matches for file in found)
-    total = matches if page.mode == "content" else len(found)
-    facts: dict[str, Any] = {"matches": matches, "files": len(found), "total": total, "truncated": bool(answer.stopped)}
-    lines: list[str] = []
+    total = matches if is_content else len(found)
+    facts: dict[str, Any] = {"matches": matches, "files": len(found), "total": total}
     notes = [start.note] if start.note else []
-    if page.mode == "content":
-        reached, cut = _content(page, found, prefix, lines)
+    if is_content:
+        lines, reached, cut = _content(page, found, prefix)
         if cut:
             notes.append(f"{cut} lines are longer than {WIDTH} characters and cut around the match")
     else:
         some = found[page.offset : page.offset + page.limit]
         reached = page.offset + len(some)
-        is_count = page.mode == "count"
-        lines += [visible(prefix + file.path) + f":{file.matches}" * is_count for file in some]
-    if answer.stopped:
-        notes.append(f"stopped early ({answer.stopped}): there may be more; search a smaller folder")
-    if answer.code == 2:
-        notes.append("some files could not be read")
-    if page.offset < reached < total:
-        facts |= {"truncated": True, "next_offset": reached}
-        unit = "matching lines" if page.mode == "content" else "files"
-        where = f" in {len(found)} files" if page.mode == "content" and len(found) > 1 else ""
-        least = "at least " if answer.stopped else ""
-        notes.append(f"{page.offset + 1} to {reached} of {least}{total} {unit}{where}; continue with offset={reached}")
+        lines = [visible(prefix + file.path) + f":{file.matches}" * (page.mode == "count") for file in some]
+    where = f" in {len(found)} files" if is_content and len(found) > 1 else ""
+    unit = f"matching lines{where}" if is_content else "files"
+    facts |= answer.page(page.offset, reached, total, unit, notes)
     if not lines:
-        lines.append(f"{total} matches; offset {page.offset} is past the last" if total else "No matches")
+        lines = [f"{total} matches; offset {page.offset} is past the last" if total else "No matches"]
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 
 
-def _content(page: _Page, found: list[FileRows], prefix: str, lines: list[str]) -> tuple[int, int]:
-    """Add the lines of a page; returns how many matches lie before what comes next, and how many lines are cut."""
-    skip, left, reached, cut = page.offset, page.limit, page.offset, 0
-    room = MOST_SHOWN
+def _content(page: _Page, found: list[FileRows], prefix: str) -> tuple[list[str], int, int]:
+    """Return the lines of a page, how many matches lie before what comes next, and how many lines are cut.
+
+    A line is `path:line:text`, or `path-line-text` around matches, with `--` where lines are left out between.
+    """
+    lines: list[str] = []
+    skip, left, cut, room = page.offset, page.limit, 0, _MOST_SHOWN
     for file in found:
-        if skip >= file.matches:
-            skip -= file.matches
-            continue
         if not left or room <= 0:
             break
+        path, last = visible(prefix + file.path), None
         rows = rows_of(file, skip, left, page.context)
-        kept: list[Row] = []
+        skip = max(0, skip - file.matches)
         for row in rows:
             if room <= 0:
                 break
-            room -= len(row.text) + len(prefix) + len(file.path) + 8
-            kept.append(row)
-        if page.context and lines:
-            lines.append("--")
-        lines += shown(visible(prefix + file.path), kept, gaps=page.context > 0)
-        cut += sum(row.is_cut for row in kept)
-        taken = sum(row.is_match for row in kept) if len(kept) < len(rows) else min(left, file.matches - skip)
-        reached += taken
-        left -= taken
-        skip = 0
-    return reached, cut
+            if page.context and lines and (last is None or row.number > last + 1):
+                lines.append("--")
+            mark = ":" if row.is_match else "-"
+            lines.append(f"{path}{mark}{row.number}{mark}{row.text}")
+            last = row.number
+            left -= row.is_match
+            cut += row.is_cut
+            room -= len(lines[-1])
+    return lines, page.offset + page.limit - left, cut

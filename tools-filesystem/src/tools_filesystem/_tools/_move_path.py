@@ -13,7 +13,7 @@ from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._overwrite import check_permitted
 from tools_filesystem._writing._relocate import check_free, copy_into, put, survey_copy
-from tools_filesystem._writing._tree import Removal, Survey
+from tools_filesystem._writing._tree import Survey, remove
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
@@ -72,7 +72,7 @@ def _move(old: Located, new: Located, context: Context) -> None:
 def _remove(old: Located) -> None:
     """Delete what was copied; the copy is there by now, and stays."""
     try:
-        Removal().take(old.folder, old.name)
+        remove(old.folder, old.name)
     except OSError as error:
         message = f"{old.given!r} was copied in full, but could not be deleted: {error.strerror} ({error.filename!r})"
         raise ToolError(f"{message}; delete what is left of it", "execution_error") from error

@@ -58,7 +58,7 @@ def _read(file: _File, offset: int, limit: int, context: Context, ledger: Ledger
     start = os.pread(file.descriptor, SNIFF, 0)
     facts: dict[str, Any] = {"size": stamp.size} | ({"repaired_path": file.path} if file.note else {})
     encoding = detect(start)
-    kind = media_type(start, "")
+    kind = File(start).mime_type
     if kind in _IMAGES or kind == PDF:
         return _media(file, kind, facts)
     if encoding is None:

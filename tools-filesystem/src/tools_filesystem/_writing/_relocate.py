@@ -11,7 +11,7 @@ from tools_core import ToolError
 from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._writing._changes import own_name
 from tools_filesystem._writing._rename import rename_new
-from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Removal, Survey, sync_file_system
+from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Survey, remove_own, sync_file_system
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -55,14 +55,14 @@ def survey_copy(source: Located, goal: Located, context: Context) -> None:
 def copy_into(source: Located, goal: Located, context: Context) -> Copy:
     """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way."""
     aside = own_name(".copy")
-    _clear(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
+    remove_own(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
     copy = Copy(context)
     try:
         copy.take(source.folder, source.name, goal.folder, aside)
         sync_file_system(goal.folder)
         put(goal.folder, aside, goal)
     except BaseException:
-        _clear(goal.folder, aside)
+        remove_own(goal.folder, aside)
         raise
     return copy
 
@@ -76,8 +76,3 @@ def put(folder: int, name: str, goal: Located) -> None:
     for changed in {folder, goal.folder}:
         with suppress(OSError):  # it is there for all to see: an error would say that it is not
             os.fsync(changed)
-
-
-def _clear(folder: int, name: str) -> None:
-    with suppress(FileNotFoundError):
-        Removal(own=True).take(folder, name)

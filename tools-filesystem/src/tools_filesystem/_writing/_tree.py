@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
@@ -114,32 +116,22 @@ def _is_mount(path: str) -> ToolError:
     return ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
 
 
-class Removal:
-    """Deletes entries, and counts them: what was deleted before an error stays so.
+def remove(folder: int, name: str) -> None:
+    """Delete an entry of an open folder, and if that is a folder, all that is in it."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        shutil.rmtree(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)
 
-    What is our `own` is deleted also where its folders do not permit it to their owner.
-    """
 
-    def __init__(self, *, own: bool = False) -> None:
-        self.entries = 0
-        self._own = own
-
-    def take(self, folder: int, name: str) -> None:
-        """Delete an entry of an open folder, and if that is a folder, all that is in it."""
-        try:
-            if self._own:
-                _permit(folder, name)
-            inner = open_inner(folder, name)
-        except NotADirectoryError:
-            os.unlink(name, dir_fd=folder)
-        else:
-            try:
-                for child in os.listdir(inner):
-                    self.take(inner, child)
-            finally:
-                os.close(inner)
-            os.rmdir(name, dir_fd=folder)
-        self.entries += 1
+def remove_own(folder: int, name: str) -> None:
+    """Delete what a call has made itself, also where folders in it do not permit it to their owner."""
+    with suppress(FileNotFoundError):
+        if os.geteuid() != 0:
+            with suppress(NotADirectoryError):
+                for _, _, _, inner in os.fwalk(name, dir_fd=folder):
+                    os.fchmod(inner, 0o700)
+        remove(folder, name)
 
 
 class Copy:
@@ -203,21 +195,6 @@ class Copy:
             left = memoryview(block)
             while left:
                 left = left[os.write(target, left) :]
-
-
-def _permit(folder: int, name: str) -> None:
-    """Let the owner of a folder list and empty it; NotADirectoryError for anything else."""
-    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if not stat.S_ISDIR(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o700 == 0o700:
-        return
-    if not hasattr(os, "O_PATH"):  # macOS, where a link itself can have a mode
-        os.chmod(name, 0o700, dir_fd=folder, follow_symlinks=False)
-        return
-    pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-    try:
-        os.chmod(f"/proc/self/fd/{pinned}", 0o700)
-    finally:
-        os.close(pinned)
 
 
 def sync_file_system(descriptor: int) -> None:
