@@ -6,7 +6,6 @@ import asyncio
 import atexit
 import os
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_EXIT_LIMIT = 10.0  # seconds; a server that does not end by itself is killed after 4
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its parent's threads
 
@@ -32,14 +30,14 @@ def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
 
 @atexit.register
 def _end_sessions() -> None:
-    """Cancel the tasks of all sessions, which end their servers."""
     if os.getpid() in _loops:
-        with suppress(TimeoutError):
-            submit(_cancel_all()).result(_EXIT_LIMIT)
+        submit(_cancel_tasks()).result()
 
 
-async def _cancel_all() -> None:
+async def _cancel_tasks() -> None:
+    """Cancel the tasks of all sessions, which end their servers."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    if tasks:
+        await asyncio.wait(tasks, timeout=10)

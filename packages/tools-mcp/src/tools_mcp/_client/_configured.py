@@ -15,14 +15,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_mcp._client._address import Address, address_of, described
-from tools_mcp._client._definition import Definition, tool_names
+from tools_mcp._client._definition import Definition, read_object, tool_names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from tools_mcp._client._toolset import McpTool, McpToolset
+    from tools_core import Tool
+    from tools_mcp._client._toolset import McpToolset
 
 _SERVERS = "mcpServers"
+_toolsets: dict[str, tuple[Configured, McpToolset]] = {}  # registries of one process share a server
 
 
 class Configured(NamedTuple):
@@ -38,75 +40,55 @@ class Configured(NamedTuple):
         """The command that repairs it."""
         return f"ask-tools mcp update {self.name}"
 
-    def toolset(self) -> McpToolset:
-        """Make a toolset that offers the accepted tools."""
-        from tools_mcp._client._toolset import McpToolset  # not needed to list names
-
-        made = McpToolset(self.address, name=self.name, pins=self.definitions)
-        made.fix = f"a person has to review that: {self.fix}"
-        return made
-
 
 class ServerTool(NamedTuple):
     """A tool as the group `ask_tools.sources` describes it."""
 
-    server: Configured
-    folder: str
     name: str
-    remote: str = ""
+    remote: str
+    origin: str
+    value: str
+    folder: str
+    fix: str
+    error: str
+    server: Configured
     version: str = ""
 
-    @property
-    def origin(self) -> str:
-        return self.server.name
-
-    @property
-    def value(self) -> str:
-        return described(self.server.address)
-
-    @property
-    def fix(self) -> str:
-        return self.server.fix
-
-    @property
-    def error(self) -> str:
-        return self.server.error
-
-    def load(self) -> McpTool:
+    def load(self) -> Tool:
         """Make the tool; its server is started when it is called."""
-        server, toolset = _toolsets.get(self.origin, (None, None))
-        if server != self.server or toolset is None:
-            toolset = self.server.toolset()
+        known, toolset = _toolsets.get(self.origin, (None, None))
+        if toolset is None or known != self.server:
+            from tools_mcp._client._toolset import McpToolset  # not needed to list names
+
+            toolset = McpToolset(self.server.address, name=self.origin, pins=self.server.definitions)
+            toolset.fix = f"a person has to review that: {self.fix}"
             _toolsets[self.origin] = self.server, toolset
         return toolset.tool(self.remote)
 
 
-_toolsets: dict[str, tuple[Configured, McpToolset]] = {}  # registries of one process share a server
-
-
 def server_tools(path: str) -> Iterator[ServerTool]:
-    """Yield the tools of all servers in the file; ValueError if it cannot be read."""
+    """Yield the tools of all servers in the file, and one for a server with an error; ValueError for a bad file."""
     for server in read_servers(path).values():
-        if server.error:
-            yield ServerTool(server, path, "server")
-        for remote, name in tool_names(server.definitions).items():
-            yield ServerTool(server, path, name, remote)
+        names = tool_names(server.definitions) if not server.error else {"": "server"}
+        for remote, name in names.items():
+            value = described(server.address)
+            yield ServerTool(name, remote, server.name, value, path, server.fix, server.error, server)
 
 
 def read_servers(path: str) -> dict[str, Configured]:
     """Return the servers of the file by name; none if there is no file, ValueError if it cannot be read."""
-    return {name: _configured(name, entry) for name, entry in _read(path).get(_SERVERS, {}).items()}
+    return {name: _configured(name, entry) for name, entry in _entries(read_object(path), path).items()}
 
 
 def _configured(name: str, entry: Any) -> Configured:
+    address: Address = {}
     try:
         address = address_of(entry)
-    except (ValueError, TypeError, AttributeError) as error:
-        return Configured(name, {}, {}, str(error))
-    try:
         return Configured(name, address, {tool["name"]: tool for tool in entry["tools"]}, "")
-    except (KeyError, TypeError):
+    except KeyError:
         return Configured(name, address, {}, "its tools were not accepted yet")
+    except (ValueError, TypeError, AttributeError) as error:
+        return Configured(name, address, {}, str(error))
 
 
 @contextmanager
@@ -119,22 +101,16 @@ def changed_servers(path: str) -> Generator[dict[str, Any]]:
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        document = _read(path)
-        yield document.setdefault(_SERVERS, {})
+        document = read_object(path)
+        yield _entries(document, path)
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
         replace(path, (json.dumps(document, indent=2) + "\n").encode())
     finally:
         os.close(lock)
 
 
-def _read(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
-    if isinstance(document, dict) and isinstance(document.get(_SERVERS, {}), dict):
-        return document
-    raise ValueError(f"{path} has no object {_SERVERS} with servers by name")
+def _entries(document: dict[str, Any], path: str) -> dict[str, Any]:
+    entries = document.setdefault(_SERVERS, {})
+    if not isinstance(entries, dict):
+        raise ValueError(f"{path} cannot be read: {_SERVERS} is not an object")  # noqa: TRY004  (of the file)
+    return entries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from difflib import unified_diff
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,19 +15,32 @@ if TYPE_CHECKING:
 
 Definition: TypeAlias = dict[str, Any]  # a `Tool` of the protocol, with the parts that a model or a policy reads
 
-PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
+PARTS = ("name", "description", "inputSchema", "title", "outputSchema", "annotations")
+
+
+def read_object(path: str) -> dict[str, Any]:
+    """Return the object in a JSON file, empty if there is no file; ValueError that names the file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} cannot be read: it is not a JSON object")  # noqa: TRY004  (of the file)
+    return found
 
 
 def tool_names(remote: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Return a legal name for each name that the server uses; those that are legal stay as they are."""
-    wanted = {name: prefix + name for name in remote}
+    wanted = {name: re.sub("^(?=[0-9-])", "_", prefix + name) for name in remote}
     if all(re.fullmatch(NAME_PATTERN, full) for full in wanted.values()):
         return wanted
     from tools_core.formats import legal_names  # only for unusual names
 
-    safe = {name: full if re.match("[A-Za-z_]", full) else f"_{full}" for name, full in wanted.items()}
-    legal = legal_names(safe.values(), "openai")
-    return {name: legal[full] for name, full in safe.items()}
+    legal = legal_names(wanted.values(), "openai")
+    return {name: legal[full] for name, full in wanted.items()}
 
 
 def digest(definition: Definition) -> str:
@@ -39,28 +53,20 @@ def changed_parts(pinned: Definition, listed: Definition) -> list[str]:
     return [part for part in PARTS if pinned.get(part) != listed.get(part)]
 
 
-def differences(pinned: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:
-    """Return a line for each tool that is new, missing or changed, and below it the lines of what has changed."""
-    found: list[str] = []
-    for name in sorted(pinned.keys() | listed.keys()):
-        if name not in listed:
-            found.append(f"- {name}")
-        elif name not in pinned:
-            found += [f"+ {name}", *(f"    + {line}" for line in _lines(listed[name]))]
-        elif parts := changed_parts(pinned[name], listed[name]):
-            from difflib import ndiff  # only for what has changed
-
-            changes = ndiff(_lines(pinned[name]), _lines(listed[name]))
-            found += [f"! {name}: {', '.join(parts)}", *(f"    {line}" for line in changes if line[:1] in "+-")]
-    return found
+def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:
+    """Return what the server lists otherwise than it was accepted: lines that begin with + and -, as in a patch."""
+    changes = list(unified_diff(_lines(accepted), _lines(listed), n=0, lineterm=""))[2:]
+    return [f"{line[0]} {line[1:]}" for line in changes if not line.startswith("@@")]
 
 
-def _lines(definition: Definition) -> list[str]:
-    """Return the description, and a line for each parameter and each other part."""
-    schema = definition["inputSchema"]
-    parameters = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
-    rest = {key: value for key, value in schema.items() if key != "type" and value is not parameters}
-    parts = [(part, definition.get(part)) for part in ("title", "annotations", "outputSchema")]
-    found = [*parameters.items(), *((part, value) for part, value in (*parts, ("inputSchema", rest)) if value)]
-    lines = [f"{name}: {json.dumps(value, sort_keys=True, ensure_ascii=False)}" for name, value in found]
-    return [*str(definition.get("description", "")).splitlines(), *lines]
+def _lines(definitions: dict[str, Definition]) -> list[str]:
+    """Return `tool: DESCRIPTION`, a line `tool(parameter): SCHEMA` for each parameter, and one for each other part."""
+    lines: list[str] = []
+    for name, definition in sorted(definitions.items()):
+        schema = dict(definition.get("inputSchema", {}))
+        parameters = schema.pop("properties") if isinstance(schema.get("properties"), dict) else {}
+        parts = {f"{name}({key})": parameters[key] for key in sorted(parameters)} | {f"{name}.inputSchema": schema}
+        parts |= {f"{name}.{part}": definition[part] for part in PARTS[3:] if part in definition}
+        lines += [f"{name}: {line}" for line in definition.get("description", "").split("\n")]
+        lines += [f"{key}: {json.dumps(part, sort_keys=True, ensure_ascii=False)}" for key, part in parts.items()]
+    return lines

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from tools_core import DefinitionError, Result, Tool, ToolError
 from tools_core._definition._spec import Spec
 from tools_core._jsonschema import compile_schema
-from tools_core._tools._tool import annotations_of
-from tools_core._values._frozen import FrozenList
+from tools_core._tools._function import FunctionTool
 from tools_mcp._client._address import address_of, described
 from tools_mcp._client._background import submit
-from tools_mcp._client._definition import Definition, changed_parts, differences, tool_names
+from tools_mcp._client._definition import Definition, changed_parts, differences, read_object, tool_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -71,59 +70,44 @@ class McpToolset:
         short = self.address.get("command") or urlsplit(self.address["url"]).hostname or ""
         self.name = name or os.path.basename(short)
         self.timeout = timeout
-        self.fix = "a person has to review that: `changes()` shows it, and `refresh()` accepts it"
+        self.fix = "a person has to review that: `changes()` shows it, and a toolset without these pins accepts it"
         self._prefix = f"{self.name}_" if prefix else ""
         self._file = os.fspath(pins) if isinstance(pins, str | os.PathLike) else None
-        self._definitions: dict[str, Definition] | None = None
-        if self._file is not None and os.path.exists(self._file):
-            self._definitions = _read(self._file)
-        elif pins is not None and not isinstance(pins, str | os.PathLike):
-            self._definitions = {name: dict(pin) for name, pin in pins.items()}
-        self._tools: tuple[McpTool, ...] | None = None
-        self._problems: list[str] = []
+        self._definitions = (
+            read_object(self._file) or None if self._file else cast("dict[str, Definition] | None", pins)
+        )
+        self._tools: dict[str, Tool] | None = None  # by the names of the server
+        self._problems: dict[str, str] = {}
         self._session: Session | None = None
-
-    @property
-    def tools(self) -> tuple[McpTool, ...]:
-        """The tools; the server is asked for them where there are no pins. ToolError if it cannot be used."""
-        if self._definitions is None:
-            self._accept(submit(self._list()).result())
-        if self._tools is None:
-            self._tools = self._make(self._definitions or {})
-        return self._tools
 
     @property
     def definitions(self) -> dict[str, Definition]:
         """The accepted definitions by name, as the server has sent them: the value for `pins`."""
-        _ = self.tools
-        return {name: dict(definition) for name, definition in (self._definitions or {}).items()}
+        if self._definitions is None:
+            self._accept(submit(self._list()).result())
+        return dict(self._definitions or {})
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools; the server is asked for them where there are no pins. ToolError if it cannot be used."""
+        return tuple(self._make().values())
 
     @property
     def problems(self) -> list[str]:
         """The tools that are left out, with the reasons."""
-        _ = self.tools
-        return list(self._problems)
+        self._make()
+        return [f"{name}: {problem}" for name, problem in self._problems.items()]
 
-    def tool(self, name: str) -> McpTool:
+    def tool(self, name: str) -> Tool:
         """Return the tool that the server calls `name`; ToolError if there is none, or it cannot be used."""
-        found = next((tool for tool in self.tools if tool.accepted["name"] == name), None)
+        found = self._make().get(name)
         if found is None:
-            problem = next((each for each in self._problems if each.startswith(f"{name}: ")), f"no tool {name}")
-            raise ToolError(f"{self.name}: {problem}", "unavailable")
+            raise ToolError(f"{self.name}: {name}: {self._problems.get(name, 'no such tool')}", "unavailable")
         return found
 
     def changes(self) -> list[str]:
         """Ask the server for its tools, and return what differs from the accepted definitions, line by line."""
         return differences(self.definitions, submit(self._list()).result())
-
-    def refresh(self) -> list[str]:
-        """Accept the definitions that the server has now, write them to the file of pins, and return the changes.
-
-        Tools that were taken from the toolset before keep the old definition; take them again.
-        """
-        accepted, listed = self._definitions or {}, submit(self._list()).result()
-        self._accept(listed)
-        return differences(accepted, listed)
 
     def close(self) -> None:
         """End the connection, and the server if this process has started it; the next call connects again."""
@@ -150,7 +134,7 @@ class McpToolset:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def __iter__(self) -> Iterator[McpTool]:
+    def __iter__(self) -> Iterator[Tool]:
         return iter(self.tools)
 
     def __len__(self) -> int:
@@ -160,22 +144,52 @@ class McpToolset:
         return f"<McpToolset {self.name!r} of {described(self.address)}>"
 
     def _accept(self, listed: dict[str, Definition]) -> None:
-        self._definitions, self._tools = listed, None
+        self._definitions = listed
         if self._file is not None:
             from tools_core._registry._replace_file import replace  # only for a file of pins
 
             replace(self._file, (json.dumps(listed, indent=2) + "\n").encode())
 
-    def _make(self, definitions: dict[str, Definition]) -> tuple[McpTool, ...]:
-        names = tool_names(definitions, self._prefix)
-        made: list[McpTool] = []
-        self._problems = []
-        for remote, definition in definitions.items():
-            try:
-                made.append(McpTool(names[remote], definition, self))
-            except (DefinitionError, LookupError, TypeError, AttributeError) as error:
-                self._problems.append(f"{remote}: {error}")
-        return tuple(made)
+    def _make(self) -> dict[str, Tool]:
+        if self._tools is None:
+            definitions, made = self.definitions, dict[str, Tool]()
+            for remote, name in tool_names(definitions, self._prefix).items():
+                try:
+                    made[remote] = self._tool(name, definitions[remote])
+                except (DefinitionError, LookupError, TypeError, AttributeError) as error:
+                    self._problems[remote] = str(error)
+            self._tools = made
+        return self._tools
+
+    def _tool(self, name: str, definition: Definition) -> Tool:
+        """Make a tool that validates the arguments here, and calls the server.
+
+        As the protocol says, it is destructive and reaches an open world unless its annotations deny it.
+        """
+        schema = {"type": "object", "properties": {}, **definition["inputSchema"]}
+        if schema["type"] != "object":
+            raise DefinitionError("its inputSchema is not of an object")
+        output, hints = definition.get("outputSchema"), definition.get("annotations", {})
+        read_only, idempotent = hints.get("readOnlyHint"), hints.get("idempotentHint")
+        destructive: Any = None if read_only else hints.get("destructiveHint", True)
+
+        async def execute(**arguments: Any) -> Result:
+            context: Context = arguments.pop(_CONTEXT)
+            call = self._call(definition, arguments, _report(context), may_repeat=bool(read_only or idempotent))
+            return await asyncio.wrap_future(submit(call))
+
+        return FunctionTool(
+            execute,
+            spec=Spec(schema, output_schema=output, context=_CONTEXT, is_async=True, validator=compile_schema(schema)),
+            name=name,
+            description=definition.get("description", ""),
+            read_only=read_only,
+            destructive=destructive,
+            idempotent=idempotent,
+            open_world=hints.get("openWorldHint", True),
+            timeout=cast("float", self.timeout),
+            stateful=True,  # it uses the connection of this process
+        )
 
     async def _list(self) -> dict[str, Definition]:
         return await self._ask(lambda session: session.listed(again=True))
@@ -194,10 +208,8 @@ class McpToolset:
                     return await question(session)
                 except ConnectionError as error:
                     if not may_repeat:
-                        text = f"the connection to the server was lost in the call: {error}"
-                        raise ToolError(
-                            f"{text}. It may have had effects, and was not repeated", "unavailable"
-                        ) from error
+                        text = f"the connection was lost: {error}. The call may have had effects, and was not repeated"
+                        raise ToolError(text, "unavailable") from error
                 may_repeat = False
         except ToolError as error:
             raise ToolError(f"{self.name}: {error}", error.type) from error
@@ -207,88 +219,39 @@ class McpToolset:
         if session is not None and not session.has_ended:
             await session.close()
 
-
-class McpTool(Tool, abstract=True):
-    """Validates the arguments here, and calls the server. Other defaults hold than for tools of our own.
-
-    As the protocol says, a tool is destructive and reaches an open world unless its annotations deny it.
-    """
-
-    stateful = True  # it uses the connection of this process
-
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        return object.__new__(cls)
-
-    def __init__(self, name: str, definition: Definition, toolset: McpToolset) -> None:
-        schema = {"type": "object", "properties": {}, **definition["inputSchema"]}
-        if schema["type"] != "object":
-            raise DefinitionError(f"{definition['name']}: its inputSchema is not of an object")
-        validator = compile_schema(schema)
-        output = definition.get("outputSchema")
-        self._spec = Spec(schema, output_schema=output, context=_CONTEXT, is_async=True, validator=validator)
-        self.input_schema, self.output_schema = self._spec.input_schema, self._spec.output_schema
-        self.parameters = self._spec.parameters
-        self.name = name
-        self.description = definition.get("description", "").strip()
-        self.timeout = toolset.timeout
-        hints = definition.get("annotations", {})
-        self.read_only = hints.get("readOnlyHint")
-        self.destructive = None if self.read_only else hints.get("destructiveHint", True)
-        self.idempotent = hints.get("idempotentHint")
-        self.open_world = hints.get("openWorldHint", True)
-        self.annotations = annotations_of(self)
-        self.tags = FrozenList(())
-        self._toolset = toolset
-        self.accepted = definition
-
-    async def execute(self, /, **arguments: Any) -> Result:
-        """Call the tool at the server; a cancelled call is cancelled there as well."""
+    async def _call(
+        self, definition: Definition, arguments: Any, report: ProgressFnT | None, *, may_repeat: bool
+    ) -> Result:
         from tools_mcp._client._results import result_of  # brings the SDK
 
-        context: Context = arguments.pop(_CONTEXT)
-        report = None if context.on_progress is None else _report(context)
-        may_repeat = bool(self.read_only or self.idempotent)
-
         async def call(session: Session) -> CallToolResult:
-            self._check((await session.listed()).get(self.accepted["name"]))
-            return await session.ask(
-                session.client.call_tool(self.accepted["name"], arguments, progress_callback=report)
-            )
+            _check(definition, (await session.listed()).get(definition["name"]), self.fix)
+            return await session.ask(session.client.call_tool(definition["name"], arguments, progress_callback=report))
 
-        answer = await asyncio.wrap_future(submit(self._toolset._ask(call, may_repeat=may_repeat)))
+        answer = await self._ask(call, may_repeat=may_repeat)
         try:
             return result_of(answer)
         except ValueError as error:
-            return Result.error(f"{self._toolset.name}: its result cannot be read: {error}", exception=error)
-
-    def _check(self, listed: Definition | None) -> None:
-        """Refuse a definition that has changed, without the new one, because it could mislead the model."""
-        if listed == self.accepted:
-            return
-        what = "is no longer there"
-        if listed is not None:
-            what = (
-                f"has another definition ({', '.join(changed_parts(self.accepted, listed))}) than when it was accepted"
-            )
-        raise ToolError(f"{self.accepted['name']} {what}, and was not called; {self._toolset.fix}", "conflict")
+            return Result.error(f"{self.name}: its result cannot be read: {error}", exception=error)
 
 
-def _report(context: Context) -> ProgressFnT:
+def _check(accepted: Definition, listed: Definition | None, fix: str) -> None:
+    """Refuse a definition that has changed, without the new one, because it could mislead the model."""
+    if listed == accepted:
+        return
+    what = "is no longer there"
+    if listed is not None:
+        what = f"has another definition ({', '.join(changed_parts(accepted, listed))}) than when it was accepted"
+    raise ToolError(f"{accepted['name']} {what}, and was not called; {fix}", "conflict")
+
+
+def _report(context: Context) -> ProgressFnT | None:
     """Return a function that reports progress in the caller's loop, where calls of the background would be foreign."""
+    if context.on_progress is None:
+        return None
     loop = asyncio.get_running_loop()
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
         loop.call_soon_threadsafe(context.progress, progress, total, message or "")
 
     return report
-
-
-def _read(path: str) -> dict[str, Definition]:
-    with open(path, encoding="utf-8") as file:
-        try:
-            found: Any = json.load(file)
-        except ValueError as error:
-            raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise ValueError(f"{path} does not have definitions of tools by name")
-    return found
