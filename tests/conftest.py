@@ -62,8 +62,9 @@ def environment_with():
     """
 
     def environment_with(name, ours, theirs=(), constraints=None):
-        pinned = constraints.read_text() if constraints else ""
-        key = hashlib.sha256(repr([sys.version, list(ours), list(theirs), pinned]).encode()).hexdigest()[:12]
+        projects = [CACHE.parent / each.partition("[")[0] / "pyproject.toml" for each in ours]  # their entry points
+        read = [path.read_text() for path in (*projects, *([constraints] if constraints else []))]
+        key = hashlib.sha256(repr([sys.version, list(ours), list(theirs), read]).encode()).hexdigest()[:12]
         folder = CACHE / "environments" / f"{name}-{key}"
         python, done = folder / "bin/python", folder / "done"
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+import tools_adapters
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -16,56 +19,60 @@ BLOCKS = [
     for page in PAGES
     for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 ]
-NO_TELEMETRY = {
+VARIABLES = {
+    "PATH": "/usr/bin:/bin",
+    "PYTHONPATH": str(HERE),
+    "PYTHONUTF8": "1",
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
     "HAYSTACK_TELEMETRY_ENABLED": "False",
     "OTEL_SDK_DISABLED": "true",
 }
-FRAMEWORKS = sorted(path.stem for path in (HERE / "inside").glob("*.py"))
+FRAMEWORKS = sorted(name.removeprefix("to_") for name in tools_adapters.__all__ if name.startswith("to_"))
 
 
-@pytest.fixture
-def python(environment_with, name):
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_an_adapter_carries_what_it_promises_and_its_example_runs(environment_with, name, tmp_path):
+    (block,) = [block for block in BLOCKS if re.search(rf"import .*\bto_{name}\b", block)]
+    (tmp_path / "example.py").write_text(block, encoding="utf-8")
     extra = name.replace("_", "-")
     ours = ["tools-core", "packages/tools-runtime", f"packages/tools-adapters[{extra}]"]
-    return environment_with(f"adapter-{extra}", ours, ["pytest"], HERE / f"constraints/{name}.txt")
-
-
-def run(command, folder):
-    variables = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONUTF8": "1"} | NO_TELEMETRY
-    ended = subprocess.run(
-        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    return ended.returncode, ended.stdout, ended.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FRAMEWORKS)
-def test_an_adapter_carries_what_it_promises(python, name, tmp_path):
-    alone = [
+    python = environment_with(f"adapter-{extra}", ours, ["pytest"], HERE / f"constraints/{name}.txt")
+    options = [
+        "-q",
         "--noconftest",
         "--import-mode=importlib",
-        "-p",
-        "no:cacheprovider",
+        "-pno:cacheprovider",
         f"--rootdir={ROOT}",
-        "-c",
-        "/dev/null",
+        "-c/dev/null",
     ]
-    code, output, errors = run(
-        [python, "-m", "pytest", "-q", "-pno:cacheprovider", *alone, HERE / f"inside/{name}.py"], tmp_path
+    ended = subprocess.run(
+        [python, "-m", "pytest", *options, HERE / f"inside/{name}.py", HERE / "inside/example.py"],
+        cwd=tmp_path,
+        env=VARIABLES | {"HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
-    assert code == 0, output + errors
+    assert ended.returncode == 0, ended.stdout
 
 
-@pytest.mark.slow
+def test_importing_the_package_imports_no_framework():
+    code = "import sys, tools_adapters; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"agents", "agno", "crewai", "haystack", "langchain_core", "pydantic_ai", "smolagents"}.isdisjoint(loaded)
+
+
 @pytest.mark.parametrize("name", FRAMEWORKS)
-def test_the_example_of_a_framework_runs_and_shows_its_real_output(python, name, tmp_path):
-    (block,) = [block for block in BLOCKS if re.search(rf"import .*\bto_{name}\b", block)]
-    code, output, errors = run([python, "-c", block], tmp_path)
-    assert (code, output.splitlines()) == (0, re.findall(r"^\s*#> ?(.*)$", block, re.MULTILINE)), errors
+def test_a_missing_framework_is_an_error_that_names_the_extra(name):
+    extra = name.replace("_", "-")
+    with pytest.raises(ImportError, match=rf"pip install 'tools-adapters\[{extra}\]'"):
+        getattr(tools_adapters, f"from_{name}")
 
 
-def test_every_example_is_that_of_a_framework_which_has_an_environment():
-    named = [name for block in BLOCKS for name in re.findall(r"import .*\bto_(\w+)", block)]
-    assert sorted(named) == FRAMEWORKS
+def test_another_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="to_nothing"):
+        _ = tools_adapters.to_nothing

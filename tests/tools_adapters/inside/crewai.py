@@ -1,22 +1,21 @@
-"""Run in an environment with crewai, by test_frameworks.py."""
+"""`to_crewai` and `from_crewai`, with a model that answers as told."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 from crewai import Agent, Crew, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.tools import BaseTool, ToolFailure
-from crewai.tools import tool as crewai_tool
+from crewai.tools import tool as their_tool
 from pydantic import BaseModel
+from samples import fail, leave, picture, removal, weather
 
 from tools_adapters import from_crewai, to_crewai
-from tools_core import Halt, Image, Registry, Result, ToolError, tool
-from tools_runtime import Executor
-from tools_runtime.hookspecs import hookimpl
+from tools_core import Context, Result, tool
 
 
 class Scripted(BaseLLM):
@@ -27,11 +26,10 @@ class Scripted(BaseLLM):
     definitions: list[Any] = []
     seen: list[Any] = []
 
-    def call(self, messages: Any, tools: Any = None, **keywords: Any) -> Any:
+    def call(self, messages, tools=None, **keywords):
         self.seen = list(messages)
         self.definitions = tools or []
-        said = [message for message in messages if message["role"] == ("tool" if self.native else "assistant")]
-        if said:
+        if any(message["role"] == ("tool" if self.native else "assistant") for message in messages):
             return "done" if self.native else "Thought: I know.\nFinal Answer: done"
         if not self.native:
             ((name, given),) = self.calls
@@ -39,122 +37,77 @@ class Scripted(BaseLLM):
         functions = [{"name": name, "arguments": json.dumps(given)} for name, given in self.calls]
         return [{"id": f"call_{at}", "type": "function", "function": each} for at, each in enumerate(functions)]
 
-    async def acall(self, *args: Any, **keywords: Any) -> Any:
+    async def acall(self, *args, **keywords):
         return self.call(*args, **keywords)
 
-    def supports_function_calling(self) -> bool:
+    def supports_function_calling(self):
         return self.native
 
 
-registry = Registry()
-
-
-@registry.register
-@tool
-def count(items: Annotated[list[int], "The numbers"], of: str = "us") -> str:
-    """Count numbers."""
-    return f"{len(items)} of {of}"
-
-
-@registry.register
-@tool(requires_approval=True)
-async def erase(path: str) -> str:
-    """Erase a file."""
-    return f"erased {path}"
-
-
-@registry.register
-@tool
-def fail() -> str:
-    """Fail."""
-    raise ToolError("no such place; try here", "not_found")
-
-
-@registry.register
-@tool
-def stop(now: bool, well: bool = True) -> str:
-    """End the run."""
-    if not now:
-        return "not yet"
-    raise Halt("the end" if well else Result.error("the bitter end"))
-
-
-@registry.register
-@tool
-def draw() -> list[Any]:
-    """Draw."""
-    return ["a dot", Image(b"\x89PNG\r\n\x1a\n")]
-
-
-def run(*calls, native=True, given=None, **options):
+def run(tools, *calls, native=True, tasks=1):
     model = Scripted(model="scripted", calls=list(calls), native=native)
-    tools = given or to_crewai(registry, **options)
     agent = Agent(role="Clerk", goal="Work", backstory="None", llm=model, tools=tools)
-    task = Task(description="Work", expected_output="Words", agent=agent)
-    output = Crew(agents=[agent], tasks=[task], tracing=False).kickoff()
+    work = [Task(description=f"Work {at}", expected_output="Words", agent=agent) for at in range(tasks)]
+    output = Crew(agents=[agent], tasks=work, cache=True, tracing=False).kickoff()
     return output, [message["content"] for message in model.seen if message["role"] == "tool"], model
 
 
-def test_the_model_sees_a_strict_schema_and_a_call_is_validated_and_repaired_by_the_tool():
-    output, answers, model = run(("count", {"items": "[1, 2]", "of": None}), ("count", {"items": ["x"], "of": "me"}))
+def test_the_model_sees_a_strict_schema_and_repairs_and_messages_are_ours():
+    tools = to_crewai([weather], context=Context(run_id="talk"))
+    calls = [("weather", {"city": "Oslo", "days": "3", "config": None}), ("weather", {"city": None, "days": "x"})]
+    output, answers, model = run(tools, *calls)
     assert output.raw == "done"
     parameters = model.definitions[0]["function"]["parameters"]
-    assert parameters["required"] == ["items", "of"]
-    assert parameters["properties"]["of"]["type"] == ["string", "null"]
-    assert parameters["properties"]["items"]["description"] == "The numbers"
-    assert answers[0] == "2 of us"
-    assert answers[1].startswith("items")
+    assert parameters["required"] == ["city", "days", "config", "ctx", "agent"]
+    assert parameters["properties"]["days"]["type"] == ["integer", "null"]
+    first = json.loads(answers[0])
+    assert (first["days"], first["names"], first["run"]) == (3, "", "talk")
+    assert answers[1].startswith("city must be a string, got null; days must be an integer")
 
 
 def test_a_failure_is_a_tool_failure_with_the_type_of_the_error():
-    output, answers, _ = run(("fail", {}))
-    assert answers == ["no such place; try here (code: not_found)"]
+    output, answers, _ = run(to_crewai(fail), ("fail", {}))
+    assert answers == ["no such city (code: not_found)"]
     (failure,) = output.tasks_output[0].tool_failures
     assert (failure.tool_name, failure.failure.code) == ("fail", "not_found")
 
 
 @pytest.mark.parametrize("native", [True, False], ids=["native tool calls", "calls in text"])
 def test_the_result_of_a_halt_is_the_answer_and_that_of_a_later_call_is_not(native):
-    tools = to_crewai(registry)
-    assert run(("stop", {"now": True, "well": True}), native=native, given=tools)[0].raw == "the end"
-    assert run(("stop", {"now": True, "well": False}), native=native, given=tools)[0].raw == "the bitter end"
-    assert run(("stop", {"now": False, "well": True}), native=native, given=tools)[0].raw == "done"
+    @tool
+    def leave_if(now: bool, well: bool) -> object:
+        """End the run."""
+        return leave.execute(well) if now else "not yet"
+
+    tools = to_crewai(leave_if)
+    assert run(tools, ("leave_if", {"now": True, "well": True}), native=native)[0].raw == "bye"
+    assert run(tools, ("leave_if", {"now": True, "well": False}), native=native)[0].raw == "bitter end"
+    assert run(tools, ("leave_if", {"now": False, "well": True}), native=native)[0].raw == "done"
 
 
-def test_pictures_are_described():
-    _, answers, _ = run(("draw", {}))
-    assert answers == ["a dot\n[image image/png, 8 bytes]"]
+def test_pictures_are_described_and_no_result_is_cached():
+    shown = []
+
+    @tool
+    def show() -> Result:
+        """Show."""
+        shown.append(1)
+        return picture.call()
+
+    _, answers, _ = run(to_crewai(show), ("show", {}), tasks=2)
+    assert answers[0].startswith("see\n[image image/png, 12 bytes]\n[file application/pdf")
+    assert len(shown) == 2
 
 
 def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allows_it():
-    _, (answer,), _ = run(("erase", {"path": "a.txt"}))
-    assert 'approve="all"' in answer
-    _, answers, _ = run(("erase", {"path": "a.txt"}), approve=lambda request: request.tool.name == "erase")
-    assert answers == ["erased a.txt"]
+    remove, removed = removal()
+    _, (answer,), _ = run(to_crewai(remove), ("remove", {"path": "a"}))
+    assert ('approve="all"' in answer, removed) == (True, [])
+    (made,) = to_crewai(remove, approve=lambda request: request.tool.name == "remove")
+    assert asyncio.run(made.arun(path="a")) == "removed a"
 
 
-def test_an_executor_makes_every_call_and_no_result_is_cached():
-    class Counts:
-        calls: list[Any] = []
-
-        @hookimpl
-        def before_tool_call(self, call):
-            self.calls.append(call.arguments)
-
-    with Executor(registry, hooks=[Counts()]) as executor:
-        agent = Agent(role="Clerk", goal="Work", backstory="None", tools=to_crewai(registry, executor=executor))
-        agent.llm = Scripted(model="scripted", calls=[("count", {"items": [1], "of": None})])
-        tasks = [Task(description=f"Work {at}", expected_output="Words", agent=agent) for at in range(2)]
-        Crew(agents=[agent], tasks=tasks, cache=True, tracing=False).kickoff()
-    assert Counts.calls == [{"items": [1]}] * 2
-
-
-def test_a_tool_runs_in_an_event_loop_as_well():
-    made = {each.name: each for each in to_crewai(registry, approve="all")}
-    assert asyncio.run(made["erase"].arun(path="a.txt")) == "erased a.txt"
-
-
-def test_tools_of_crewai_run_here_with_their_failures_and_flags():
+def test_their_tools_become_ours():
     class Number(BaseModel):
         number: int
 
@@ -166,13 +119,10 @@ def test_tools_of_crewai_run_here_with_their_failures_and_flags():
         def _run(self, number: int) -> Any:
             return 10 // number if number else ToolFailure(message="not by zero", code="zero")
 
-    class Point(BaseModel):
-        x: int
-
-    @crewai_tool("last")
-    async def last(x: int) -> Point:
+    @their_tool("last")
+    async def last(number: int) -> Number:
         """Say the last word."""
-        return Point(x=x)
+        return Number(number=number)
 
     last.result_as_answer = True
     divide, end = from_crewai([Divide(), last])
@@ -180,5 +130,5 @@ def test_tools_of_crewai_run_here_with_their_failures_and_flags():
     assert divide.call(number=5).output == 2
     assert divide.call(number="x").error_type == "validation_error"
     assert (divide.call(number=0).error, divide.call(number=0).error_type) == ("not by zero", "zero")
-    result = end.call(x=1)
-    assert (result.halted, result.to_dict()["output"]) == (True, {"x": 1})
+    result = end.call(number=1)
+    assert (result.halted, result.to_dict()["output"]) == (True, {"number": 1})

@@ -1,9 +1,8 @@
-"""`to_langchain` and `from_langchain`, with LangChain's own fake models."""
+"""`to_langchain` and `from_langchain`, with LangChain's own fake models; and what all adapters share."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 
 import pytest
 from langchain.agents import create_agent
@@ -15,12 +14,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
+from samples import fail, is_cancelled, leave, picture, removal, strict_executor, weather
 
 from tools_adapters import from_langchain, langchain_halt, to_langchain
-from tools_core import Context, File, Image, Result, ToolError, tool
-from tools_runtime import Executor, Policy
+from tools_core import Context, Registry, Toolset, tool
+from tools_runtime import Executor
 
-PNG = b"\x89PNG\r\n\x1a\n...."
+CONFIG = {"configurable": {"thread_id": "talk"}}
 
 
 class Model(FakeMessagesListChatModel):
@@ -28,65 +28,30 @@ class Model(FakeMessagesListChatModel):
         return self
 
 
-@tool
-def weather(city: str, days: int = 1, config: str = "", *, context: Context) -> dict[str, object]:
-    """Weather of a city."""
-    context.progress(1, 2, "half")
-    return {"city": city, "days": days, "config": config, "run": context.run_id, "call": context.call_id}
-
-
-@tool
-def picture() -> list[object]:
-    """Show a picture."""
-    return ["see", Image(PNG), File(b"%PDF-1.7"), File(b"words", "text/plain")]
-
-
-@tool
-def leave() -> str:
-    """End."""
-    return Result.halt("bye")
-
-
-@tool
-def fail() -> str:
-    """Fail."""
-    raise ToolError("no such city", "not_found")
-
-
-def removal():
-    removed = []
-
-    @tool(requires_approval=True)
-    def remove(path: str) -> str:
-        """Remove a file."""
-        removed.append(path)
-        return f"removed {path}"
-
-    return remove, removed
-
-
 def call(name, **arguments):
     return {"type": "tool_call", "id": "call_1", "name": name, "args": arguments}
 
 
-def agent(tools, asked, **options):
-    answers = [AIMessage("", tool_calls=[each]) for each in asked]
-    return create_agent(Model(responses=[*answers, AIMessage("done")]), to_langchain(tools), **options)
+def agent(tools, *asked, **options):
+    answers = [AIMessage("", tool_calls=list(asked)), AIMessage("done")]
+    return create_agent(Model(responses=answers), to_langchain(tools), **options)
 
 
-def answer_to(tools, asked, **options):
-    return agent(tools, [asked], **options).invoke({"messages": "hi"})["messages"][2]
+def messages(made):
+    return made.invoke({"messages": "hi"})["messages"]
+
+
+def output_of(made, **arguments):
+    return made.invoke(call(made.name, **arguments)).artifact["output"]
 
 
 def test_the_schema_is_ours_and_so_are_repairs_and_messages():
-    (made,) = to_langchain(weather)
-    assert made.tool_call_schema["required"] == ["city"]
-    message = answer_to([weather], call("weather", city="Oslo", days="3", config="mine"))
-    assert message.artifact["output"] | {"run": ""} == {
-        "city": "Oslo", "days": 3, "config": "mine", "run": "", "call": "call_1",
-    }  # fmt: skip
+    assert to_langchain(weather)[0].tool_call_schema["required"] == ["city"]
+    message = messages(agent([weather], call("weather", city="Oslo", days="3", config="mine")))[2]
+    output = message.artifact["output"]
+    assert (output["days"], output["names"], output["call"]) == (3, "mine", "call_1")
     assert message.artifact["metadata"] == {"repaired": ['days: "3" -> 3']}
-    wrong = answer_to([weather], call("weather", days="x"))
+    wrong = messages(agent([weather], call("weather", days="x")))[2]
     assert (wrong.status, wrong.content) == ("error", 'city is required: a string; days must be an integer, got "x"')
 
 
@@ -101,46 +66,26 @@ def test_a_failure_is_an_error_message_or_an_exception_without_a_call():
 
 
 def test_pictures_and_pdfs_are_content_blocks_and_files_of_text_are_text():
-    kinds = [(block["type"], block.get("text")) for block in answer_to([picture], call("picture")).content]
+    content = messages(agent([picture], call("picture")))[2].content
+    kinds = [(block["type"], block.get("text")) for block in content]
     assert kinds == [("text", "see"), ("image", None), ("file", None), ("text", "[file, text/plain]\nwords")]
 
 
 def test_the_run_is_the_thread_and_progress_goes_to_the_custom_stream():
-    for thread in ("a", "b"):
-        made = agent([weather], [call("weather", city="Oslo")], checkpointer=InMemorySaver())
-        config = {"configurable": {"thread_id": thread}}
-        events = list(made.stream({"messages": "hi"}, config, stream_mode=["custom", "values"]))
-        assert ("custom", {"done": 1, "total": 2, "message": "half"}) in events
-        assert events[-1][1]["messages"][2].artifact["output"]["run"] == thread
+    made = agent([weather], call("weather", city="Oslo"), checkpointer=InMemorySaver())
+    events = list(made.stream({"messages": "hi"}, CONFIG, stream_mode=["custom", "values"]))
+    assert ("custom", {"done": 1, "total": 2, "message": "half"}) in events
+    assert events[-1][1]["messages"][2].artifact["output"]["run"] == "talk"
 
 
-def test_asynchronous_agents_do_not_block_their_loop_and_cancel_a_tool():
-    entered, cancelled = threading.Event(), threading.Event()
-
-    @tool
-    def wait(context: Context) -> str:
-        """Wait."""
-        context.on_cancel(cancelled.set)
-        entered.set()
-        cancelled.wait(30)
-        return "late"
-
-    async def main():
-        task = asyncio.create_task(agent([wait], [call("wait")]).ainvoke({"messages": "hi"}))
-        await asyncio.to_thread(entered.wait, 30)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-    assert cancelled.is_set()
+def test_asynchronous_agents_cancel_a_tool():
+    assert is_cancelled(lambda wait: agent([wait], call("wait")).ainvoke({"messages": "hi"}))
 
 
 def test_a_halt_ends_the_run_with_the_middleware():
-    tools, asked = [leave, weather], [call("leave")]
-    ended = agent(tools, asked, middleware=[langchain_halt()]).invoke({"messages": "hi"})["messages"]
+    ended = messages(agent([leave, weather], call("leave"), middleware=[langchain_halt()]))
     assert [message.content for message in ended] == ["hi", "", "bye"]
-    assert agent(tools, asked).invoke({"messages": "hi"})["messages"][-1].content == "done"
+    assert messages(agent([leave], call("leave")))[-1].content == "done"
 
 
 @pytest.mark.parametrize(
@@ -149,73 +94,102 @@ def test_a_halt_ends_the_run_with_the_middleware():
         ({"type": "approve"}, "removed a", ["a"]),
         ({"type": "edit", "edited_action": {"name": "remove", "args": {"path": "b"}}}, "removed b", ["b"]),
         ({"type": "reject", "message": "never"}, "never", []),
-        ({"type": "reject"}, "remove was not approved", []),
     ],
 )
 def test_a_call_that_requires_approval_interrupts_the_graph(decision, expected, done):
     remove, removed = removal()
-    made = agent([remove], [call("remove", path="a")], checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "1"}}
-    (interrupt,) = made.invoke({"messages": "hi"}, config)["__interrupt__"]
+    made = agent([remove], call("remove", path="a"), checkpointer=InMemorySaver())
+    (interrupt,) = made.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]
     assert interrupt.value["action_requests"][0]["args"] == {"path": "a"}
     assert removed == []
-    messages = made.invoke(Command(resume={"decisions": [decision]}), config)["messages"]
-    assert (messages[2].content, removed) == (expected, done)
+    ended = made.invoke(Command(resume={"decisions": [decision]}), CONFIG)["messages"]
+    assert (ended[2].content, removed) == (expected, done)
 
 
 def test_a_wrong_answer_to_an_interrupt_says_what_would_work():
-    remove, removed = removal()
-    made = agent([remove], [call("remove", path="a")], checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "1"}}
-    made.invoke({"messages": "hi"}, config)
+    made = agent([removal()[0]], call("remove", path="a"), checkpointer=InMemorySaver())
+    made.invoke({"messages": "hi"}, CONFIG)
     with pytest.raises(ValueError, match="resume with"):
-        made.invoke(Command(resume=True), config)
-    assert removed == []
+        made.invoke(Command(resume=True), CONFIG)
 
 
 def test_parallel_calls_are_approved_one_by_one():
     remove, removed = removal()
-    asked = AIMessage("", tool_calls=[call("remove", path=path) | {"id": path} for path in ("a", "b")])
-    model = Model(responses=[asked, AIMessage("done")])
-    made = create_agent(model, to_langchain([remove]), checkpointer=InMemorySaver())
-    config = {"configurable": {"thread_id": "1"}}
-    answers = {
-        each.id: {
-            "decisions": [{"type": "approve" if each.value["action_requests"][0]["args"]["path"] == "b" else "reject"}]
-        }
-        for each in made.invoke({"messages": "hi"}, config)["__interrupt__"]
-    }
+    asked = [call("remove", path=path) | {"id": path} for path in ("a", "b")]
+    made = agent([remove], *asked, checkpointer=InMemorySaver())
+    answers = {}
+    for each in made.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]:
+        is_b = each.value["action_requests"][0]["args"]["path"] == "b"
+        answers[each.id] = {"decisions": [{"type": "approve" if is_b else "reject"}]}
     assert len(answers) == 2
-    made.invoke(Command(resume=answers), config)
+    made.invoke(Command(resume=answers), CONFIG)
     assert removed == ["b"]
 
 
 def test_a_node_with_several_calls_cannot_ask_and_so_refuses():
     remove, removed = removal()
-    graph = StateGraph(MessagesState).add_node("tools", ToolNode(to_langchain([remove]))).set_entry_point("tools")
+    graph = StateGraph(MessagesState).add_node("tools", ToolNode(to_langchain(remove))).set_entry_point("tools")
     asked = AIMessage("", tool_calls=[call("remove", path="a")])
-    ended = graph.compile(checkpointer=InMemorySaver()).invoke(
-        {"messages": [asked]}, {"configurable": {"thread_id": "1"}}
-    )
+    ended = graph.compile(checkpointer=InMemorySaver()).invoke({"messages": [asked]}, CONFIG)
     assert (ended["messages"][-1].artifact["error_type"], removed) == ("approval_required", [])
 
 
-def test_a_call_that_requires_approval_does_not_run_where_nothing_asks():
+def test_a_call_that_requires_approval_does_not_run_where_nothing_allows_it():
     remove, removed = removal()
     with pytest.raises(ToolException, match='Pass approve="all"'):
         to_langchain(remove)[0].invoke({"path": "a"})
+    denied = to_langchain(remove, approve=lambda request: request.arguments == {"path": "b"})[0]
+    with pytest.raises(ToolException, match="not approved"):
+        denied.invoke({"path": "a"})
     assert removed == []
+    assert asyncio.run(denied.ainvoke({"path": "b"})) == "removed b"
     assert to_langchain(remove, approve="all")[0].invoke({"path": "a"}) == "removed a"
-    assert to_langchain(remove, approve=lambda request: request.arguments == {"path": "b"})[0].invoke({"path": "b"})
-    assert removed == ["a", "b"]
 
 
 def test_an_executor_makes_the_calls_under_its_policy():
-    policy = Policy([{"decision": "deny", "tool": "fail"}], files=(), project=False, default="allow")
-    with Executor([weather, fail], policy=policy) as executor:
+    with strict_executor() as executor:
         made = to_langchain([weather, fail], executor=executor)
         assert asyncio.run(made[0].ainvoke(call("weather", city="Oslo"))).status == "success"
         assert made[1].invoke(call("fail")).artifact["error_type"] == "denied"
+        with pytest.raises(TypeError, match="to the executor"):
+            to_langchain(weather, executor=executor, approve="all")
+
+
+def test_tools_come_from_whatever_holds_some():
+    class Notes(Toolset):
+        def add(self, text: str) -> str:
+            """Add a note."""
+            return text
+
+    def plain() -> int:
+        return 1
+
+    registry = Registry()
+    registry.register(weather)
+    given = [registry, {"here": weather}, weather, plain, [weather, Notes()], Notes(), Notes]
+    names = [" ".join(each.name for each in to_langchain(tools)) for tools in given]
+    assert names == ["weather", "here", "weather", "plain", "weather notes_add", "notes_add", "notes_add"]
+    with pytest.raises(ValueError, match="has that name"):
+        to_langchain([weather, tool(plain, name="weather")])
+    with pytest.raises(TypeError, match="aprove"):
+        to_langchain(weather, aprove="all")
+
+
+def test_calls_have_the_parts_of_the_given_context_and_two_conversions_are_two_runs(tmp_path):
+    seen = []
+
+    @tool
+    async def look(context: Context) -> object:
+        """Look."""
+        context.progress(1)
+        return [str(context.workspace), dict(context.state), context.run_id]
+
+    given = Context(workspace=tmp_path, state={"user": 1}, run_id="mine", on_progress=lambda *facts: seen.append(facts))
+    assert output_of(to_langchain(look, context=given)[0]) == [str(tmp_path), {"user": 1}, "mine"]
+    assert seen == [(1, None, "")]
+    assert len({output_of(to_langchain(look)[0])[2] for _ in range(2)}) == 2
+    given.cancel()
+    assert to_langchain(look, context=given)[0].invoke(call("look")).artifact["error_type"] == "cancelled"
 
 
 def test_their_tools_become_ours():
@@ -226,17 +200,30 @@ def test_their_tools_become_ours():
             raise ToolException("b is 0")
         return a / b
 
-    @their_tool(response_format="content_and_artifact", return_direct=True)
+    @their_tool("9.show", response_format="content_and_artifact", return_direct=True)
     def show() -> tuple[list, dict]:
         """Show."""
-        return [{"type": "text", "text": "a"}, {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}], {
-            "n": 1
-        }
+        image = {"type": "image", "base64": "iVBORw0KGgo=", "mime_type": "image/png"}
+        return [{"type": "text", "text": "a"}, image], {"n": 1}
 
     ours = from_langchain([divide, show])
+    assert [(each.name, each.description) for each in ours] == [("divide", "Divide."), ("_9_show", "Show.")]
     assert ours[0].definition["input_schema"]["required"] == ["a", "b"]
     assert ours[0].call({"a": "8", "b": 2}).content == "4.0"
     assert (ours[0].call({"a": 1, "b": 0}).error, ours[0].call({"a": 1}).error_type) == ("b is 0", "validation_error")
     shown = ours[1].call({})
     assert (shown.output, shown.halted, shown.content[1].kind) == ({"n": 1}, True, "image")
     assert from_langchain(to_langchain([fail]))[0].call({}).error == "no such city"
+
+
+def test_an_executor_runs_their_tools_in_this_process():
+    calls = []
+
+    @their_tool
+    def count() -> int:
+        """Count."""
+        calls.append(1)
+        return len(calls)
+
+    with Executor(from_langchain([count]), runtime="process") as executor:
+        assert [executor.call("count").content for _ in range(2)] == ["1", "2"]

@@ -1,4 +1,4 @@
-"""Run in an environment with llm, by test_frameworks.py."""
+"""The plugin of llm in its command, `to_llm` and `from_llm`, with a model that answers as told."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import pty
 import subprocess
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import llm
 import pytest
+from samples import PNG, fail, leave, picture, removal, strict_executor, weather
 
 from tools_adapters import from_llm, to_llm
-from tools_core import Context, Halt, Image, Result, ToolError, tool
-from tools_runtime import Executor, Policy
-
-PNG = b"\x89PNG\r\n\x1a\n"
+from tools_core import Context, Image, Result
 
 # A model for the command and the library: it makes the calls of the prompt, and repeats their results.
 MODEL = """
@@ -74,8 +72,8 @@ def erase(path: str) -> str:
     return f"erased {path}"
 
 
-@tool
-def stop() -> str:
+@tool(input_schema={"type": "object", "properties": {"from": {"type": "string"}, "any": True}})
+def stop(**arguments) -> str:
     """End the conversation."""
     raise Halt("the end")
 '''
@@ -95,6 +93,7 @@ scripted = scripted
 @pytest.fixture
 def command(tmp_path):
     """`command(*words)` runs llm, with two more distributions installed, of which one is broken."""
+    (tmp_path / "logs-off").touch()  # no database, which takes time to make
     (tmp_path / "scripted.py").write_text(MODEL)
     (tmp_path / "fine.py").write_text(INSTALLED)
     (tmp_path / "broken.py").write_text("import missing_module")
@@ -118,6 +117,7 @@ def test_every_installed_tool_is_listed_and_a_broken_one_says_why(command):
     done = command("tools", "list")
     assert done.returncode == 0, done.stderr
     assert "note(*, text: str, times: int = 1) (plugin: ask-tools)\n\n  Write a note." in done.stdout
+    assert "stop() (plugin" in done.stdout
     assert "Unavailable: `broken` of broken-tools 1.0 is unavailable: ModuleNotFoundError" in done.stdout
     assert "llm_version" in done.stdout
 
@@ -134,10 +134,10 @@ def test_a_tool_runs_in_the_command_and_its_calls_are_one_run(command):
 
 def test_packages_of_tools_that_a_command_does_not_use_are_not_imported(command, tmp_path):
     (tmp_path / "broken.py").write_text("raise SystemExit('imported')")
-    code = "import sys, llm; print('note' in llm.get_tools(), {'fine', 'tools_adapters._llm'} & {*sys.modules})"
+    code = "import sys, llm; print('note' in llm.get_tools(), 'fine' in sys.modules)"
     environ = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=True)
-    assert done.stdout == "True set()\n"
+    assert done.stdout == "True False\n"
 
 
 def test_an_unreadable_lock_allows_no_tool_and_llm_works(command):
@@ -152,7 +152,9 @@ ERASE = ("-m", "scripted", "-T", "erase", json.dumps([["erase", {"path": "a.txt"
 
 
 def test_a_tool_that_requires_approval_is_refused_without_a_terminal(command):
-    assert "requires approval, and there is no terminal to ask at" in command(*ERASE).stdout
+    refused = command(*ERASE)
+    assert json.loads(refused.stdout) == ["Error: erase was not approved"]
+    assert refused.stderr.endswith("no terminal to ask at; ASK_TOOLS_LLM_APPROVE=all allows it\n")
     assert json.loads(command(*ERASE, env={"ASK_TOOLS_LLM_APPROVE": "all"}).stdout) == ["erased a.txt"]
 
 
@@ -177,39 +179,6 @@ def test_a_halt_ends_the_command(command):
     assert (done.returncode, done.stdout.strip(), done.stderr) == (1, "", "Error: the end\n")
 
 
-@tool
-def count(items: Annotated[list[int], "The numbers"], of: str = "us") -> str:
-    """Count numbers."""
-    return f"{len(items)} of {of}"
-
-
-@tool(requires_approval=True)
-async def erase(path: str) -> str:
-    """Erase a file."""
-    return f"erased {path}"
-
-
-@tool
-def fail() -> str:
-    """Fail."""
-    raise ToolError("no such place; try here", "not_found")
-
-
-@tool
-def stop() -> str:
-    """End the run."""
-    raise Halt({"the": "end"})
-
-
-@tool
-def draw() -> list[Any]:
-    """Draw."""
-    return ["a dot", Image(PNG)]
-
-
-TOOLS = [count, erase, fail, stop, draw]
-
-
 @pytest.fixture
 def models(tmp_path, monkeypatch):
     """The scripted model of the command, synchronous and asynchronous."""
@@ -220,10 +189,9 @@ def models(tmp_path, monkeypatch):
     return found.Scripted(), found.AsyncScripted()
 
 
-def chain(models, *calls, asynchronous=False, **options):
+def chain(models, tools, *calls, asynchronous=False, **options):
     results = []
-    model = models[asynchronous]
-    tools = to_llm(TOOLS, asynchronous=asynchronous, **options)
+    model, tools = models[asynchronous], to_llm(tools, asynchronous=asynchronous, **options)
     response = model.chain(json.dumps(calls), tools=tools, after_call=lambda *about: results.append(about[2]))
     asyncio.run(response.text()) if asynchronous else response.text()
     return sorted(results, key=lambda result: result.tool_call_id)  # those of an AsyncModel come as they end
@@ -234,45 +202,49 @@ BOTH = pytest.mark.parametrize("asynchronous", [False, True])
 
 @BOTH
 def test_a_call_is_validated_and_repaired_by_the_tool_and_a_failure_is_an_exception(models, asynchronous):
-    assert to_llm(count)[0].input_schema == count.input_schema
-    calls = [("count", {"items": "[1]"}), ("count", {"items": ["x"]}), ("fail", {})]
-    first, second, third = chain(models, *calls, asynchronous=asynchronous)
-    assert (first.output, first.exception) == ("1 of us", None)
-    assert second.output.startswith("Error: items")
-    assert third.output == "Error: no such place; try here"
-    assert third.exception.type == "not_found"
+    assert to_llm(weather)[0].input_schema == weather.input_schema
+    calls = [("weather", {"city": "Oslo", "days": "3"}), ("weather", {"days": "x"}), ("fail", {})]
+    context = Context(run_id="talk")
+    first, second, third = chain(models, [weather, fail], *calls, asynchronous=asynchronous, context=context)
+    output = json.loads(first.output)
+    assert (output["days"], output["run"], first.exception) == (3, "talk", None)
+    assert second.output == 'Error: city is required: a string; days must be an integer, got "x"'
+    assert (third.output, third.exception.type) == ("Error: no such city", "not_found")
 
 
 @BOTH
 def test_a_halt_pauses_the_chain_and_carries_the_result(models, asynchronous):
-    with pytest.raises(llm.PauseChain) as paused:
-        chain(models, ("stop", {}), asynchronous=asynchronous)
-    assert paused.value.result == Result.halt({"the": "end"})
+    with pytest.raises(llm.PauseChain, match="bye") as paused:
+        chain(models, [leave], ("leave", {}), asynchronous=asynchronous)
+    assert paused.value.result == Result.halt("bye")
 
 
-def test_pictures_are_attachments(models):
-    (result,) = chain(models, ("draw", {}))
-    assert result.output.startswith("a dot")
-    assert [(each.type, each.content) for each in result.attachments] == [("image/png", PNG)]
+def test_pictures_and_pdfs_are_attachments(models):
+    (result,) = chain(models, [picture], ("picture", {}))
+    assert result.output.startswith("see\n")
+    assert [(each.type, each.content[:4]) for each in result.attachments] == [
+        ("image/png", PNG[:4]),
+        ("application/pdf", b"%PDF"),
+    ]
 
 
 @BOTH
 def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allows_it(models, asynchronous):
-    (result,) = chain(models, ("erase", {"path": "a"}), asynchronous=asynchronous)
-    assert 'approve="all"' in result.output
-    (result,) = chain(models, ("erase", {"path": "a"}), asynchronous=asynchronous, approve=lambda request: True)
-    assert result.output == "erased a"
+    remove, removed = removal()
+    (result,) = chain(models, [remove], ("remove", {"path": "a"}), asynchronous=asynchronous)
+    assert ('approve="all"' in result.output, removed) == (True, [])
+    allowed = {"approve": lambda request: True, "asynchronous": asynchronous}
+    (result,) = chain(models, [remove], ("remove", {"path": "a"}), **allowed)
+    assert result.output == "removed a"
 
 
 def test_an_executor_makes_the_calls_under_its_policy(models):
-    policy = Policy([{"decision": "deny", "tool": "erase"}], files=(), project=False, default="allow")
-    with Executor(TOOLS, policy=policy) as executor:
-        denied, made = chain(models, ("erase", {"path": "a"}), ("count", {"items": []}), executor=executor)
-    assert denied.exception.type == "denied"
-    assert made.output == "0 of us"
+    with strict_executor() as executor:
+        denied, made = chain(models, [weather, fail], ("fail", {}), ("weather", {"city": "Oslo"}), executor=executor)
+    assert (denied.exception.type, made.exception) == ("denied", None)
 
 
-def test_tools_of_llm_run_here_with_their_errors_and_attachments():
+def test_their_tools_become_ours():
     class Notes(llm.Toolbox):
         def add(self, text: str, llm_tool_call: Any = None) -> str:
             """Add a note."""
@@ -282,20 +254,20 @@ def test_tools_of_llm_run_here_with_their_errors_and_attachments():
         """Divide 10."""
         return 10 // number
 
-    async def picture() -> llm.ToolOutput:
-        """Draw."""
+    async def show() -> llm.ToolOutput:
+        """Show a picture."""
         return llm.ToolOutput("here", [llm.Attachment(type="image/png", content=PNG)])
 
     def ask() -> str:
         """Ask."""
         raise llm.PauseChain("wait for the user")
 
-    found = {each.name: each for each in from_llm([Notes, divide, llm.Tool.function(picture), ask])}
+    found = {each.name: each for each in from_llm([Notes, divide, llm.Tool.function(show), ask])}
     assert found["Notes_add"].call({"text": "a"}, Context(call_id="call_1")).output == "call_1: a"
     assert found["divide"].description == "Divide 10."
     assert found["divide"].call(number=5).output == 2
     assert "division" in (found["divide"].call(number=0).error or "")
     assert found["divide"].call(number="x").error_type == "validation_error"
-    assert found["picture"].call().content == ("here", Image(PNG))
+    assert found["show"].call().content == ("here", Image(PNG))
     paused = found["ask"].call()
     assert (paused.halted, paused.error) == (True, "wait for the user")

@@ -1,6 +1,6 @@
 """Tools in other frameworks: `to_...` converts ours, `from_...` makes tools of theirs.
 
-A framework is imported when its function is called.
+A framework is imported when its function is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tools_adapters._agno import from_agno, to_agno
-    from tools_adapters._bridge import Approve, Executor, Tools
+    from tools_adapters._bridge import Executor, Options, Tools
     from tools_adapters._crewai import from_crewai, to_crewai
     from tools_adapters._haystack import from_haystack, to_haystack
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tools_adapters._smolagents import from_smolagents, to_smolagents
 
 __all__ = [
-    "Approve",
     "Executor",
+    "Options",
     "Tools",
     "from_agno",
     "from_crewai",
@@ -43,29 +43,17 @@ __all__ = [
     "to_smolagents",
 ]
 
-_HOMES = {
-    "_agno": ("from_agno", "to_agno"),
-    "_bridge": ("Approve", "Executor", "Tools"),
-    "_crewai": ("from_crewai", "to_crewai"),
-    "_haystack": ("from_haystack", "to_haystack"),
-    "_langchain": ("from_langchain", "langchain_halt", "to_langchain"),
-    "_llm": ("from_llm", "to_llm"),
-    "_openai_agents": ("from_openai_agents", "openai_agents_halt", "to_openai_agents"),
-    "_pydantic_ai": ("from_pydantic_ai", "pydantic_ai_halt", "to_pydantic_ai"),
-    "_smolagents": ("from_smolagents", "to_smolagents"),
-}
-
 
 def __getattr__(name: str) -> object:
-    for home, names in _HOMES.items():
-        if name in names:
-            from importlib import import_module  # here, it is not a name of this package
+    if name not in __all__:
+        raise AttributeError(f"module 'tools_adapters' has no attribute {name!r}")
+    from importlib import import_module  # here, it is not a name of this package
 
-            value: object = getattr(import_module(f"tools_adapters.{home}"), name)
-            globals()[name] = value  # found directly from now on
-            return value
-    raise AttributeError(f"module 'tools_adapters' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    framework = name.removeprefix("from_").removeprefix("to_").removesuffix("_halt")
+    home = "bridge" if name[0].isupper() else framework
+    try:
+        return getattr(import_module(f"tools_adapters._{home}"), name)
+    except ImportError as error:
+        extra = framework.replace("_", "-")
+        message = f"{error}; install the extra: pip install 'tools-adapters[{extra}]'"
+        raise ImportError(message, name=error.name) from error

@@ -1,68 +1,38 @@
-"""llm, the command and library: tools for its models, and tools of its plugins."""
+"""llm, the command and library: tools for its models, tools of its plugins, and the plugin that lists ours."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from inspect import Parameter, Signature, iscoroutinefunction, signature
-from typing import TYPE_CHECKING, Any
+from keyword import iskeyword
+from typing import Any, Unpack
 
-from tools_adapters._bridge import (
-    Approve,
-    Bridge,
-    BridgedTool,
-    Executor,
-    Tools,
-    block_of,
-    extra,
-    foreign_tool,
-    parts_of,
-    text_of,
-)
-from tools_core import Context, Result, Tool, ToolError
+import click
+import llm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    import llm
+from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
+from tools_core import ApprovalRequest, Context, Registry, Result, Tool, ToolError
+from tools_core.formats import legal_names
 
 _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}
 
 
-def to_llm(
-    tools: Tools,
-    *,
-    executor: Executor | None = None,
-    context: Context | None = None,
-    approve: Approve | None = None,
-    asynchronous: bool = False,
-) -> list[llm.Tool]:
-    """Make tools for `model.chain(..., tools=to_llm(...))`.
+def to_llm(tools: Tools, *, asynchronous: bool = False, **options: Unpack[Options]) -> list[llm.Tool]:
+    """Make tools for `model.chain(..., tools=to_llm(...))`; `Options` has the options.
 
     Pictures, sound and PDFs become attachments, a failure is the exception of its `ToolResult`, and a halt raises
-    `llm.PauseChain` out of the chain, with our `result`.
-
-    Args:
-        tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
-        executor: Makes the calls, under its policy and hooks.
-        context: Its workspace, state, deadline, progress and run id apply to every call.
-        approve: "all", or a function that answers an `ApprovalRequest`; without it calls that require approval are
-            refused.
-        asynchronous: Make coroutine functions, of which an `AsyncModel` runs several at once. A `Model` can call these
-            only where no event loop is running, so not in a notebook.
+    `llm.PauseChain` out of the chain, with our `result`. Calls that require approval are refused without `approve` or
+    an executor. With `asynchronous` they are coroutine functions, of which an `AsyncModel` runs several at once; a
+    `Model` can call these only where no event loop is running, so not in a notebook.
     """
-    bridge = Bridge(tools, executor=executor, context=context, approve=approve)
-    with extra("llm"):
-        from llm import Tool as LlmTool
-
     return [
-        LlmTool(
-            each.name,
-            each.description,
-            each.schema,
-            _async_implementation_of(each) if asynchronous else implementation_of(each, each.call),
-        )
-        for each in bridge.tools
+        llm.Tool(each.name, each.description, each.schema, _implementation(each, is_async=asynchronous))
+        for each in bridge(tools, **options)
     ]
 
 
@@ -71,84 +41,114 @@ def from_llm(tools: Iterable[Any]) -> list[Tool]:
 
     An exception becomes an error, and `llm.PauseChain` a halt with an error.
     """
-    with extra("llm"):
-        from llm import Tool as LlmTool
-        from llm import Toolbox
-
     made: list[Tool] = []
     for each in tools:
         given = each() if isinstance(each, type) else each
-        if isinstance(given, Toolbox):
+        if isinstance(given, llm.Toolbox):
             given.prepare()
             found = list(given.tools())
         else:
-            found = [given if isinstance(given, LlmTool) else LlmTool.function(given)]
-        made += [foreign_tool(x.name, x.description or "", x.input_schema, partial(_call_theirs, x)) for x in found]
+            found = [given if isinstance(given, llm.Tool) else llm.Tool.function(given)]
+        made += [foreign_tool(partial(_call_theirs, x), x.name, x.description, x.input_schema) for x in found]
     return made
 
 
-def implementation_of(bridged: BridgedTool, call: Callable[[dict[str, Any]], Result]) -> Any:
-    """Make the function that llm calls, with the signature that `llm tools list` shows."""
+@llm.hookimpl  # type: ignore[untyped-decorator]
+def register_tools(register: Callable[[llm.Tool], None]) -> None:
+    """Register the installed tools; a problem with these is reported, and keeps llm from nothing else."""
+    registry, context = Registry(), Context()  # one context: the calls of a command are one run
+    try:
+        registry.discover()
+    except ValueError as error:  # the lock cannot be read, so that no tool is allowed
+        click.echo(f"ask-tools: {error}", err=True)
+    for key, name in legal_names(registry, "openai").items():
+        # llm takes a name that begins with a capital for a toolbox.
+        register(InstalledTool(name[0].lower() + name[1:], partial(registry.__getitem__, key), context))
 
-    def implementation(**arguments: Any) -> Any:
-        return _output(call(arguments))
 
-    implementation.__signature__ = _signature(bridged.schema)  # type: ignore[attr-defined]
-    return implementation
+class InstalledTool(llm.Tool):
+    """A tool that is loaded when more than its name is read; one that cannot be loaded describes why."""
+
+    def __init__(self, name: str, load: Callable[[], Tool], context: Context) -> None:
+        self.name = name
+        self.plugin: str | None = None
+        self._load = load
+        self._context = context
+
+    @cached_property
+    def _loaded(self) -> llm.Tool:
+        try:
+            return to_llm({self.name: self._load()}, context=self._context, approve=_approve)[0]
+        except ToolError as error:
+            return llm.Tool(self.name, f"Unavailable: {error}", {}, partial(_output, Result.error(str(error))))
+
+    description = property(lambda self: self._loaded.description)
+    input_schema = property(lambda self: self._loaded.input_schema)
+    implementation = property(lambda self: self._loaded.implementation)
 
 
-def _async_implementation_of(bridged: BridgedTool) -> Any:
-    async def implementation(**arguments: Any) -> Any:
+def _approve(request: ApprovalRequest) -> bool:
+    """Ask at the terminal, unless llm has asked about this call for `--ta`, or the user has allowed all."""
+    command = click.get_current_context(silent=True)
+    is_asked = command is not None and bool(command.params.get("tools_approve"))
+    if is_asked or os.environ.get("ASK_TOOLS_LLM_APPROVE") == "all":
+        return True
+    problem = f"{request.tool.name} requires approval"
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        problem = f"{problem}, and there is no terminal to ask at"
+        click.echo(f"ask-tools: {problem}; ASK_TOOLS_LLM_APPROVE=all allows it", err=True)
+        return False
+    shown = json.dumps(dict(request.arguments), default=str)  # with escapes for what could act on the terminal
+    return click.confirm(f"{problem}: {shown}\nRun it?", err=True)
+
+
+def _implementation(bridged: BridgedTool, *, is_async: bool) -> Any:
+    def run(**arguments: Any) -> Any:
+        return _output(bridged.call(arguments))
+
+    async def arun(**arguments: Any) -> Any:
         return _output(await bridged.acall(arguments))
 
-    implementation.__signature__ = _signature(bridged.schema)  # type: ignore[attr-defined]
-    return implementation
+    made: Any = arun if is_async else run
+    made.__signature__ = _signature(bridged.schema)
+    return made
 
 
 def _signature(schema: Mapping[str, Any]) -> Signature:
+    """Return the signature that `llm tools list` shows."""
     made: list[Parameter] = []
     for name, each in schema["properties"].items():
-        if name.isidentifier():
-            kind = each.get("type") if isinstance(each, dict) else None
+        if name.isidentifier() and not iskeyword(name) and isinstance(each, dict):
             default = Parameter.empty if name in schema.get("required", ()) else each.get("default")
-            hint = _TYPES.get(kind, Parameter.empty) if isinstance(kind, str) else Parameter.empty
+            hint = _TYPES.get(str(each.get("type")), Parameter.empty)
             made.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint))
     return Signature(made)
 
 
 def _output(result: Result) -> Any:
-    from llm import Attachment, ToolOutput
-
     if result.halted:
-        from llm import PauseChain  # the plugin meets older versions, too
-
-        pause = PauseChain(text_of(result))
+        pause = llm.PauseChain(text_of(result))
         pause.result = result
         raise pause
     if not result.ok:
         raise ToolError(text_of(result), result.error_type or "execution_error") from result.exception
-    attachments = [
-        Attachment(type=part.mime_type, content=part.data)
-        for part in parts_of(result)
-        if not isinstance(part, str) and (part.kind != "file" or part.mime_type == "application/pdf")
-    ]
-    return ToolOutput(text_of(result), attachments)
+    parts = parts_of(result, "image", "audio", "application/pdf")
+    files = [llm.Attachment(type=x.mime_type, content=x.data) for x in parts if not isinstance(x, str)]
+    return llm.ToolOutput(text_of(result), files)
 
 
 async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:
-    from llm import PauseChain, ToolCall, ToolOutput
-
     given = dict(arguments)
     if "llm_tool_call" in signature(theirs.implementation).parameters:  # a name that llm reserves
-        given["llm_tool_call"] = ToolCall(theirs.name, arguments, context.call_id)
+        given["llm_tool_call"] = llm.ToolCall(theirs.name, arguments, context.call_id)
     try:
         if iscoroutinefunction(theirs.implementation):
             output = await theirs.implementation(**given)
         else:
             output = await asyncio.to_thread(theirs.implementation, **given)
-    except PauseChain as pause:
+    except llm.PauseChain as pause:
         return Result.halt(Result.error(str(pause) or f"{theirs.name} paused the chain", type="interrupted"))
-    if not isinstance(output, ToolOutput):
+    if not isinstance(output, llm.ToolOutput):
         return output
     blocks = [block_of(each.content_bytes(), each.resolve_type()) for each in output.attachments]
     return [output.output, *blocks] if blocks else output.output

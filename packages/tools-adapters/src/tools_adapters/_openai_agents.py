@@ -6,48 +6,27 @@ import copy
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
-from tools_adapters._bridge import (
-    Approve,
-    Bridge,
-    BridgedTool,
-    Executor,
-    Tools,
-    block_of_url,
-    extra,
-    foreign_tool,
-    halt_in,
-    parts_of,
-)
+from agents import FunctionTool, ToolsToFinalOutputResult, get_current_trace
+from agents.tool import set_function_tool_failure_error_function
+from agents.tool_context import ToolContext
+
+from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
 from tools_core import Context, Result, Tool
-from tools_core.formats import responses, responses_strict
-
-if TYPE_CHECKING:
-    from agents import FunctionTool
+from tools_core.formats import responses
 
 
-def to_openai_agents(
-    tools: Tools, *, executor: Executor | None = None, context: Context | None = None, approve: Approve | None = None
-) -> list[FunctionTool]:
-    """Make function tools: `Agent(name, tools=to_openai_agents(tools))`.
+def to_openai_agents(tools: Tools, **options: Unpack[Options]) -> list[FunctionTool]:
+    """Make function tools: `Agent(name, tools=to_openai_agents(tools))`; `Options` has the options.
 
     A schema that can be strict is sent in its strict form. The output of a call is its content, pictures and PDFs
     included, and begins with "Error: " where the tool failed; `result.to_dict()` is the custom data of the output item.
     The run of a call is the group id of the run's trace, else the trace. A call that requires approval interrupts the
     run, see `RunState.approve`. `Agent(tool_use_behavior=openai_agents_halt())` ends a run after a halt.
-
-    Args:
-        tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
-        executor: Makes the calls, under its policy and hooks.
-        context: Its workspace, state, deadline and progress apply to every call. The SDK itself has no progress.
-        approve: "all", or a function that answers an `ApprovalRequest`, instead of the interruption.
     """
-    bridge = Bridge(tools, executor=executor, context=context, approve=approve)
-    with extra("openai-agents"):
-        import agents as _  # noqa: F401  (named in the message if it is missing)
-    return [_function_tool(each) for each in bridge.tools]
+    return [_function_tool(each) for each in bridge(tools, **options)]
 
 
 def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Tool]:
@@ -56,64 +35,42 @@ def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Too
     They receive `context` as that of the run. An exception is an error of the result, whatever the tool's
     `failure_error_function` makes of it for a model.
     """
-    with extra("openai-agents"):
-        from agents.tool import set_function_tool_failure_error_function
     made: list[Tool] = []
     for each in tools:
-        theirs = set_function_tool_failure_error_function(copy.copy(each), None)
-        made.append(
-            foreign_tool(
-                theirs.name,
-                theirs.description,
-                theirs.params_json_schema,
-                partial(_call_theirs, theirs, context),
-                requires_approval=theirs.needs_approval is not False,
-            )
-        )
+        body = partial(_call_theirs, set_function_tool_failure_error_function(copy.copy(each), None), context)
+        asks = each.needs_approval is not False
+        made.append(foreign_tool(body, each.name, each.description, each.params_json_schema, requires_approval=asks))
     return made
 
 
-def openai_agents_halt() -> Callable[[Any, list[Any]], Any]:
+def openai_agents_halt() -> Callable[[Any, list[Any]], ToolsToFinalOutputResult]:
     """Make the `tool_use_behavior` that ends a run after a tool halted: its content is the final output."""
-    with extra("openai-agents"):
-        from agents import ToolsToFinalOutputResult
 
-    def end_after_halt(context: Any, results: list[Any]) -> Any:  # noqa: ARG001  (the SDK's signature)
-        for each in results:
-            result = halt_in(getattr(each.run_item, "custom_data", None))
-            if result is not None:
-                return ToolsToFinalOutputResult(is_final_output=True, final_output=str(result))
-        return ToolsToFinalOutputResult(is_final_output=False)
+    def end_after_halt(context: Any, results: list[Any]) -> ToolsToFinalOutputResult:  # noqa: ARG001  (the SDK's)
+        texts = [halt_in(getattr(each.run_item, "custom_data", None)) for each in results]
+        halts = [text for text in texts if text is not None]
+        return ToolsToFinalOutputResult(is_final_output=bool(halts), final_output=halts[0] if halts else None)
 
     return end_after_halt
 
 
 def _function_tool(bridged: BridgedTool) -> FunctionTool:
-    from agents import FunctionTool
-
-    own = {**bridged.definition, "name": bridged.name}
-    written = responses_strict.definitions([own])[0]
-    results: WeakKeyDictionary[Any, Result] = WeakKeyDictionary()
-
-    def arguments_of(text: str) -> Any:
-        """Undo what the strict form did to the arguments."""
-        item = {"type": "function_call", "name": bridged.name, "arguments": text}
-        (call,) = responses_strict.calls(item, [own])
-        return call.given
+    written, results = bridged.strict, WeakKeyDictionary[Any, Result]()
 
     async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001
         # Arguments that do not fit are refused without asking the user.
-        result = await bridged.acall(arguments_of(json.dumps(arguments)))
+        result = await bridged.acall(arguments, strict=True)
         return bridged.request_in(result) is not None
 
     async def call(ctx: Any, text: str) -> Any:
         result = results[ctx] = await bridged.acall(
-            arguments_of(text),
+            text,
+            strict=True,
             call_id=ctx.tool_call_id,
             run_id=_run_id(ctx),
-            approved=bool(bridged.needs_approval and ctx.is_tool_approved(bridged.name, ctx.tool_call_id)),
+            approved=bool(ctx.is_tool_approved(bridged.name, ctx.tool_call_id)),
         )
-        parts = responses.content(parts_of(result, error="Error: "))
+        parts = responses.content(parts_of(result, "image", "application/pdf", error="Error: "))
         # The SDK's names for the parts are those of the API without the prefix.
         output = [{**part, "type": part["type"].removeprefix("input_")} for part in parts]
         return output[0]["text"] if len(output) == 1 and output[0]["type"] == "text" else output
@@ -134,17 +91,13 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
 
 
 def _run_id(ctx: Any) -> str | None:
-    from agents import get_current_trace
-
     trace: Any = get_current_trace()
-    group: str | None = getattr(ctx.run_config, "group_id", None) or getattr(trace, "group_id", None)
     traced: str | None = getattr(trace, "trace_id", None)
+    group: str | None = getattr(ctx.run_config, "group_id", None) or getattr(trace, "group_id", None)
     return group or (traced if traced != "no-op" else None)
 
 
 async def _call_theirs(theirs: Any, given: Any, arguments: dict[str, Any], context: Context) -> Result:
-    from agents.tool_context import ToolContext
-
     text = json.dumps(arguments)
     call_id = context.call_id or "call"
     ctx = ToolContext(context=given, tool_name=theirs.name, tool_call_id=call_id, tool_arguments=text)
@@ -155,8 +108,10 @@ def _own(value: Any) -> Any:
     """Return their parts as text and blocks of ours, alone or in a list."""
     if isinstance(value, list | tuple):
         return [_own(item) for item in value]
-    part: Any = value.model_dump(exclude_none=True) if hasattr(value, "model_dump") else value
+    part: Any = value.model_dump() if hasattr(value, "model_dump") else value
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind == "text" and "text" in part:
         return part["text"]
-    return (kind in ("image", "file") and block_of_url(part.get("image_url") or part.get("file_data"))) or value
+    url = (part.get("image_url") or part.get("file_data") or "") if kind in ("image", "file") else ""
+    head, is_data, data = str(url).partition(";base64,")
+    return block_of(data, head.removeprefix("data:")) if is_data else value

@@ -2,65 +2,51 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache, partial
+from functools import partial
 from io import BytesIO
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import Any, Unpack
 
-from tools_adapters._bridge import Approve, Bridge, BridgedTool, Executor, Tools, extra, foreign_tool, parts_of, text_of
+import PIL.Image
+import smolagents
+from smolagents.agent_types import AgentImage
+from smolagents.local_python_executor import FinalAnswerException
+from smolagents.models import get_tool_json_schema
+
+from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, foreign_tool, parts_of, text_of
 from tools_core import Context, Image, Result, Tool, ToolError
-
-if TYPE_CHECKING:
-    from smolagents import Tool as TheirTool
 
 _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
 
 
-def to_smolagents(
-    tools: Tools, *, executor: Executor | None = None, context: Context | None = None, approve: Approve | None = None
-) -> list[TheirTool]:
-    """Make smolagents tools.
+def to_smolagents(tools: Tools, **options: Unpack[Options]) -> list[smolagents.Tool]:
+    """Make smolagents tools; `Options` has the options.
 
     A tool-calling agent reads the content of a result, and code receives its data; a result that is one picture is a
     PIL image. A failure raises ToolError, which the agent shows its model. In code a halt is the final answer, but no
-    tool can end a run of a tool-calling agent. All calls of the tools belong to one run, the context's.
-
-    Args:
-        tools: A registry or other mapping, a tool, a toolset, or a sequence of these.
-        executor: Makes the calls, under its policy and hooks.
-        context: Its workspace, state, deadline and progress apply to every call.
-        approve: "all", or a function that answers an `ApprovalRequest`. Without it a tool that requires approval
-            refuses to run, because smolagents does not ask its user.
+    tool can end a run of a tool-calling agent. All calls of the tools belong to one run, the context's. Without
+    `approve` or an executor, a tool that requires approval refuses to run, because smolagents does not ask its user.
     """
-    bridge = Bridge(tools, executor=executor, context=context, approve=approve)
-    with extra("smolagents"):
-        made = _tool_class()
-    names: dict[str, BridgedTool] = {}
-    for each in bridge.tools:
-        name = each.name.replace("-", "_")  # code calls it by this name
-        while name in names or iskeyword(name):
-            name += "_"
-        names[name] = each
-    return [made(name, each) for name, each in names.items()]
+    return [AskTool(each) for each in bridge(tools, **options)]
 
 
 def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
     """Convert smolagents tools, to call them directly, in an executor or over MCP; PIL images become `Image`."""
-    with extra("smolagents"):
-        from smolagents.models import get_tool_json_schema
     made: list[Tool] = []
     for each in tools:
-        schema: dict[str, Any] = get_tool_json_schema(each)["function"]["parameters"]
-        for value in schema["properties"].values():
-            if value.pop("nullable", False) and "null" not in value["type"]:
-                value["type"] = [*([value["type"]] if isinstance(value["type"], str) else value["type"]), "null"]
-        made.append(foreign_tool(each.name, each.description, schema, partial(_call_theirs, each)))
+        function: dict[str, Any] = get_tool_json_schema(each)["function"]
+        for value in function["parameters"]["properties"].values():
+            if value.pop("nullable", False):
+                given: Any = value["type"]
+                value["type"] = [*({given} if isinstance(given, str) else given), "null"]
+        made.append(foreign_tool(partial(_call_theirs, each), **function))
     return made
 
 
-class _Unchecked(str):
+class Unchecked(str):
     """The JSON type of an input, for the model to read: tool-calling agents find no value to be of another type.
 
     So the tool itself validates and repairs the arguments, and its messages reach the model.
@@ -73,49 +59,38 @@ class _Unchecked(str):
         return False
 
 
-@cache
-def _tool_class() -> Any:
-    from PIL.Image import open as open_picture
-    from smolagents import Tool as TheirTool
-    from smolagents.agent_types import AgentImage
-    from smolagents.local_python_executor import FinalAnswerException
+class AskTool(smolagents.Tool):
+    """A tool of ours, with a `__call__` that leaves the arguments as they are."""
 
-    class AskTool(TheirTool):
-        skip_forward_signature_validation = True
-        output_type = "any"
+    skip_forward_signature_validation = True
+    output_type = "any"
 
-        def __init__(self, name: str, bridged: BridgedTool) -> None:
-            super().__init__()
-            self.name = name
-            self.description = bridged.description
-            self.inputs = _inputs(bridged.schema)
-            self.bridged = bridged
-            output = bridged.definition.get("output_schema")
-            self.output_schema = output if isinstance(output, dict) and output.get("type") == "object" else None
+    def __init__(self, bridged: BridgedTool) -> None:
+        super().__init__()
+        name = bridged.name.replace("-", "_")  # code calls it by this name
+        self.name = f"{name}_" if iskeyword(name) else name
+        self.description = bridged.description
+        self.inputs = _inputs(bridged.schema)
+        self.bridged = bridged
+        output = bridged.definition.get("output_schema")
+        self.output_schema = output if isinstance(output, dict) and output.get("type") == "object" else None
 
-        def __call__(self, *args: Any, sanitize_inputs_outputs: bool = False, **arguments: Any) -> Any:
-            # Only tool-calling agents set the flag: its model reads text, and code works with data.
-            self.is_initialized = True
-            if len(args) == 1 and not arguments and isinstance(args[0], Mapping):
-                arguments, args = dict(args[0]), ()
-            if len(args) > len(self.inputs):
-                raise ToolError(f"{self.name} takes {', '.join(self.inputs) or 'nothing'}; got {len(args)} arguments")
-            given = dict(zip(self.inputs, args, strict=False)) | arguments
-            result = self.bridged.call(given)
-            if not result.ok:
-                kind = result.error_type or "execution_error"
-                raise ToolError(str(result) or kind, kind) from result.exception
-            parts = parts_of(result)
-            if len(parts) == 1 and isinstance(parts[0], Image):
-                data = parts[0].data
-                value: Any = AgentImage(data) if sanitize_inputs_outputs else open_picture(BytesIO(data))
-            else:
-                value = text_of(result) if sanitize_inputs_outputs else _data(result)
-            if result.halted and not sanitize_inputs_outputs:
-                raise FinalAnswerException(value)
-            return value
-
-    return AskTool
+    def __call__(self, *args: Any, sanitize_inputs_outputs: bool = False, **arguments: Any) -> Any:
+        """Call the tool; only tool-calling agents set the flag: its model reads text, and code works with data."""
+        if len(args) > len(self.inputs):
+            raise ToolError(f"{self.name} takes {', '.join(self.inputs) or 'nothing'}; got {len(args)} arguments")
+        result = self.bridged.call(dict(zip(self.inputs, args, strict=False)) | arguments)
+        if not result.ok:
+            raise ToolError(text_of(result), result.error_type or "execution_error") from result.exception
+        parts = parts_of(result, "image")
+        if len(parts) == 1 and isinstance(parts[0], Image):
+            data = parts[0].data
+            value: Any = AgentImage(data) if sanitize_inputs_outputs else PIL.Image.open(BytesIO(data))
+        else:
+            value = text_of(result) if sanitize_inputs_outputs else _data(result)
+        if result.halted and not sanitize_inputs_outputs:
+            raise FinalAnswerException(value)
+        return value
 
 
 def _data(result: Result) -> Any:
@@ -145,7 +120,7 @@ def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             # smolagents has no unions: the description has what the type lacks.
             description = f"{description} JSON Schema: {json.dumps(value)}".strip() if value else description
             value, kind = {}, "any"
-        value |= {"type": _Unchecked(kind) if isinstance(kind, str) and kind != "any" else kind}
+        value |= {"type": Unchecked(kind) if isinstance(kind, str) and kind != "any" else kind}
         made[name] = {**value, "description": description} | ({} if name in required else {"nullable": True})
     return made
 
@@ -156,21 +131,19 @@ def _inlined(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -
         return [_inlined(item, root, seen) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
+    made = {key: _inlined(value, root, seen) for key, value in schema.items() if key != "$ref"}
     reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return {key: _inlined(value, root, seen) for key, value in schema.items()}
+    if not isinstance(reference, str) or reference in seen:
+        return made
     target: Any = root
     for key in reference.removeprefix("#").split("/")[1:]:
         target = target[key]
-    found = {} if reference in seen else _inlined(target, root, (*seen, reference))
-    return {**found, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return {**_inlined(target, root, (*seen, reference)), **made}
 
 
-def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
-    from PIL.Image import Image as Picture
-
-    value: Any = theirs(**arguments)
-    if isinstance(value, Picture):
+async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
+    value: Any = await asyncio.to_thread(theirs, **arguments)
+    if isinstance(value, PIL.Image.Image):
         data = BytesIO()
         value.save(data, "PNG")
         return Image(data.getvalue())
