@@ -321,7 +321,7 @@ def _pythons():
 def test_a_session_works_on_every_python_from_3_11_on(root, minor):
     if minor not in (found := _pythons()):
         pytest.skip(f"this machine has no Python 3.{minor}")
-    python = Python(str(root), sandbox="contained", interpreters={"it": found[minor]})
+    python = Python(str(root), sandbox="contained", interpreter=found[minor])
     python.call(code="import asyncio\nx = 1", session="s")
     output = python.call(code="await asyncio.sleep(0)\n(x, 1 / 0)", session="s").output
     assert "1 / 0" in output["error"]["traceback"]

@@ -6,7 +6,7 @@ import os
 import select
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tools_shell._output._redactor import RedactedStream
 from tools_shell._output._ring import Ring
@@ -28,36 +28,22 @@ _LONGEST_WAIT = 24 * 3600.0  # seconds that `poll` can count, and more
 _CHUNK = 1 << 16  # bytes of input at a time
 
 
-class About(NamedTuple):
-    """What is known of a job before it starts."""
-
-    id: str
-    name: str
-    command: str
-    limit: float | None  # seconds that it may run
-
-
-class Part(NamedTuple):
-    """Output from `cursor` to `next_cursor`; `skipped` counts the characters before it that are no longer kept."""
-
-    text: str
-    cursor: int
-    next_cursor: int
-    skipped: int
-    has_more: bool
-
-
 class Job:
     """`changed` guards the output and the end, and is notified of both."""
 
-    def __init__(self, about: About, command: Command, redactor: Redactor) -> None:
-        """Start it; OSError when that is not possible."""
-        self.about = about
+    def __init__(
+        self, id: str, name: str, script: str, limit: float | None, command: Command, redactor: Redactor
+    ) -> None:
+        """Start it for `limit` seconds at most; OSError when that is not possible."""
+        self.id = id
+        self.name = name
+        self.script = script
+        self._limit = limit
         self.isolation = command.isolation
         self.has_stdin = command.has_stdin
         self.terminal = command.terminal
         self.changed = threading.Condition()
-        self.input = threading.Lock()  # held while text is written, so that two texts do not mix
+        self._input = threading.Lock()  # held while text is written, so that two texts do not mix
         self.started = time.monotonic()
         self.ended: Ended | None = None
         self.is_stopping = False
@@ -66,19 +52,19 @@ class Job:
         self._process = start(command)
         try:
             self._pump = Pump(self._process, self._add, self._add, stdin=None)
-            threading.Thread(target=self._follow, name=f"tools-shell {about.id}", daemon=True).start()
+            threading.Thread(target=self._follow, name=f"tools-shell {id}", daemon=True).start()
         except BaseException:
             self._process.close()
             raise
 
     def _follow(self) -> None:
         reason = None
-        until = self.started + (self.about.limit or _LONGEST_WAIT * 365)
+        until = self.started + (self._limit or _LONGEST_WAIT * 365)
         process, pump = self._process, self._pump
         while process.exit is None and not process.is_gone:
             left = until - time.monotonic()
             if left <= 0:
-                reason = f"time limit {self.about.limit:g} s"
+                reason = f"time limit {self._limit:g} s"
                 process.terminate()
                 settle(process, pump, GRACE)
                 break
@@ -127,13 +113,12 @@ class Job:
         """Return the position that a cursor means: a negative one counts from the end."""
         return min(cursor, self.end) if cursor >= 0 else max(self.end + cursor, self._ring.start)
 
-    def read(self, cursor: int, limit: int) -> Part:
-        """Return the output from a position on."""
+    def read(self, cursor: int, limit: int) -> tuple[int, str, int]:
+        """Return the output from a position on, as far as it is kept, between its own two positions."""
         with self.changed:
             start = max(cursor, self._ring.start)
             text = self._ring.read(start, limit)
-            end = start + len(text)
-            return Part(printable(text), start, end, start - cursor, end < self.end)
+        return start, printable(text), start + len(text)
 
     def find(self, text: str, start: int) -> str | None:
         """Return the line that contains `text` in the output from `start` on."""
@@ -171,26 +156,29 @@ class Job:
         how = facts.get("limit") or facts.get("signal") or f"exit {facts.get('exit_code')}"
         return f"ended after {self.age:.1f} s: {how}"
 
-    def write(self, data: bytes, until: float, cancelled: Callable[[], bool]) -> int:
-        """Write to its standard input, and return how many bytes it took until then."""
+    def write(self, data: bytes, until: float, cancelled: Callable[[], bool], *, is_last: bool) -> int:
+        """Write to its standard input, and return how many bytes it took until then; with `is_last` close it."""
         given = 0
-        while given < len(data) and (descriptor := self.stdin) is not None:
-            try:
-                with self.changed:
-                    if self.stdin == descriptor:
-                        given += os.write(descriptor, data[given : given + _CHUNK])
-            except BlockingIOError:
-                left = until - time.monotonic()
-                if left <= 0 or cancelled():
-                    break
-                poll = select.poll()
-                poll.register(descriptor, select.POLLOUT)
-                poll.poll(min(left, SLICE) * 1000)
-            except OSError:  # no process reads it
-                self.close_stdin()
+        with self._input:
+            while given < len(data) and (descriptor := self.stdin) is not None:
+                try:
+                    with self.changed:
+                        if self.stdin == descriptor:
+                            given += os.write(descriptor, data[given : given + _CHUNK])
+                except BlockingIOError:
+                    left = until - time.monotonic()
+                    if left <= 0 or cancelled():
+                        break
+                    poll = select.poll()
+                    poll.register(descriptor, select.POLLOUT)
+                    poll.poll(min(left, SLICE) * 1000)
+                except OSError:  # no process reads it
+                    self._close_stdin()
+            if is_last and given == len(data):
+                self._close_stdin()
         return given
 
-    def close_stdin(self) -> None:
+    def _close_stdin(self) -> None:
         with self.changed:
             if self.ended is None:
                 self._process.close_stdin()

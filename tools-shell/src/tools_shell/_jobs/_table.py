@@ -53,7 +53,7 @@ class Jobs:
 
     def find(self, owner: Owner, id: str) -> Job:
         """Return the owner's job with that id; ToolError when there is none."""
-        found = {job.about.id: job for job in self.all(owner)}
+        found = {job.id: job for job in self.all(owner)}
         if id not in found:
             known = ", ".join(found) or "none: jobs end with the process or run that started them"
             raise ToolError(f"no job {id!r}; there is {known}", "not_found")

@@ -1,18 +1,14 @@
-"""The Python that runs a model's code: a developer names them, and a model chooses among those."""
+"""The Python that runs a model's code."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_shell._environment import clean_environment
 from tools_shell._sandbox._visible import is_inside, leads_through
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _ASK = "import sys; print(*{sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path}, sep='\\n')"
 _told: dict[str, tuple[str, ...]] = {}  # by each interpreter that was asked
@@ -69,8 +65,3 @@ def default_interpreter() -> str:
     if not (sys.executable and os.access(sys.executable, os.X_OK)):
         raise ToolError("no Python executable is known; name one when the tool is made", "unavailable")
     return sys.executable
-
-
-def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return variables to add: figures are drawn into pictures, not into windows."""
-    return {} if "MPLBACKEND" in env else {"MPLBACKEND": "Agg"}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Result, ToolError
 from tools_shell._output._text import encoded
-from tools_shell._process._run import SLICE
 from tools_shell._report import bracketed, isolation_of
 from tools_shell._terminal import check_lines, typed
 from tools_shell._tools._job_tool import JobTool, deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from tools_shell._jobs._job import Job
 
 _WAIT = 5.0  # seconds for the job to take all
@@ -48,11 +43,7 @@ class JobInput(JobTool):
         if job.terminal:
             check_lines(data)
             data += _END_OF_FILE if end else b""
-        until = deadline(_WAIT, context)
-        with _input(job, until, context):
-            given = job.write(data, until, lambda: context.cancelled)
-            if end and given == len(data):
-                job.close_stdin()
+        given = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
         record: dict[str, Any] = {"id": id, "written_bytes": given, **job.status()}
         remarks = [f"{given} bytes written to {id}"]
         if given < len(data):
@@ -67,24 +58,11 @@ def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
     if not (text or keys or end):
         raise ToolError("nothing to write: give text, keys or end", "validation_error")
     if not job.has_stdin:
-        message = f"{job.about.id} has no standard input: start it with stdin (or tty) set to true"
+        message = f"{job.id} has no standard input: start it with stdin (or tty) set to true"
         raise ToolError(message, "unavailable")
     if keys and not job.terminal:
-        raise ToolError(f"{job.about.id} has no terminal for keys: start it with tty set to true", "unavailable")
+        raise ToolError(f"{job.id} has no terminal for keys: start it with tty set to true", "unavailable")
     if job.stdin is None:
         state = "has ended" if job.ended is not None else "has closed its input"
-        raise ToolError(f"{job.about.id} {state}", "unavailable")
+        raise ToolError(f"{job.id} {state}", "unavailable")
     return encoded(text) + b"".join(typed(key) for key in keys)
-
-
-@contextmanager
-def _input(job: Job, until: float, context: Context) -> Generator[None]:
-    """Exclude other writers, so that two texts do not mix."""
-    while not job.input.acquire(timeout=SLICE):
-        if context.cancelled or time.monotonic() >= until:
-            message = f"another call is still writing to {job.about.id}, and nothing was written: try again"
-            raise ToolError(message, "conflict")
-    try:
-        yield
-    finally:
-        job.input.release()

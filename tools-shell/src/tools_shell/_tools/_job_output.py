@@ -62,37 +62,28 @@ class JobOutput(JobTool):
 def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     """Return the status and the output of a job from a position on."""
     status, remark = job.status(), job.remark()  # first: what is read afterwards is complete if it has ended
-    part = job.read(start, SHOWN)
-    record |= {**status, "output": part.text, "cursor": part.cursor, "next_cursor": part.next_cursor}
-    remarks = [f"{job.about.id} {remark}; next cursor {part.next_cursor}"]
-    if part.skipped:
-        record["skipped"] = part.skipped
-        remarks.append(f"{part.skipped:,} earlier characters are no longer kept")
-    if part.has_more:
+    first, text, next_cursor = job.read(start, SHOWN)
+    record |= {**status, "output": text, "cursor": first, "next_cursor": next_cursor}
+    remarks = [f"{job.id} {remark}; next cursor {next_cursor}"]
+    if first > start:
+        record["skipped"] = first - start
+        remarks.append(f"{first - start:,} earlier characters are no longer kept")
+    if next_cursor < job.end:
         record["has_more"] = True
-        remarks.append(f"there is more output: read on from cursor {part.next_cursor}")
+        remarks.append(f"there is more output: read on from cursor {next_cursor}")
     if "found" in record and record["found"] is None:
         remarks.append("the text was not found")
     remarks += [str(status[name]) for name in ("background", "survivors") if name in status]
-    return Result.ok(record, content=bracketed(part.text, remarks), metadata=isolation_of(job.isolation))
+    return Result.ok(record, content=bracketed(text, remarks), metadata=isolation_of(job.isolation))
 
 
 def _listed(found: list[Job]) -> Result:
-    rows = []
-    lines = []
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
     for job in found:
-        command = " ".join(job.about.command.split())
+        command = " ".join(job.script.split())
         command = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
-        named = {"name": job.about.name} if job.about.name else {}
-        rows.append(
-            {
-                "id": job.about.id,
-                **named,
-                "command": command,
-                **job.status(),
-                "age": round(job.age, 1),
-                "output_size": job.end,
-            }
-        )
-        lines.append(f"{job.about.id} {job.about.name} ({job.remark()}): {command}".replace("  ", " "))
+        facts = {"id": job.id, "name": job.name, "command": command, **job.status()}
+        rows.append({**facts, "age": round(job.age, 1), "output_size": job.end})
+        lines.append(f"{job.id} {f'{job.name} ' if job.name else ''}({job.remark()}): {command}")
     return Result.ok(rows, content="\n".join(lines) or "[no jobs]")

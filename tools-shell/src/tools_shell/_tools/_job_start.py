@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_shell._bash._program import check_script, script_arguments, shell_program
-from tools_shell._jobs._job import About, Job
+from tools_shell._jobs._job import Job
 from tools_shell._jobs._table import jobs
 from tools_shell._owner import owner_of
 from tools_shell._report import isolation_of
@@ -67,11 +67,11 @@ class JobStart(ScriptTool):
             with self.prepared(
                 context, workdir, arguments, env=env, has_stdin=stdin or tty, terminal=tty, merged=True
             ) as prepared:
-                return Job(About(id, name, command, limit), prepared, self.redactor())
+                return Job(id, name, command, limit, prepared, self.redactor())
 
         job = jobs.start(owner_of(context, self._root), make, self._most)
-        record = {"id": job.about.id, "status": "running"}
-        text = f"[{job.about.id} started; read it with job_output]"
+        record = {"id": job.id, "status": "running"}
+        text = f"[{job.id} started; read it with job_output]"
         return Result.ok(record, content=text, metadata=isolation_of(job.isolation))
 
     def _limit(self, timeout: float) -> float | None:

@@ -12,7 +12,7 @@ from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
-from tools_shell._python._interpreter import default_interpreter, executable, folders_of, variables
+from tools_shell._python._interpreter import default_interpreter, executable, folders_of
 from tools_shell._python._kernel import Kernel
 from tools_shell._python._sessions import Key, sessions
 from tools_shell._report import exit_of, record_of, report
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from tools_shell._process._run import Ended
     from tools_shell._python._kernel import Reply
-    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._tools._shell_tool import Settings
 
 
@@ -45,20 +44,15 @@ class Python(ShellTool):
         self,
         root: str | os.PathLike[str] | None = None,
         *,
-        interpreters: Mapping[str, str | os.PathLike[str]] | None = None,
+        interpreter: str | os.PathLike[str] | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        """`interpreters` are those to choose from by name, each a program or the folder of a virtual environment.
-
-        The first is the default; without any it is the one that runs the tool.
-        """
+        """`interpreter` is a program, or the folder of a virtual environment; by default the one that runs the tool."""
         super().__init__(root, **settings)
-        self._interpreters = {name: executable(path) for name, path in (interpreters or {}).items()}
-        if self._interpreters:
-            self.description = f"{self.description}\n\nInterpreters: {', '.join(self._interpreters)}."
+        self._interpreter = None if interpreter is None else executable(interpreter)
 
     def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "interpreters": self._interpreters}
+        return {**super()._approval_settings(), "interpreter": self._interpreter}
 
     def execute(
         self,
@@ -67,7 +61,6 @@ class Python(ShellTool):
         timeout: Annotated[float, "Seconds until the code is interrupted.", Limits(ge=1, le=LONGEST)] = DEFAULT,
         workdir: Annotated[str, "The folder to start in, relative to the workspace; not for sessions."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default, and in sessions."] = "",
-        interpreter: Annotated[str, "Name of the interpreter; empty for the default."] = "",
         *,
         context: Context,
     ) -> Result:
@@ -76,14 +69,13 @@ class Python(ShellTool):
         if session and (stdin or workdir != "."):
             message = "a session has neither stdin nor workdir: use os.chdir, or leave out session"
             raise ToolError(message, "validation_error")
-        python = self._chosen(interpreter)
+        python = self._interpreter or default_interpreter()
         limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
         output = Output(self.redactor())
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin), limit)
             ended, reply = kernel.run_once(code, output, limit, lambda: context.cancelled)
-            exit_code = exit_of(ended.returncode, kernel.isolation.level)
-            return self._result(output, ended, reply, kernel.isolation, exit_code, ())
+            return self._result(output, ended, reply, kernel, exit_of(ended.returncode, kernel.isolation.level), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with sessions.use(key, until, lambda: context.cancelled) as held:
@@ -96,51 +88,37 @@ class Python(ShellTool):
             notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
         elif ended.reason is not None:
             notes.append("the code was interrupted; the variables of the session are kept")
-        return self._result(output, ended, reply, kernel.isolation, more, notes)
+        return self._result(output, ended, reply, kernel, more, notes)
 
     def _result(
         self,
         output: Output,
         ended: Ended,
         reply: Reply | None,
-        isolation: Isolation,
+        kernel: Kernel,
         more: Mapping[str, Any],
-        notes: tuple[str, ...] | list[str],
+        notes: list[str],
     ) -> Result:
-        clean = self.redactor().clean
-        record: dict[str, Any] = {"value": None, **record_of(output), **more}
+        images = [Image(base64.b64decode(image)) for image in (reply or {}).pop("images", "").split()]
+        facts = {name: self.redactor().clean(text) for name, text in (reply or {}).items()}
+        record: dict[str, Any] = {"value": facts.get("value"), **record_of(output), **more}
         shown = output.merged.text
-        images: list[Image] = []
-        if reply is not None:
-            if "value" in reply:
-                record["value"] = clean(reply["value"])
-                shown = f"{_ended_line(shown)}=> {record['value']}\n"
-            if "traceback" in reply:
-                record["error"] = {name: clean(reply[name]) for name in ("type", "message", "traceback")}
-                shown = f"{_ended_line(shown)}{record['error']['traceback']}\n"
-            if "exit_code" in reply:
-                record["exit_code"] = int(reply["exit_code"])
-            if "note" in reply:
-                notes = [*notes, clean(reply["note"])]
-            if images := [Image(base64.b64decode(image)) for image in reply.get("images", "").split()]:
-                record["images"] = list(map(str, images))
-        if notes:
-            record["notes"] = list(notes)
-        return report(record, shown, ended, isolation, notes=notes, images=images)
+        gap = "\n" if shown and not shown.endswith("\n") else ""
+        if "value" in facts:
+            shown += f"{gap}=> {facts['value']}\n"
+        if "traceback" in facts:
+            record["error"] = {name: facts[name] for name in ("type", "message", "traceback")}
+            shown += f"{gap}{facts['traceback']}\n"
+        if "exit_code" in facts:
+            record["exit_code"] = int(facts["exit_code"])
+        if images:
+            record["images"] = list(map(str, images))
+        if notes := [*notes, *([facts["note"]] if "note" in facts else [])]:
+            record["notes"] = notes
+        return report(record, shown, ended, kernel.isolation, notes=notes, images=images)
 
     def _start(self, python: str, context: Context, workdir: str, stdin: bytes, limit: float) -> Kernel:
-        env, readable = variables(self._env), functools.partial(folders_of, python, limit)
+        env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # figures are drawn into pictures, not into windows
+        readable = functools.partial(folders_of, python, limit)
         with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
             return Kernel(command, stdin)
-
-    def _chosen(self, name: str) -> str:
-        if not name:
-            return next(iter(self._interpreters.values()), None) or default_interpreter()
-        if name not in self._interpreters:
-            known = ", ".join(self._interpreters) or "none; leave it out"
-            raise ToolError(f"no interpreter {name!r}; there is {known}", "validation_error")
-        return self._interpreters[name]
-
-
-def _ended_line(text: str) -> str:
-    return text + "\n" if text and not text.endswith("\n") else text

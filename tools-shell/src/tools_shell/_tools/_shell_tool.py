@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -75,10 +74,13 @@ class ShellTool(Tool, abstract=True):
 
     def _approval_settings(self) -> dict[str, Any]:
         sandbox = {
-            name: sorted(map(str, value)) if isinstance(value, tuple | frozenset) else value
-            for name, value in asdict(self._sandbox).items()
+            "level": self._sandbox.level,
+            "network": self._sandbox.network,
+            "readable": sorted(map(str, self._sandbox.readable)),
+            "writable": sorted(map(str, self._sandbox.writable)),
+            "resources": asdict(self._sandbox.resources),
+            "protected": sorted(self._sandbox.protected),
         }
-        sandbox["protected"] = sorted(self._sandbox.protected)
         root = None if self._root is None else os.path.realpath(workspace_path(self._root))
         return {"root": root, "sandbox": sandbox, "env": self._env}
 
@@ -147,7 +149,8 @@ class ShellTool(Tool, abstract=True):
                         guard=guard,
                     )
             except OSError as error:
-                raise _unstartable(error, arguments[0]) from error
+                message = f"{arguments[0]} cannot be started: {error.strerror or error}"
+                raise ToolError(message, "unavailable") from error
 
 
 def _check_system() -> None:
@@ -162,11 +165,3 @@ def _settings(given: Sandbox | Level | None) -> Sandbox:
         return given
     # What is no level is refused there.
     return Sandbox(level=given or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
-
-
-def _unstartable(error: OSError, program: str) -> ToolError:
-    """Say why a program cannot be started."""
-    if error.errno == errno.E2BIG:
-        message = "command and env are too long for the system together; write the command to a file and run that"
-        return ToolError(message, "limit_exceeded")
-    return ToolError(f"{program} cannot be started: {error.strerror or error}", "unavailable")
