@@ -13,8 +13,8 @@ from tools_core import ToolError
 from tools_shell import Bash
 from tools_shell._sandbox._choose import candidates, isolation_for
 from tools_shell._sandbox._command import Command
+from tools_shell._sandbox._start import wrap
 from tools_shell._sandbox._visible import is_inside
-from tools_shell._sandbox._wrap import wrap
 from tools_shell._settings import Resources, Sandbox
 
 IS_LINUX = sys.platform == "linux"
@@ -64,7 +64,8 @@ def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
 def test_a_command_without_a_sandbox_is_as_it_was(root):
     isolation = isolation_for(Sandbox(level="contained"), str(root))
     command = Command(["/bin/true", "x"], {"A": "1"}, -1, str(root), isolation, Resources())
-    assert wrap(command)[:3] == (["/bin/true", "x"], {"A": "1"}, None)
+    launch = wrap(command)
+    assert (launch.arguments, launch.environment, launch.policy) == (["/bin/true", "x"], {"A": "1"}, None)
 
 
 @linux

@@ -37,7 +37,7 @@ HOST = """
 import ctypes, json, os, re, shutil, subprocess, sys
 from tools_shell import _settings
 from tools_shell._sandbox import _command
-from tools_shell._sandbox import _choose, _isolation, _wrap
+from tools_shell._sandbox import _choose, _isolation, _start
 from tools_shell._supervisor import _confine, _landlock
 said = json.load(sys.stdin)
 os.dup2(said["stdin"], 0)
@@ -60,7 +60,7 @@ command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
     terminal=said["terminal"], extra=said["extra"],
 )
-wrapped = _wrap.wrap(command, said["temporary"])
+wrapped = _start.wrap(command, said["temporary"])
 os.chdir(said["workdir"])
 if wrapped.policy is not None:
     _confine.confine(json.loads(json.dumps(wrapped.policy)))

@@ -14,9 +14,9 @@ class Launch(NamedTuple):
     """A program to start, put into its sandbox already.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers. `policy` is what the first process gives up before it becomes the program, `wrappers` the number
-    of processes before the command itself, `temporary` a folder that is removed at the end. `guarding` are descriptors
-    of mounts, for `numbers`, and then of `placeholders`, two for each name.
+    their own numbers. What is executed first has the terminal if it `takes_terminal`. `policy` is what it gives up
+    before that, `wrappers` the number of processes before the command itself, `temporary` a folder that is removed at
+    the end. `guarding` are descriptors of mounts, for `numbers`, and then of `placeholders`, two for each name.
     """
 
     arguments: Sequence[str]

@@ -22,7 +22,6 @@ class Pump:
     """Feeds the standard input, ends it then, and hands what is written to the sinks; nothing waits but `step`.
 
     With None for `stdin`, another caller writes to it.
-    With a `poll` that others use too, whoever polls it calls `handle` for the descriptors in `descriptors`.
     """
 
     def __init__(
@@ -31,11 +30,10 @@ class Pump:
         stdout: Sink,
         stderr: Sink,
         stdin: bytes | None = b"",
-        poll: select.poll | None = None,
         more: Mapping[int, Sink] | None = None,
     ) -> None:
         self._process = process
-        self._poll = poll or select.poll()
+        self._poll = select.poll()
         self._sinks: dict[int, Sink] = {process.stdout: stdout, **(more or {})}
         if process.stderr is not None:
             self._sinks[process.stderr] = stderr
@@ -53,20 +51,14 @@ class Pump:
         """Return whether the other ends of the output are closed."""
         return not self._sinks
 
-    @property
-    def descriptors(self) -> set[int]:
-        """What is still being polled."""
-        news = () if self._process.is_gone else (self._process.news,)
-        return {*self._sinks, *news, *(() if self._source is None else (self._source,))}
-
     def step(self, seconds: float) -> bool:
         """Wait so long at most for something to happen, and do it; returns whether anything happened."""
         ready = self._poll.poll(seconds * 1000)
         for descriptor, events in ready:
-            self.handle(descriptor, events)
+            self._handle(descriptor, events)
         return bool(ready)
 
-    def handle(self, descriptor: int, events: int) -> None:
+    def _handle(self, descriptor: int, events: int) -> None:
         """Read from or write to one descriptor, without waiting."""
         if descriptor == self._process.news:
             self._process.take_news()

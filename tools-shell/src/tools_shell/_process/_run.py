@@ -18,7 +18,6 @@ LONGEST = 600  # seconds that a model may ask for
 GRACE = 1.0  # seconds between SIGTERM and SIGKILL, or half of the limit where that is shorter
 DRAIN = 0.15  # seconds for output under way when the command has ended but another process holds its output
 _LAST_DRAIN = 0.05  # the same when all known processes of the job are gone
-_UNHEARD = 0.7  # seconds for an order to kill to be carried out
 KILL = 5.0  # seconds to wait for what was killed: a process that hangs inside the kernel must not block the caller
 SLICE = 0.1  # seconds between two looks at `cancelled`
 
@@ -58,10 +57,7 @@ def conclude(process: Process, pump: Pump, reason: str | None, duration: float) 
     was_gone, was_dry = process.is_gone, pump.is_dry
     if not (was_gone and was_dry):
         process.kill()
-        settle(process, pump, _LAST_DRAIN if was_gone else _UNHEARD)
-    if not process.is_gone:
-        process.kill()  # in another way, if there is one
-        settle(process, pump, KILL)
+        settle(process, pump, _LAST_DRAIN if was_gone else KILL)
     # Output that is still held after the job has ended is held by a process outside of it.
     left_behind = not was_gone or (pump.is_dry and not was_dry)
     reason = process.hit or reason

@@ -19,7 +19,6 @@ Proc: TypeAlias = Literal["new", "shared"]
 WRAPPERS = 2  # processes between us and the command: one outside its namespace, and the first one inside
 
 _SIZE = 1 << 30  # bytes of memory at most that files in /tmp take, and as many in each of the other temporary folders
-_HAS_SIZE, _HAS_DISABLE = (0, 7), (0, 8)  # the versions that brought --size and --disable-userns
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (those of the sandbox)
 _OF_THE_KERNEL = ("/dev", "/proc")  # some users have one of these as their home
@@ -29,10 +28,8 @@ class Bubblewrap(NamedTuple):
     """The program, and what it is able to do here."""
 
     program: str
-    version: tuple[int, ...]
+    known: frozenset[str]  # options that not all versions have
     proc: Proc = "new"
-    disables_userns: bool = True
-    binds_descriptors: bool = True  # a fix of 2024 that distributions also have in older versions
 
 
 def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
@@ -50,16 +47,11 @@ def _examine(program: str) -> Bubblewrap | None:
     import subprocess
 
     try:
-        version, usage = (
-            subprocess.run([program, option], capture_output=True, text=True, timeout=10, check=False).stdout
-            for option in ("--version", "--help")
-        )
+        usage = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    numbers = re.findall(r"\d+", version)
-    if not numbers:
-        return None
-    return Bubblewrap(program, tuple(map(int, numbers)), binds_descriptors="--ro-bind-fd" in usage)
+    known = frozenset(re.findall("--(?:size|disable-userns|ro-bind-fd)", usage))
+    return Bubblewrap(program, known) if "--unshare-all" in usage else None
 
 
 def options(  # noqa: PLR0913  (each is a fact of the command)
@@ -119,12 +111,11 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
     # Without --die-with-parent: bwrap itself ends with the command, while what that has started may still be writing.
     # Its first process inside stays for that, as a child of the supervisor, which ends it, and with it all.
-    disable = bubblewrap.disables_userns and bubblewrap.version >= _HAS_DISABLE
     return [
         "--unshare-all",
         *(["--share-net"] if network else []),
         "--unshare-user",  # even for root: what --unshare-all does is to try
-        *(["--disable-userns"] if disable else []),
+        *({"--disable-userns"} & bubblewrap.known),
         *("--cap-drop", "ALL"),  # for root bwrap keeps all of them, and a remount would open everything
     ]
 
@@ -134,7 +125,7 @@ def _mounts(
     bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return options by path, and those that come after all of them."""
-    sized = ["--size", str(size)] if bubblewrap.version >= _HAS_SIZE else []
+    sized = ["--size", str(size)] if "--size" in bubblewrap.known else []
     at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
     at["/proc"] = ["--proc", "/proc"] if bubblewrap.proc == "new" else ["--ro-bind", "/proc", "/proc"]

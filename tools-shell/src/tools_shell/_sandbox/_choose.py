@@ -81,7 +81,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
             level="bubblewrap",
             missing=(
                 *everything,
-                *(unprotected if "/" in seen.writable or not variant.binds_descriptors else ()),
+                *(unprotected if "/" in seen.writable or "--ro-bind-fd" not in variant.known else ()),
                 *unguarded,
                 *abstract,
                 *(("process list",) if variant.proc == "shared" else ()),
@@ -114,8 +114,8 @@ def _levels(level: str) -> tuple[str, ...]:
 def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:
     if (found := find_bubblewrap(writable)) is not None:
         yield found
-        yield found._replace(disables_userns=False)  # the filter forbids new ones, too
-        yield found._replace(disables_userns=False, proc="shared")
+        without = found._replace(known=found.known - {"--disable-userns"})  # the filter forbids new ones, too
+        yield from (without, without._replace(proc="shared"))
 
 
 def _contained(sandbox: Sandbox) -> Isolation:

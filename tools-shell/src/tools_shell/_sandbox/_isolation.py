@@ -49,8 +49,3 @@ class Isolation:
     def is_sandbox(self) -> bool:
         """Return whether files outside of the workspace are kept from a command."""
         return self.level in {"bubblewrap", "landlock"}
-
-    @property
-    def needs_temporary(self) -> bool:
-        """Return whether a command needs a private folder to have any for its temporary files."""
-        return self.level == "landlock"

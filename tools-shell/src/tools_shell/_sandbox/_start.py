@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._launch import Launch
-from tools_shell._sandbox._wrap import wrap
+from tools_shell._sandbox._bubblewrap import options
+from tools_shell._sandbox._visible import is_inside, top_entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_shell._process._process import Process
+    from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._command import Command
+    from tools_shell._sandbox._isolation import Isolation
+
+_MOST_DESCRIPTORS = 64  # of a leader; those above are the supervisor's, and for mounts
+_TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 
 
 def start(command: Command) -> Process:
     """Put a command into its sandbox and start it; OSError when that is not possible."""
-    isolation, guard = command.isolation, command.guard
     temporary = ""
     try:
-        if isolation.needs_temporary:
+        if command.isolation.level == "landlock":
             import tempfile  # not where nothing can be run
 
             temporary = tempfile.mkdtemp(prefix="ask-tools-")
-        wrapped = wrap(command, temporary)
-        process = _program(isolation.level)(
-            Launch(
-                arguments=wrapped.arguments,
-                environment=wrapped.environment,
-                directory=command.directory,
-                workdir=command.workdir,
-                resources=command.resources,
-                has_stdin=command.has_stdin,
-                terminal=command.terminal,
-                merged=command.merged,
-                extra=command.extra,
-                takes_terminal=wrapped.takes_terminal,
-                policy=wrapped.policy,
-                wrappers=isolation.wrappers,
-                temporary=temporary,
-                guarding=guard.descriptors if guard is not None else (),
-                numbers=wrapped.numbers,
-                placeholders=[each.name for each in guard.placeholders] if guard is not None else (),
-            )
-        )
+        process = _program(command.isolation.level)(wrap(command, temporary))
     except BaseException:
         with suppress(OSError):  # there is none, or a supervisor removes it
             os.rmdir(temporary)
@@ -53,8 +39,8 @@ def start(command: Command) -> Process:
     finally:
         for descriptor in command.extra:
             os.close(descriptor)
-    if guard is not None:
-        guard.is_taken = True
+    if command.guard is not None:
+        command.guard.is_taken = True
     return process
 
 
@@ -67,3 +53,90 @@ def _program(level: str) -> Callable[[Launch], Process]:
     from tools_shell._process._supervised import Supervised
 
     return Supervised
+
+
+def wrap(command: Command, temporary: str = "") -> Launch:
+    """Put the command into its sandbox; `temporary` is its private folder, where it needs one."""
+    isolation = command.isolation
+    launch = Launch(
+        arguments=list(command.arguments),
+        environment=dict(command.environment),
+        directory=command.directory,
+        workdir=command.workdir,
+        resources=command.resources,
+        has_stdin=command.has_stdin,
+        terminal=command.terminal,
+        merged=command.merged,
+        extra=command.extra,
+        wrappers=isolation.wrappers,
+    )
+    if isolation.bubblewrap is not None:
+        return _in_bubblewrap(launch, isolation.bubblewrap, command)
+    if isolation.level != "landlock":
+        return launch
+    # Programs find a home and a place for temporary files that they can write to.
+    mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
+    environment = {**command.environment, **dict.fromkeys(mine, temporary)}
+    return launch._replace(environment=environment, temporary=temporary, policy=_policy(isolation, temporary))
+
+
+def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> Launch:
+    isolation, guard = command.isolation, command.guard
+    first = max((2, *command.extra)) + 1  # for the filter; then the arguments, and names for git to ignore
+    mounts = guard.mounts if guard is not None else []
+    lowest = max(_MOST_DESCRIPTORS, first + 3)
+    numbers = range(lowest, lowest + len(mounts))
+    # git would fail to remove the placeholders in `git clean` and `git stash -u`. A limit on the size of files would
+    # hold for what bwrap writes, too.
+    ignore = guard.ignore if guard is not None and command.resources.file_size is None else ""
+    told = options(
+        bubblewrap,
+        isolation.seen,
+        command.environment,
+        os.path.realpath(command.workdir),
+        network=isolation.network,
+        terminal=command.terminal,
+        memory=command.resources.memory,
+        guarded=list(zip(numbers, mounts, strict=True)),
+        ignore=first + 2 if ignore else None,
+    )
+    policy = {
+        "level": isolation.level,
+        "network": isolation.network,
+        "scopes": isolation.has_scopes,
+        "filter": first,
+        "arguments": first + 1,
+        "options": [*told, "--seccomp", str(first)],
+        "ignore": ignore,
+    }
+    # A Ctrl-C is for the command: it would end bwrap, and everything with it.
+    opener = _terminal_opener() if command.terminal else []
+    return launch._replace(
+        # bwrap itself must see nothing of the command's environment: LD_PRELOAD would run code outside of the sandbox.
+        arguments=[bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
+        environment={},
+        policy=policy,
+        takes_terminal=not opener,
+        guarding=guard.descriptors if guard is not None else (),
+        numbers=numbers,
+        placeholders=[each.name for each in guard.placeholders] if guard is not None else (),
+    )
+
+
+def _policy(isolation: Isolation, temporary: str) -> dict[str, Any]:
+    writable = top_entries() if "/" in isolation.seen.writable else isolation.seen.writable
+    return {
+        "level": isolation.level,
+        "network": isolation.network,
+        "readable": isolation.seen.readable,
+        "writable": [*writable, temporary],
+    }
+
+
+@functools.cache
+def _terminal_opener() -> list[str]:
+    """Return the command that begins a session on the terminal of its standard input (setsid of util-linux), if any."""
+    import shutil  # once
+
+    program = shutil.which("setsid", path="/usr/bin:/bin")
+    return [program, "-c"] if program else []  # as that of busybox has it, too

@@ -127,7 +127,7 @@ class _Reader:
         kind = node.type
         if kind in _GROUPS:
             self._group(node, depth)
-        elif kind == "command":
+        elif kind in ("command", "declaration_command"):
             self._command(node, depth)
         elif kind == "variable_assignment":
             self._add(Command("", (), (self._assignment(node, depth),)), depth)
@@ -137,8 +137,6 @@ class _Reader:
             self._for(node, depth)
         elif kind == "test_command":
             self._test(node, depth)
-        elif kind == "declaration_command":
-            self._declaration(node, depth)
         elif kind != "comment":
             raise Unreadable(f"a construct that is not followed: {kind}")
 
@@ -166,16 +164,19 @@ class _Reader:
         variables: list[tuple[str, Word]] = []
         words: list[Word] = []
         for child in node.children:
-            if child.type == "variable_assignment" and not words:
+            if child.type == "variable_assignment" and words in ([], ["export"]):
                 variables.append(self._assignment(child, depth))
             elif child.type in ("file_redirect", "herestring_redirect"):
                 self._redirection(child, depth)
+            elif child.type == "export":
+                words.append("export")
             else:
                 words.append(self._word(child.children[0] if child.type == "command_name" else child, depth))
         if words and isinstance(words[0], Dynamic):
             raise Unreadable("the name of a command is not literal")
         name = str(words[0]) if words else ""
-        if words and (not name or name in _RESERVED or not node.child_by_field_name("name")):
+        is_named = name == "export" or node.child_by_field_name("name")
+        if words and (not name or name in _RESERVED or not is_named):
             raise Unreadable(f"a command that is not followed: {name}")
         self._add(Command(name, tuple(words[1:]), tuple(variables)), depth)
 
@@ -196,13 +197,6 @@ class _Reader:
         if name.type != "variable_name" or operator.type != "=" or len(value) > 1:
             raise Unreadable("a variable that is not plain")
         return self._text(name), self._word(value[0], depth) if value else ""
-
-    def _declaration(self, node: tree_sitter.Node, depth: int) -> None:
-        self._check_line(node)
-        first, *rest = node.children
-        if first.type != "export" or any(child.type != "variable_assignment" for child in rest):
-            raise Unreadable(f"`{first.type}` is not followed")
-        self._add(Command("export", (), tuple(self._assignment(child, depth) for child in rest)), depth)
 
     def _for(self, node: tree_sitter.Node, depth: int) -> None:
         for child in node.children:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from tools_shell._environment import changes_the_shell, is_variable_name
 from tools_shell._script._parts import Command, Dynamic, Unreadable, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tools_shell._script._parts import Word
 
@@ -88,7 +89,13 @@ def _read(words: Sequence[Word]) -> bool:
     return words[:1] == ("-r",) and len(names) == len(words) - 1
 
 
-_CHECKS = {"printf": _printf, "read": _read, "set": _set, "test": _test}
+_CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
+    "export": operator.not_,
+    "printf": _printf,
+    "read": _read,
+    "set": _set,
+    "test": _test,
+}
 
 
 def inner(command: Command) -> str | list[Command]:

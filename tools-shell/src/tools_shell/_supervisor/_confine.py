@@ -5,14 +5,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import struct
 from typing import Any
 
 from tools_shell._supervisor import _landlock, _seccomp
-from tools_shell._supervisor._capabilities import drop_all
-from tools_shell._supervisor._system import gain_nothing
+from tools_shell._supervisor._system import capset, gain_nothing
 
 # `pts` is not among them: it holds the terminals in which the user types.
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
+
+_VERSION_3 = 0x20080522  # of what capset takes
 
 
 def confine(policy: dict[str, Any]) -> None:
@@ -28,7 +30,8 @@ def confine(policy: dict[str, Any]) -> None:
 
 def _confine_self(policy: dict[str, Any]) -> None:
     network = policy["network"]
-    drop_all()
+    gain_nothing()  # so that root, too, has no more capabilities than it keeps, whatever it executes
+    capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable, in two halves
     _landlock.restrict(
         readable=(*policy["readable"], "/proc"),
         writable=policy["writable"],

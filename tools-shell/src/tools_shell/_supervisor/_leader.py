@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import as_before, limit, limit_open_files
-from tools_shell._supervisor._system import be_visible, gain_nothing
+from tools_shell._supervisor._system import gain_nothing, set_visible
 
 # Signals that Python handles or ignores, which a program would go on ignoring.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
@@ -75,7 +75,7 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
 
 
 def _become(request: dict[str, Any], descriptors: list[int], report: int) -> None:
-    be_visible()  # to itself, in /proc: the supervisor is not
+    set_visible(visible=True)  # to itself, in /proc: the supervisor is not
     os.setsid()  # out of reach of every terminal but its own
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:

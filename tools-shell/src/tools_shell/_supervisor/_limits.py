@@ -56,7 +56,7 @@ def limit_open_files(resources: Resources) -> None:
 
 
 def go_first() -> None:
-    """Let this process, and all that it starts, go first should memory run out; called before `hide`."""
+    """Let this process, and all that it starts, go first should memory run out; called while it is visible."""
     # Some security modules forbid writing to /proc.
     with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
         file.write(b"1000")

@@ -12,7 +12,7 @@ from contextlib import suppress
 from tools_shell._supervisor._descendants import descendants, send
 from tools_shell._supervisor._job import supervise
 from tools_shell._supervisor._limits import go_first, open_many
-from tools_shell._supervisor._system import adopt_orphans, hide, wakeup_pipe
+from tools_shell._supervisor._system import adopt_orphans, set_visible, wakeup_pipe
 
 _MOST_DESCRIPTORS = 253  # that come with one job; the kernel passes on no more
 
@@ -24,7 +24,7 @@ def main() -> None:
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.chdir("/")  # no file system is kept busy
     go_first()
-    hide()
+    set_visible(visible=False)
     adopt_orphans()  # those of a supervisor that was killed
     gc.disable()  # there is no garbage, and looking for it writes to pages that are shared with the forks
     gc.freeze()

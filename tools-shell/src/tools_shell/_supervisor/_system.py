@@ -14,9 +14,9 @@ _PR_SET_DUMPABLE = 4
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def prctl(option: int, value: int = 0, third: int = 0) -> None:
+def prctl(option: int, value: int, third: int = 0) -> None:
     """Change what the kernel keeps for this process; OSError when it refuses."""
-    words = (ctypes.c_ulong(value), ctypes.c_ulong(third), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    words = map(ctypes.c_ulong, (value, third, 0, 0))
     _checked(f"prctl {option}", _libc.prctl(option, *words))
 
 
@@ -48,14 +48,9 @@ def gain_nothing() -> None:
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def hide() -> None:
-    """Refuse other processes of the same user this one's memory, environment and descriptors (not root's)."""
-    prctl(_PR_SET_DUMPABLE, 0)
-
-
-def be_visible() -> None:
-    """Undo `hide`."""
-    prctl(_PR_SET_DUMPABLE, 1)
+def set_visible(*, visible: bool) -> None:
+    """Refuse other processes of the same user this one's memory, environment and descriptors (not root's), or not."""
+    prctl(_PR_SET_DUMPABLE, int(visible))
 
 
 def come_first() -> None:
