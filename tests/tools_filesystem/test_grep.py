@@ -202,7 +202,7 @@ def test_a_line_cannot_forge_another_and_any_bytes_can_be_sent(grep, root):
         file.write(b"x\xff\n")
     result = grep.call(pattern="x")
     assert len(result.output.splitlines()) == 2
-    assert r"'n\x0a\xff.txt':1:x" in result.output
+    assert r"n\x0a\xff.txt:1:x" in result.output
     assert "\x1b" not in result.output
     result.to_json().encode()
 

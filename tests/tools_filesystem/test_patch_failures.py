@@ -39,7 +39,8 @@ from tools_filesystem import ApplyPatch
 patch = sys.argv[1]
 for line in sys.stdin:
     tool = ApplyPatch(line.rstrip("\\n"))
-    tool.call(patch=patch, dry_run=True)  # imports what is imported late
+    for action in ("Add", "Delete"):  # imports what is imported late
+        assert tool.call(patch=f"*** Begin Patch\\n*** {action} File: warm\\n*** End Patch").ok
     ready, go = os.pipe()
     child = os.fork()
     if child == 0:

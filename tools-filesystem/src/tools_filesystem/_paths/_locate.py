@@ -13,7 +13,7 @@ from tools_core import ToolError
 from tools_filesystem._paths._access import clipped
 from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._lock import hold, release
-from tools_filesystem._paths._names import alike, near, quoted, sendable, unescaped
+from tools_filesystem._paths._names import alike, escaped, near, unescaped
 from tools_filesystem._paths._protected import check_repository, check_writable, names_below, real_path
 from tools_filesystem._paths._resolve import MOST_LINKS, check_regular, open_file, open_folder, open_inner
 
@@ -246,11 +246,9 @@ def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> No
             break
         names[at] = other
         top = place.root.path.rstrip("/") + "/" if place.given.startswith("/") else ""
-        place.path = sendable(top + "/".join(names))
+        place.path = escaped(top + "/".join(names))
     if is_repaired and place.found is not None:
-        place.note = (
-            f"no {place.given!r}: this is {quoted(place.path)}, which differs in spaces, quotes, accents or case"
-        )
+        place.note = f"no {place.given!r}: this is '{place.path}', which differs in spaces, quotes, accents or case"
 
 
 def _follow(place: Located, names: list[str], *, follow: bool) -> None:
@@ -318,10 +316,10 @@ def _not_found(place: Located, names: list[str]) -> str:
         return message
     above = [*([place.root.path.rstrip("/")] if is_absolute else []), *names[: len(names) - len(tail)]]
     if tail[1:]:
-        message += f", because the folder is missing: {quoted('/'.join((*above, tail[0][:100])))}"
-    others = [quoted("/".join((*above, name))) for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
+        message += f", because the folder is missing: {clipped('/'.join((*above, tail[0])))}"
+    others = [f"'{escaped('/'.join((*above, name)))}'" for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
     if others:
         return f"{message}; did you mean {' or '.join(others)}?"
     if len(roots) > 1 and not is_absolute:
         message += f"; relative paths are below {roots[0].path}"
-    return f"{message}; list_directory shows what is in {quoted('/'.join(above) or '.')}"
+    return f"{message}; list_directory shows what is in {clipped('/'.join(above) or '.')}"

@@ -1,61 +1,31 @@
 r"""Names as they are shown, sent back, and told apart where eyes and keyboards cannot.
 
-What is not printable, or not UTF-8, is shown in quotes with each such byte as `\xNN`; a path with that form means the
-name with those bytes, unless there is one with the very backslash.
+Each byte of what is not printable, or not UTF-8, is shown as `\xNN`; a path with that form means the name with those
+bytes, unless there is one with the very backslash.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from difflib import get_close_matches
 
-_HEX = frozenset(b"0123456789abcdefABCDEF")
+_ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
 _SPACES_AND_QUOTES = str.maketrans("\u00a0\u2007\u202f\u2018\u2019\u201c\u201d", "   ''\"\"")
 
 
-def shown(name: str) -> str:
-    r"""Return a name on one line that UTF-8 can carry and that looks like no other: plain, or quoted with `\xNN`."""
-    return name if name == name.strip() and name.isprintable() and unescaped(name) is None else quoted(name)
-
-
-def quoted(path: str) -> str:
-    r"""Return a name or path in quotes, with `\xNN` for what is not printable."""
-    plain = path.isprintable() and not any(map(unescaped, path.split("/")))
-    return f"'{path if plain else _escaped(path)}'"
-
-
-def meant(name: str) -> str:
-    r"""Return the name that `sendable` made this of."""
-    other = unescaped(name)
-    return name if other is None or sendable(other) != name else other
-
-
-def sendable(name: str) -> str:
-    r"""Return a name or path, with `\xNN` if UTF-8 cannot carry it, or it would be taken for such a form."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return _escaped(name)
-    return _escaped(name) if any(map(unescaped, name.split("/"))) else name
+def escaped(path: str) -> str:
+    r"""Return a name or path on one line that UTF-8 can carry, with `\xNN` where it is needed to lead there."""
+    if path.isprintable() and "\\x" not in path and " " not in (path[:1], path[-1:]):
+        return path
+    return "/".join(map(_escaped, path.split("/")))
 
 
 def unescaped(part: str) -> str | None:
-    """Return the name that was shown like this; None if it was not quoted, or cannot be a name."""
-    is_quoted = len(part) > 2 and part[0] == part[-1] == "'"
-    if "\\x" not in part and not is_quoted:
-        return None
-    part = part[1:-1] if is_quoted else part
-    out, rest = bytearray(), os.fsencode(part)
-    while rest:
-        before, escape, rest = rest.partition(b"\\x")
-        out += before
-        digits, rest = (rest[:2], rest[2:]) if escape else (b"", rest)
-        if escape and not (len(digits) == 2 and set(digits) <= _HEX):
-            return None
-        out += bytes.fromhex(digits.decode())
-    name = os.fsdecode(bytes(out))
-    return None if "/" in name or "\0" in name or name in ("", ".", "..") else name
+    """Return the name that was shown like this; None if it has no escapes, or cannot be a name."""
+    name = os.fsdecode(_ESCAPE.sub(lambda code: bytes.fromhex(code[1].decode()), os.fsencode(part)))
+    return None if name == part or "/" in name or "\0" in name or name in ("", ".", "..") else name
 
 
 def alike(names: list[str], name: str) -> str | None:
@@ -73,10 +43,11 @@ def near(names: list[str], name: str) -> list[str]:
 
 
 def _escaped(name: str) -> str:
-    plain = [char if char.isprintable() and char != "\\" else _hex(char) for char in name]
-    if plain[0] == "'":
-        plain[0] = _hex("'")
-    return "".join(plain)
+    first, last = len(name) - len(name.lstrip(" ")), len(name.rstrip(" "))
+    return "".join(
+        char if char.isprintable() and first <= at < last and name[at : at + 2] != "\\x" else _hex(char)
+        for at, char in enumerate(name)
+    )
 
 
 def _hex(char: str) -> str:

@@ -44,7 +44,7 @@ def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
         except OSError as error:
             if error.errno not in _TO_WALK:
                 raise
-    return _Walk(root, names).end()
+    return _walk(root, names)
 
 
 def open_inner(folder: int, name: str = ".") -> int:
@@ -86,59 +86,39 @@ def _flags() -> int:
     return os.O_DIRECTORY | (getattr(os, "O_PATH", os.O_RDONLY))
 
 
-class _Walk:
-    """Opens one bare name after the other, because `O_NOFOLLOW` does not hold for a name with a slash behind it."""
-
-    def __init__(self, root: PinnedRoot, names: Sequence[str]) -> None:
-        self.root = root
-        self.todo = list(names)[::-1]
-        self.here: list[str] = []  # the names from the root, none of them a link
-        self.links = self.steps = 0
-        self.folder = os.open(".", _flags(), dir_fd=root.descriptor)
-
-    def end(self) -> int:
-        try:
-            while self.todo:
-                self._take(self.todo.pop())
-        except BaseException:
-            os.close(self.folder)
-            raise
-        return self.folder
-
-    def _take(self, name: str) -> None:
-        if name == "..":
-            if not self.here:
-                raise OSError(errno.EXDEV, "is outside the workspace", name)
-            # Down again from the root, because the folder above may have been moved out of it meanwhile.
-            self._restart([*self.here[:-1], *reversed(self.todo)])
-            return
-        self._step(name)
-        found = _enter(self.folder, name)
-        if isinstance(found, int):
-            os.close(self.folder)
-            self.folder = found
-            self.here.append(name)
-            return
-        self.links += 1
-        if self.links > MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
-        target = self.root.names_of(found)
-        if found.startswith("/"):
-            self._restart([*target, *reversed(self.todo)])
-        else:
-            self.todo += target[::-1]
-
-    def _restart(self, names: list[str]) -> None:
-        self._step("..")
-        os.close(self.folder)
-        self.folder = os.open(".", _flags(), dir_fd=self.root.descriptor)
-        self.here = []
-        self.todo = names[::-1]
-
-    def _step(self, name: str) -> None:
-        self.steps += 1
-        if self.steps > _MOST_STEPS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
+def _walk(root: PinnedRoot, names: Sequence[str]) -> int:
+    """Open one bare name after the other, because `O_NOFOLLOW` does not hold for a name with a slash behind it."""
+    todo, here = list(names)[::-1], list[str]()  # `here` are the names from the root, none of them a link
+    folder = os.open(".", _flags(), dir_fd=root.descriptor)
+    links, code = 0, errno.ELOOP
+    try:
+        for _ in range(_MOST_STEPS):
+            if not todo:
+                return folder
+            name = todo.pop()
+            found = _enter(folder, name) if name != ".." else ""
+            if isinstance(found, int):
+                os.close(folder)
+                folder = found
+                here.append(name)
+                continue
+            links += name != ".."
+            if name == ".." and not here:
+                code = errno.EXDEV
+            if links > MOST_LINKS or code == errno.EXDEV:
+                break
+            todo += root.names_of(found)[::-1]
+            if name == ".." or found.startswith("/"):
+                # Down again from the root, because the folder above may have been moved out of it meanwhile.
+                todo += here[-2::-1] if name == ".." else []
+                here = []
+                os.close(folder)
+                folder = os.open(".", _flags(), dir_fd=root.descriptor)
+    except BaseException:
+        os.close(folder)
+        raise
+    os.close(folder)
+    raise OSError(code, os.strerror(code), "/".join(names))
 
 
 def _enter(folder: int, name: str) -> int | str:

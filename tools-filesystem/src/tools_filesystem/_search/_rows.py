@@ -7,8 +7,6 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_filesystem._paths._names import quoted
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -64,13 +62,6 @@ def rows_of(file: FileRows, skip: int, take: int, context: int) -> list[Row]:
     numbers = [row.number for row in rows if row.is_match]
     around = {near for number in numbers for near in range(number - context, number + context + 1)}
     return [row for row in rows if row.number in around]
-
-
-def visible(path: str) -> str:
-    """Return a path on one line that UTF-8 can carry; each name in it means itself when it is sent back."""
-    if path.isprintable():
-        return path
-    return "/".join(name if name.isprintable() else quoted(name) for name in path.split("/"))
 
 
 def _row(line: bytes, *, is_match: bool) -> Row:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._paths._names import sendable
+from tools_filesystem._paths._names import escaped
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import commit
 from tools_filesystem._writing._patch._parse import parse
@@ -56,27 +56,22 @@ class ApplyPatch(FileTool):
     def execute(
         self,
         patch: Annotated[str, "Patch text.", Limits(max_length=5_000_000)],
-        dry_run: Annotated[bool, "Only check and return the diff."] = False,
         *,
         context: Context,
     ) -> Result:
         sections = parse(patch)
         with self.access(context) as access, ExitStack() as stack:
             plan = PatchPlan(access, sections, stack)
-            if not dry_run:
-                commit(plan.changes, context)
-                for outcome in plan.outcomes:
-                    # Of a new file the patch is all there is.
-                    state = None if outcome.section.action == "delete" else outcome.change.state
-                    access.ledger(context).replace(outcome.before, state)
+            commit(plan.changes, context)
+            for outcome in plan.outcomes:
+                # Of a new file the patch is all there is.
+                state = None if outcome.section.action == "delete" else outcome.change.state
+                access.ledger(context).replace(outcome.before, state)
         results = [_result(outcome) for outcome in plan.outcomes]
-        notes = ["dry run: nothing was written"] if dry_run else []
-        notes += [note for outcome in plan.outcomes for note in outcome.applied.notes]
-        report: dict[str, Any] = {"summary": "\n".join(map(_summary, results)), "results": results, "notes": notes}
-        if dry_run:
-            report["diff"] = "\n".join(line for outcome in plan.outcomes for line in _diff(outcome))
-        shown = [report["summary"], *(f"[{note}]" for note in notes), *([report["diff"]] if dry_run else [])]
-        return Result.ok(report, content="\n".join(shown))
+        notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
+        summary = "\n".join(map(_summary, results))
+        report = {"summary": summary, "results": results, "notes": notes}
+        return Result.ok(report, content="\n".join([summary, *(f"[{note}]" for note in notes)]))
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
@@ -91,13 +86,6 @@ def _summary(result: Mapping[str, Any]) -> str:
     return f"{result['action'].capitalize()} {result['path']}{moved} (+{result['added']} -{result['removed']})"
 
 
-def _diff(outcome: Outcome) -> list[str]:
-    section = outcome.section
-    old = "/dev/null" if section.action == "add" else _told(section.path)
-    new = "/dev/null" if section.action == "delete" else _told(section.destination or section.path)
-    return [f"--- {old}", f"+++ {new}", *outcome.applied.diff]
-
-
 def _told(path: str) -> str:
     """A path as the patch has it, unless that is in quotes with bytes which are no text."""
-    return path if path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path) else sendable(path)
+    return path if path.isprintable() else escaped(path)

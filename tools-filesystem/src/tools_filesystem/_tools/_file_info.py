@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result
 from tools_filesystem._paths._locate import locate
-from tools_filesystem._paths._names import sendable
+from tools_filesystem._paths._names import escaped
 from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._reading._encoding import SNIFF
 from tools_filesystem._reading._entries import type_of
@@ -49,7 +49,7 @@ class FileInfo(FileTool):
             if place.note:
                 facts["note"] = place.note
             if stat.S_ISLNK(found.st_mode):
-                facts["target"] = sendable(os.readlink(place.name, dir_fd=place.folder))
+                facts["target"] = escaped(os.readlink(place.name, dir_fd=place.folder))
             elif stat.S_ISREG(found.st_mode):
                 with suppress(SpecialFileError, PermissionError):
                     facts["media_type"] = _kind(place)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._names import escaped
 from tools_filesystem._search._engine import Order, search
 from tools_filesystem._search._glob import WILD, PathPattern
-from tools_filesystem._search._rows import visible
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, l
     notes = [start.note] if start.note else []
     facts = {"total": total, "count": len(some), **answer.page(offset, offset + len(some), total, "files", notes)}
     lines = [start.prefix + one for one in some]
-    if not "".join(lines).isprintable():
-        lines = list(map(visible, lines))
+    lines = list(map(escaped, lines))
     if total and not some:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._names import escaped
 from tools_filesystem._search._engine import Order, find_rg, search
 from tools_filesystem._search._glob import PathPattern
-from tools_filesystem._search._rows import WIDTH, FileRows, files_of, rows_of, visible
+from tools_filesystem._search._rows import WIDTH, FileRows, files_of, rows_of
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _result(page: _Page, found: list[FileRows], answer: Answer, start: Located) 
     else:
         some = found[page.offset : page.offset + page.limit]
         reached = page.offset + len(some)
-        lines = [visible(prefix + file.path) + f":{file.matches}" * (page.mode == "count") for file in some]
+        lines = [escaped(prefix + file.path) + f":{file.matches}" * (page.mode == "count") for file in some]
     where = f" in {len(found)} files" if is_content and len(found) > 1 else ""
     unit = f"matching lines{where}" if is_content else "files"
     facts |= answer.page(page.offset, reached, total, unit, notes)
@@ -146,7 +147,7 @@ def _content(page: _Page, found: list[FileRows], prefix: str) -> tuple[list[str]
     for file in found:
         if not left or room <= 0:
             break
-        path, last = visible(prefix + file.path), None
+        path, last = escaped(prefix + file.path), None
         rows = rows_of(file, skip, left, page.context)
         skip = max(0, skip - file.matches)
         for row in rows:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
-from tools_filesystem._paths._names import meant, quoted, sendable, shown
+from tools_filesystem._paths._names import escaped, unescaped
 from tools_filesystem._reading._entries import Listing, Order
 from tools_filesystem._tools._file_tool import FileTool
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class ListDirectory(FileTool):
     r"""List a folder, hidden entries included; depth also lists what is below.
 
-    Folders end with a slash, files show their size in bytes, links their target. Unprintable names are quoted, with
-    their bytes as \xNN.
+    Folders end with a slash, files show their size in bytes, links their target. Bytes that cannot be
+    shown are \xNN.
     """
 
     read_only = True
@@ -38,7 +38,7 @@ class ListDirectory(FileTool):
     ) -> Result:
         if after and sort != "name":
             raise ToolError("after reads on in the order of names: leave out sort", "validation_error")
-        listing = Listing(depth, limit, sort, meant(after))
+        listing = Listing(depth, limit, sort, unescaped(after) or after)
         with self.access(context) as access, locate(access, path, repair=True) as place:
             note = place.note
             top = listing.of(place, context)
@@ -50,8 +50,8 @@ class ListDirectory(FileTool):
             here_out = top.total - len(here)
             way = ""
             if sort == "name" and here:
-                facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": sendable(here[-1].name)}
-                way = f"; read on with after={quoted(here[-1].name)}"
+                facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": escaped(here[-1].name)}
+                way = f"; read on with after='{escaped(here[-1].name)}'"
             lines.append(f"[the first {len(here)} of {top.total} entries; {here_out} are left out{way}]")
         if note:
             lines.append(f"[{note}]")
@@ -70,11 +70,11 @@ def _lines(folder: Entry, level: int) -> Iterator[str]:
 
 
 def _line(entry: Entry) -> str:
-    name, problem = shown(entry.name), f" ({entry.problem})" if entry.problem else ""
+    name, problem = escaped(entry.name), f" ({entry.problem})" if entry.problem else ""
     if entry.type == "directory":
         return f"{name}/{problem}"
     if entry.type == "link":
-        return f"{name} -> {shown(entry.target)}"
+        return f"{name} -> {escaped(entry.target)}"
     if entry.type == "file":
         return f"{name} ({entry.size} bytes)"
     return f"{name}{problem or f' ({entry.type})'}"

@@ -19,13 +19,12 @@ _MOST_WORK = 5_000_000_000  # hunks times bytes
 
 
 class Applied(NamedTuple):
-    """The new content, how many lines came and went, what to know about it, and the change as a diff."""
+    """The new content, how many lines came and went, and what to know about it."""
 
     data: bytes
     added: int
     removed: int
     notes: list[str]
-    diff: list[str]
 
 
 def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
@@ -44,7 +43,7 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
         patched.apply(placed)
     content = patched.finish()
     added, removed = (sum(hunk.count(kind) for hunk in hunks) for kind in "+-")
-    return Applied(text.restored(mark + content), added, removed, patched.notes, patched.diff)
+    return Applied(text.restored(mark + content), added, removed, patched.notes)
 
 
 class _Patched:
@@ -61,13 +60,13 @@ class _Patched:
         self.cursor = 0
         self.out: list[bytes] = []
         self.notes: list[str] = []
-        self.diff: list[str] = []
         self.is_verbatim = False  # whether the last line, too, is written as the patch has it
 
     def apply(self, placed: Placed) -> None:
         hunk, position = placed.hunk, placed.position
         self.out += self.lines[self.cursor : position]
-        self._note(placed)
+        if placed.note:
+            self.notes.append(f"{self.path!r}, hunk of line {hunk.number}: {placed.note}")
         ending = self._ending(position, placed.end)
         for line in hunk.lines:
             if line.kind == "+":
@@ -103,14 +102,6 @@ class _Patched:
             if ends:
                 return b"\r\n" if sum(ends) * 2 > len(ends) else b"\n"
         return b"\n"
-
-    def _note(self, placed: Placed) -> None:
-        hunk = placed.hunk
-        if placed.note:
-            self.notes.append(f"{self.path!r}, hunk of line {hunk.number}: {placed.note}")
-        first, new = placed.position + bool(hunk.old), len(self.out) + bool(hunk.new)
-        self.diff.append(f"@@ -{first},{len(hunk.old)} +{new},{len(hunk.new)} @@")
-        self.diff += hunk.as_text()
 
 
 def _recoded(hunk: Hunk, codec: str, path: str) -> Hunk:

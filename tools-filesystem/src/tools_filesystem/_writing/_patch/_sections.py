@@ -57,18 +57,6 @@ class Hunk(NamedTuple):
         """Return how many lines are of a kind."""
         return sum(line.kind == kind for line in self.lines)
 
-    def as_text(self) -> list[str]:
-        """The lines as a unified diff has them."""
-        out: list[str] = []
-        old, new = len(self.old), len(self.new)
-        for line in self.lines:
-            out.append(line.kind + line.text.decode("utf-8", "backslashreplace"))
-            old -= line.kind != "+"
-            new -= line.kind != "-"
-            if (self.old_ends and not old and line.kind != "+") or (self.new_ends and not new and line.kind != "-"):
-                out.append("\\ No newline at end of file")
-        return out
-
 
 class Section(NamedTuple):
     """The change of one file. Only an update may have a `destination`; `executable` None leaves the mode alone.
