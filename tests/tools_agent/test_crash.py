@@ -82,7 +82,6 @@ def test_a_killed_agent_goes_on_in_another_process_without_losing_or_repeating_a
         ("sqlite", "thread", "after"),
         ("sqlite", "async", "before"),
         ("postgresql", "thread", "after"),
-        ("postgresql", "async", "after"),
     ],
 )
 def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, kind, runtime, moment):
