@@ -44,19 +44,6 @@ def run():
 threading.Thread(target=run).start()
 ctypes.CDLL(None).pthread_exit(None)
 """
-# Of children that nobody wants to hear of, the system adds up no times.
-UNHEARD = """
-import os, signal
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-while True:
-    if os.fork() == 0:
-        sum(range(5_000_000))
-        os._exit(0)
-    try:
-        os.wait()
-    except ChildProcessError:
-        pass
-"""
 UNWAITED = """
 import os
 for _ in range(40):
@@ -115,13 +102,6 @@ input()
             f"(({sys.executable} -c 'sum(range(2_000_000))'; echo > pipe) &); read line < pipe; done",
             "CPU limit 0.5 s",
             id="busy ones that nobody waits for",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            {"cpu": 0.5},
-            python(UNHEARD),
-            "CPU limit 0.5 s",
-            id="busy ones that nobody hears of",
             marks=pytest.mark.slow,
         ),
         pytest.param(

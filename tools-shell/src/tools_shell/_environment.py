@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_shell._output._text import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +24,6 @@ _OF_THE_SHELL = frozenset((
     "LOCPATH", "NLSPATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "SHELLOPTS",
     "TEXTDOMAIN", "TEXTDOMAINDIR", "ZDOTDIR",
 ))  # fmt: skip
-_MOST_ADDED = 100
-_LARGEST_ADDED = 32 * 1024
 
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -55,9 +52,6 @@ def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
 
     A variable can do no more than the script itself, but it would do so before the script is judged.
     """
-    if len(variables) > _MOST_ADDED or sum(map(_length, variables.items())) > _LARGEST_ADDED:
-        message = f"env holds too much: at most {_MOST_ADDED} variables of {_LARGEST_ADDED // 1024} KiB together"
-        raise ToolError(f"{message}; write the data to a file", "limit_exceeded")
     for name, value in variables.items():
         if not is_variable_name(name):
             message = f"env: {name!r} is not a variable name; use letters, digits and _"
@@ -68,7 +62,3 @@ def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
             message = f"env: {name} changes the shell or the loader of programs; set it inside the script if it must be"
             raise ToolError(message, "denied")
     return dict(variables)
-
-
-def _length(item: tuple[str, str]) -> int:
-    return len(item[0]) + len(encoded(item[1]))

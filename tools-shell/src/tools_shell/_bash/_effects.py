@@ -35,7 +35,7 @@ def script_effects(
 
     script, env = parse_script(arguments["command"]), arguments.get("env") or {}
     is_known = script.unknown is None and not any(command.name in _SIGNS for command in script.commands)
-    does_read = is_known and reads_only(script, env, trusts_repository=trusts_repository)
+    does_read = is_known and not env and reads_only(script, trusts_repository=trusts_repository)
     return Effects(
         {**usual.annotations, **(_READS if does_read else {})},
         paths=() if is_known else None,

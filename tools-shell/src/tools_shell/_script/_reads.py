@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_shell._script._parts import Dynamic, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tools_shell._script._parts import Command, Redirection, Script, Word
 
@@ -26,8 +26,6 @@ _WRAPPERS = words("bash command env find nice sh timeout xargs")
 _VERSIONED = words("""
     cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
 """)
-_SHOWING = words("CLICOLOR COLUMNS FORCE_COLOR LINES NO_COLOR")
-_LANGUAGES = words("LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME")
 _SED_COMMAND = r"(?:(?:\d+|\$|/[^/\\\n\[\]]*/)(?:,(?:\d+|\$|/[^/\\\n\[\]]*/))?)?[pdq=]"
 _SED_SUBSTITUTION = r"s(?P<sign>[/|#,])[^\n\[\]]*?(?P=sign)[^\n\[\]]*?(?P=sign)[gpiI\d]*"
 _SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION})(?:; ?(?:{_SED_COMMAND}))*")
@@ -74,11 +72,10 @@ _WITH_OPTIONS = {
 }  # fmt: skip
 
 
-def reads_only(script: Script, environment: Mapping[str, str], *, trusts_repository: bool) -> bool:
-    """Return whether nothing in a script does more than read, in a new shell with this added to its environment."""
+def reads_only(script: Script, *, trusts_repository: bool) -> bool:
+    """Return whether nothing in a script does more than read, in a new shell."""
     return (
         script.unknown is None
-        and all(_is_harmless_setting(name, value) for name, value in environment.items())
         and all(map(_opens_for_reading, script.files))
         and all(_reads(command, trusts_repository=trusts_repository) for command in script.commands)
     )
@@ -93,7 +90,8 @@ def _opens_for_reading(file: Redirection) -> bool:
 
 def _reads(command: Command, *, trusts_repository: bool) -> bool:
     place, slash, name = command.name.rpartition("/")
-    if not all(_sets_harmless(command, *variable) for variable in command.variables) or place + slash not in _PLACES:
+    is_harmless = all(_is_harmless(command.name, variable) for variable, _ in command.variables)
+    if not is_harmless or place + slash not in _PLACES:
         return False
     arguments = command.arguments
     if name in {"", "export"} | _WRAPPERS | _READING or (name in _VERSIONED and arguments == ("--version",)):
@@ -105,18 +103,10 @@ def _reads(command: Command, *, trusts_repository: bool) -> bool:
     return name in _JUDGES and _JUDGES[name](arguments)
 
 
-def _sets_harmless(command: Command, name: str, value: Word) -> bool:
+def _is_harmless(command: str, variable: str) -> bool:
     """Return whether a variable cannot change what a program does: programs look for names in capitals."""
-    if command.name == "" or (name == "IFS" and command.name == "read"):
-        return name == "IFS" or (name == name.lower() and not name.endswith("_proxy"))
-    return isinstance(value, str) and _is_harmless_setting(name, value)
-
-
-def _is_harmless_setting(name: str, value: str) -> bool:
-    if name in _SHOWING:
-        return value.isascii() and (value.isalnum() or not value)
-    # A locale could be named by a path, and be a file of the script's own.
-    return name in _LANGUAGES and bool(re.fullmatch(r"[\w-]+(?:\.[\w-]+)?", value, re.ASCII))
+    is_own = variable == variable.lower() and not variable.endswith("_proxy")
+    return (command == "" and is_own) or (variable == "IFS" and command == "read")
 
 
 def _may_be_option(word: Word) -> bool:

@@ -87,31 +87,27 @@ class Watch:
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
         self.interval: float | None = None if all(one is None for one in limits) else _INTERVAL
-        self._seen: tuple[object, ...] = ()  # at the last look
+        self._seen = -1.0  # seconds on the processor at the last look
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
-        self._used: dict[tuple[int, bytes], float] = {}  # seconds of each process that was there at the last look
-        self._used_before = 0.0  # by those that have gone since
 
     def look(self, pids: Iterable[int]) -> str | None:
         """Return the limit that the job has exceeded, in words, or None."""
         if self.interval is None:
             return None
         started = time.monotonic()
-        cpu, threads, memory = _used_by_ended(), 0, 0
-        used: dict[tuple[int, bytes], float] = {}
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, threads, memory = ended.ru_utime + ended.ru_stime, 0, 0
         for pid in pids:
             fields = stat(pid)
             if not fields:
                 continue
             # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
             cpu += sum(map(int, fields[11:15])) / self._tick
-            used[pid, fields[19]] = sum(map(int, fields[11:13])) / self._tick
             if not has_ended(fields):
                 threads += int(fields[17])
                 memory += _resident(pid, fields) * self._page
-        cpu = max(cpu, self._used_in_all(used))
-        self._set_interval((used, cpu), (time.monotonic() - started) * 1000)
+        self._set_interval(cpu, (time.monotonic() - started) * 1000)
         if self._processes is not None and threads > self._processes + self._wrappers:
             return f"process limit {self._processes:g}"
         if self._cpu is not None and cpu > self._cpu:
@@ -120,17 +116,11 @@ class Watch:
             return f"memory limit {_size(self._memory)}"
         return None
 
-    def _set_interval(self, seen: tuple[object, ...], cost: float) -> None:
-        is_idle = seen == self._seen and self._memory is None  # memory fills up in no time
-        self._seen = seen
+    def _set_interval(self, cpu: float, cost: float) -> None:
+        is_idle = cpu == self._seen and self._memory is None  # memory fills up in no time
+        self._seen = cpu
         doubled = min(2 * (self.interval or _INTERVAL), _LONGEST_INTERVAL)
         self.interval = max(doubled if is_idle else _INTERVAL, cost * _SHARE)
-
-    def _used_in_all(self, used: dict[tuple[int, bytes], float]) -> float:
-        """Return the seconds of all processes ever seen: the kernel does not count children that are not waited for."""
-        self._used_before += sum(self._used[one] for one in self._used.keys() - used.keys())
-        self._used = used
-        return self._used_before + sum(used.values())
 
 
 def _resident(pid: int, fields: list[bytes]) -> int:
@@ -138,12 +128,6 @@ def _resident(pid: int, fields: list[bytes]) -> int:
     if fields[0] == b"Z":
         fields = stat(place(pid)) or fields
     return int(fields[21])
-
-
-def _used_by_ended() -> float:
-    """Seconds on the processor of those that have ended."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return ended.ru_utime + ended.ru_stime
 
 
 def _in_use(pids: Iterable[int]) -> int:
