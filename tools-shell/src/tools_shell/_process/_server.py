@@ -29,6 +29,7 @@ class Server:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
+        self._inode = 0  # of that: a host that closes all its descriptors, as daemons do, closes it, too
         self._pid = 0
         self._rights: tuple[object, ...] = ()  # those that it was started with, and hands on to every job
 
@@ -38,17 +39,23 @@ class Server:
             if self._requests is None or self._rights != _rights() or not self._is_sent(self._requests, descriptors):
                 self.close()
                 self._requests = self._start()
+                self._inode = os.fstat(self._requests.fileno()).st_ino
                 socket.send_fds(self._requests, [b"1"], descriptors)
             with suppress(OSError):  # it has ended
                 os.kill(self._pid, signal.SIGCONT)  # a job of the same user may have stopped it
 
+    def _is_open(self, requests: socket.socket) -> bool:
+        with suppress(OSError):  # the number is free
+            return os.fstat(requests.fileno()).st_ino == self._inode
+        return False
+
     def _is_sent(self, requests: socket.socket, descriptors: Sequence[int]) -> bool:
+        if not self._is_open(requests):
+            return False
         try:
             socket.send_fds(requests, [b"1"], descriptors)
         except OSError as error:
-            if error.errno in {errno.EBADF, errno.ENOTSOCK}:
-                requests.detach()  # the host has closed all its descriptors, as daemons do
-            elif error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
+            if error.errno not in {errno.EPIPE, errno.ECONNRESET, errno.ECONNREFUSED, errno.ENOTCONN}:
                 raise
             return False
         return True
@@ -79,6 +86,8 @@ class Server:
         """Let it end as soon as its last job has."""
         requests, self._requests = self._requests, None
         if requests is not None:
+            if not self._is_open(requests):
+                requests.detach()  # its number may be another file's now
             requests.close()
             with suppress(OSError):  # it goes on, or is another's child
                 os.waitpid(self._pid, os.WNOHANG)

@@ -262,7 +262,7 @@ class _Reader:
     def _masked(self, node: tree_sitter.Node, depth: int) -> str:
         """Return the text of a word with a mark for each expansion in it, and read the commands inside of them."""
         kind, text = node.type, self._text(node)
-        blanks, expanded = text[: -len(text.lstrip()) or None], text.lstrip()  # the parser takes them in strings
+        expanded = text.lstrip()  # in strings the parser takes blanks before it for a part of it
         if kind in _LITERAL:
             return text
         if kind in ("string", "concatenation"):
@@ -273,9 +273,9 @@ class _Reader:
             return "".join(parts) + self._data[at : node.end_byte].decode()
         if kind in ("command_substitution", "process_substitution"):
             self._visit(node, depth + 1)
-            return blanks + (ONE if kind == "process_substitution" else SPLIT)
+            return ONE if kind == "process_substitution" else SPLIT
         if kind in ("simple_expansion", "expansion") and _EXPANSION.fullmatch(expanded):
-            return blanks + (MANY if "@" in expanded else ONE if expanded in ("$#", "$?", "$$", "$!") else SPLIT)
+            return MANY if "@" in expanded else ONE if expanded in ("$#", "$?", "$$", "$!") else SPLIT
         if kind == "arithmetic_expansion" and _ARITHMETIC.fullmatch(expanded):
-            return blanks + SPLIT
+            return SPLIT
         raise Unreadable(f"a word that is not followed: {kind}")
