@@ -400,8 +400,9 @@ def test_input_that_ended_or_is_nothing_is_refused(here):
 def test_a_job_that_closes_its_input_says_so(here):
     id = here.start("exec <&-; echo closed; sleep 900", stdin=True)
     here.output(id, wait_for="closed")
-    facts = here.input(id, "hello")
-    assert (facts["written_bytes"], facts["unwritten_bytes"]) == (0, 5)
+    while (facts := here.input(id, "hello"))["written_bytes"]:
+        pass  # the process that forks supervisors may not have closed it yet
+    assert facts["unwritten_bytes"] == 5
     assert facts["status"] == "running"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -12,7 +13,7 @@ from tools_shell._output._redactor import RedactedStream
 from tools_shell._output._ring import Ring
 from tools_shell._output._text import printable
 from tools_shell._process._pump import Pump
-from tools_shell._process._run import DRAIN, GRACE, SLICE, conclude, settle
+from tools_shell._process._run import GRACE, SLICE, conclude, wait_for_end
 from tools_shell._report import BACKGROUND, SURVIVORS, exit_of
 from tools_shell._sandbox._start import start
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
 
 _KEEP = 1 << 20  # characters of output
-_LONGEST_WAIT = 24 * 3600.0  # seconds that `poll` can count, and more
 _CHUNK = 1 << 16  # bytes of input at a time
 
 
@@ -58,18 +58,8 @@ class Job:
             raise
 
     def _follow(self) -> None:
-        reason = None
-        until = self.started + (self._limit or _LONGEST_WAIT * 365)
         process, pump = self._process, self._pump
-        while process.exit is None and not process.is_gone:
-            left = until - time.monotonic()
-            if left <= 0:
-                reason = f"time limit {self._limit:g} s"
-                process.terminate()
-                settle(process, pump, GRACE)
-                break
-            pump.step(min(left, _LONGEST_WAIT))
-        settle(process, pump, DRAIN)
+        reason = wait_for_end(process, pump, self.started + (self._limit or math.inf), GRACE, None)
         ended = conclude(process, pump, reason, time.monotonic() - self.started)
         with self.changed:
             self._add(b"", is_last=True)
@@ -136,7 +126,7 @@ class Job:
                 return {"status": "stopping" if self.is_stopping else "running"}
             found = {
                 "stopped": self.is_stopping,
-                "limit": self.ended.reason,
+                "limit": f"time limit {self._limit:g} s" if self.ended.reason == "limit" else self.ended.reason,
                 "background": BACKGROUND if self.ended.left_behind and not self.is_stopping else None,
                 "survivors": None if self.ended.is_gone else SURVIVORS,
             }

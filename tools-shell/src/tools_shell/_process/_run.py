@@ -20,6 +20,7 @@ DRAIN = 0.15  # seconds for output under way when the command has ended but anot
 _LAST_DRAIN = 0.05  # the same when all known processes of the job are gone
 KILL = 5.0  # seconds to wait for what was killed: a process that hangs inside the kernel must not block the caller
 SLICE = 0.1  # seconds between two looks at `cancelled`
+_LONGEST_STEP = 24 * 3600.0  # seconds that `poll` can count, and more
 
 
 class Ended(NamedTuple):
@@ -69,15 +70,18 @@ def limit_of(timeout: float, remaining: float | None) -> float:
     return timeout if remaining is None else min(timeout, remaining)
 
 
-def wait_for_end(process: Process, pump: Pump, until: float, grace: float, cancelled: Callable[[], bool]) -> str | None:
+def wait_for_end(
+    process: Process, pump: Pump, until: float, grace: float, cancelled: Callable[[], bool] | None
+) -> str | None:
     """Read until the command ends, by SIGTERM if need be; returns why that was sent."""
+    longest = SLICE if cancelled is not None else _LONGEST_STEP
     while process.exit is None and not process.is_gone:
         left = until - time.monotonic()
-        if left <= 0 or cancelled():
+        if left <= 0 or (cancelled is not None and cancelled()):
             process.terminate()
             settle(process, pump, grace)
             return "limit" if left <= 0 else "cancelled"
-        pump.step(min(left, SLICE))
+        pump.step(min(left, longest))
     settle(process, pump, DRAIN)
     return None
 

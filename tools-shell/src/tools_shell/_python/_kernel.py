@@ -82,7 +82,9 @@ class Kernel:
         reply, reason = self._ask((True, code.removeprefix(_BOM)), output, until, cancelled)
         until = time.monotonic() + GRACE if reason else until
         try:
-            stopped = wait_for_end(self.process, self._pump, until, min(GRACE, limit / 2), _no if reason else cancelled)
+            stopped = wait_for_end(
+                self.process, self._pump, until, min(GRACE, limit / 2), None if reason else cancelled
+            )
             duration = time.monotonic() - started
             return conclude(self.process, self._pump, reason or stopped, duration), reply
         finally:
@@ -106,7 +108,7 @@ class Kernel:
                 return reply, None
             reason = "cancelled" if cancelled() else "limit"
             self.process.interrupt()
-            reply = self._wait(time.monotonic() + GRACE, _no)
+            reply = self._wait(time.monotonic() + GRACE, bool)
             patience = time.monotonic() + GRACE
             while self.process.is_busy and time.monotonic() < patience:
                 self._pump.step(SLICE)  # until the interrupt has arrived: it must not hit the next piece of code
@@ -155,10 +157,6 @@ class Kernel:
     def _add_stderr(self, chunk: bytes) -> None:
         if self._output is not None:
             self._output.add_stderr(chunk)
-
-
-def _no() -> bool:
-    return False
 
 
 @functools.cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import functools
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
-from tools_shell._python._interpreter import default_interpreter, executable, folders_of
+from tools_shell._python._interpreter import executable, folders_of
 from tools_shell._python._kernel import Kernel
 from tools_shell._python._sessions import Key, sessions
 from tools_shell._report import exit_of, record_of, report
@@ -69,17 +68,17 @@ class Python(ShellTool):
         if session and (stdin or workdir != "."):
             message = "a session has neither stdin nor workdir: use os.chdir, or leave out session"
             raise ToolError(message, "validation_error")
-        python = self._interpreter or default_interpreter()
+        python = self._interpreter or executable(None)
         limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
         output = Output(self.redactor())
         if not session:
-            kernel = self._start(python, context, workdir, encoded(stdin), limit)
+            kernel = self._start(python, context, workdir, encoded(stdin))
             ended, reply = kernel.run_once(code, output, limit, lambda: context.cancelled)
             return self._result(output, ended, reply, kernel, exit_of(ended.returncode, kernel.isolation.level), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with sessions.use(key, until, lambda: context.cancelled) as held:
-            kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", limit))
+            kernel, notes = held.ready(lambda: self._start(python, context, ".", b""))
             left = max(until - time.monotonic(), 0.01)
             ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
         more = {"session": session}
@@ -117,8 +116,9 @@ class Python(ShellTool):
             record["notes"] = notes
         return report(record, shown, ended, kernel.isolation, notes=notes, images=images)
 
-    def _start(self, python: str, context: Context, workdir: str, stdin: bytes, limit: float) -> Kernel:
+    def _start(self, python: str, context: Context, workdir: str, stdin: bytes) -> Kernel:
         env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # figures are drawn into pictures, not into windows
-        readable = functools.partial(folders_of, python, limit)
-        with self.prepared(context, workdir, [python], env=env, readable=readable, has_stdin=bool(stdin)) as command:
+        with self.prepared(
+            context, workdir, [python], env=env, readable=folders_of(python), has_stdin=bool(stdin)
+        ) as command:
             return Kernel(command, stdin)

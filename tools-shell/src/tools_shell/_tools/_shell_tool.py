@@ -18,7 +18,7 @@ from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir, workspace_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
     from typing import TypedDict
 
     from tools_core import Context
@@ -111,15 +111,15 @@ class ShellTool(Tool, abstract=True):
         arguments: Sequence[str],
         *,
         env: Mapping[str, str] | None = None,
-        readable: Callable[[tuple[str, ...]], Sequence[str]] = lambda _writable: (),
+        readable: Sequence[str] = (),
         has_stdin: bool = False,
         terminal: bool = False,
         merged: bool = False,
     ) -> Generator[Command]:
         """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
 
-        `env` is what the model adds, `readable` says what this command must be able to read besides the folders that
-        it can write to. An OSError from the block that starts it becomes a ToolError.
+        `env` is what the model adds, `readable` what this command must be able to read. An OSError from the block that
+        starts it becomes a ToolError.
         """
         _check_system()
         if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
@@ -132,8 +132,8 @@ class ShellTool(Tool, abstract=True):
                 message = "the workspace escapes from a folder that commands can write to, by a link; name its target"
                 raise ToolError(message, "denied")
             try:
-                if more := readable((place.root, *(os.path.realpath(path) for path in sandbox.writable))):
-                    sandbox = replace(sandbox, readable=(*sandbox.readable, *more))
+                if readable:
+                    sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
                 variables = {**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})}
                 with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
                     yield Command(
