@@ -226,7 +226,6 @@ def test_an_entry_of_another_server_is_not_touched(action, home, capsys):
     ("words", "reason"),
     [
         (["emacs"], "claude-desktop"),
-        (["cursor", "--name", "a b"], "letters, digits"),
         (["claude-desktop", "--project"], "leave out --project"),
         (["claude-desktop"], "--workspace DIR"),
     ],

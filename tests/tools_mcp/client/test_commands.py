@@ -28,7 +28,7 @@ def added(ask_tools, command):
 
 
 def test_the_tools_of_an_added_server_are_listed_shown_and_called(added, ask_tools):
-    assert '+ echo: Return the text.\n+ echo(text): {"type": "string"}\n+ echo.inputSchema: {' in added().out
+    assert '+ echo: Return the text.\n+ echo(text): {"type": "string"}\n+ echo {"inputSchema": {' in added().out
     assert "echo   mcp:odd   Return the text." in ask_tools("list", "mcp:odd").out
     shown = ask_tools("show", "echo").out
     assert "distribution  mcp:odd" in shown
@@ -149,8 +149,8 @@ def test_a_damaged_file_is_a_problem_and_hides_no_other_tool(ask_tools, file):
         (["add", "a"], "give a NAME, and a URL or -- COMMAND"),
         (["add", "a", "npx"], "not a URL: npx"),
         (["add", "a b", "https://example.com"], "a server's name has letters"),
-        (["add", "a", "https://example.com", "--env", "K=V"], "variables for one with a command"),
-        (["add", "a", "--header", "K", "https://example.com"], "expected KEY:VALUE, got 'K'"),
+        (["add", "a", "https://example.com", "--env", "K=V"], "a server has a command, with variables"),
+        (["add", "a", "--header", "K", "https://example.com"], "expected KEY: VALUE, got 'K'"),
         (["add", "--from", "nonesuch.json"], "nonesuch.json cannot be read"),
         (["update", "a"], "there is no server a"),
     ],

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tools_mcp import McpToolset
 
 NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,63}"
-REFUSED = "odd: echo has another definition (description) than when it was accepted, and was not called"
+REFUSED = "odd: echo has another description than was accepted, and was not called"
 
 
 def test_a_change_while_connected_is_refused_and_not_shown_to_the_model(odd):

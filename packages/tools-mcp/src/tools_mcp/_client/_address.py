@@ -24,22 +24,15 @@ def address_of(
         given = {"url": given} if given.startswith(("http://", "https://")) else shlex.split(given)
     if not isinstance(given, Mapping):
         given = {"command": given[0] if given else "", "args": list(given[1:])}
-    if (
-        bool(given.get("command")) == bool(url := given.get("url") or given.get("serverUrl"))
-        or given.get("type") == "sse"
-    ):
-        raise ValueError("a server has a command, or a URL of streamable HTTP (SSE is not supported)")
-    variables, fields = {**given.get("env", {}), **(env or {})}, {**given.get("headers", {}), **(headers or {})}
-    if variables if url else fields:
-        raise ValueError("headers are for a server with a URL, and variables for one with a command")
-    texts = [url] if url else [given["command"], *given.get("args", ())]
-    if not all(isinstance(text, str) for text in (*texts, *variables.values(), *fields.values(), given.get("cwd", ""))):
+    command, url = given.get("command"), given.get("url") or given.get("serverUrl")
+    made: Address = {"command": command, "args": list(given.get("args", ())), "cwd": given.get("cwd"), "url": url}
+    made |= {"env": {**given.get("env", {}), **(env or {})}, "headers": {**given.get("headers", {}), **(headers or {})}}
+    if bool(command) == bool(url) or made["env" if url else "headers"] or given.get("type") == "sse":
+        raise ValueError("a server has a command, with variables, or a URL of streamable HTTP, with headers; no SSE")
+    texts = [command or url, *made["args"], *made["env"].values(), *made["headers"].values(), given.get("cwd") or ""]
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("the command, arguments, variables and headers of a server are texts")
-    if url:
-        made = {"url": url, "headers": fields}
-    else:
-        made = {"command": texts[0], "args": texts[1:], "env": variables, "cwd": given.get("cwd")}
-    return {key: value for key, value in made.items() if value or key == "args"}
+    return {key: value for key, value in made.items() if value or (key == "args" and command)}
 
 
 def described(address: Address) -> str:

@@ -48,11 +48,6 @@ def digest(definition: Definition) -> str:
     return sha256(json.dumps(definition, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def changed_parts(pinned: Definition, listed: Definition) -> list[str]:
-    """Return the parts that differ."""
-    return [part for part in PARTS if pinned.get(part) != listed.get(part)]
-
-
 def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:
     """Return what the server lists otherwise than it was accepted: lines that begin with + and -, as in a patch."""
     changes = list(unified_diff(_lines(accepted), _lines(listed), n=0, lineterm=""))[2:]
@@ -60,13 +55,17 @@ def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) 
 
 
 def _lines(definitions: dict[str, Definition]) -> list[str]:
-    """Return `tool: DESCRIPTION`, a line `tool(parameter): SCHEMA` for each parameter, and one for each other part."""
+    """Return lines `tool: DESCRIPTION`, a line `tool(parameter): SCHEMA` for each parameter, and one for the rest."""
     lines: list[str] = []
     for name, definition in sorted(definitions.items()):
         schema = dict(definition.get("inputSchema", {}))
         parameters = schema.pop("properties") if isinstance(schema.get("properties"), dict) else {}
-        parts = {f"{name}({key})": parameters[key] for key in sorted(parameters)} | {f"{name}.inputSchema": schema}
-        parts |= {f"{name}.{part}": definition[part] for part in PARTS[3:] if part in definition}
+        rest = {part: definition[part] for part in PARTS[2:] if part in definition} | {"inputSchema": schema}
         lines += [f"{name}: {line}" for line in definition.get("description", "").split("\n")]
-        lines += [f"{key}: {json.dumps(part, sort_keys=True, ensure_ascii=False)}" for key, part in parts.items()]
+        lines += [f"{name}({key}): {_json(parameters[key])}" for key in sorted(parameters)]
+        lines += [f"{name} {_json(rest)}"]
     return lines
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
+from mcp_types import TextResourceContents
+
 from tools_core import Audio, File, Image, Result
 
 if TYPE_CHECKING:
@@ -17,20 +19,16 @@ _HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
 
 def result_of(answer: CallToolResult) -> Result:
     """Return the Result of a call: structured content is its output, and content blocks are what the model reads."""
-    parts = [_part(block) for block in answer.content]
+    parts: Any = [_part(block) for block in answer.content]
     text = "\n".join(part for part in parts if isinstance(part, str))
+    content = text if all(isinstance(part, str) for part in parts) else parts
     if answer.is_error:
         made = Result.error(text or "the server reports an error without a text")
     elif answer.structured_content is not None:
-        made = Result.ok(answer.structured_content, content=_joined(parts) or None)
+        made = Result.ok(answer.structured_content, content=content or None)
     else:
-        made = Result.ok(_joined(parts))
+        made = Result.ok(content)
     return Result.halt(made) if (answer.meta or {}).get(_HALTED) is True else made
-
-
-def _joined(parts: list[Any]) -> Any:
-    """Return one text if there is no block, else the parts."""
-    return "\n".join(parts) if all(type(part) is str for part in parts) else parts
 
 
 def _part(block: ContentBlock) -> str | Block:
@@ -44,10 +42,9 @@ def _part(block: ContentBlock) -> str | Block:
         about = ", ".join(filter(None, (block.mime_type, block.description)))
         return f"[resource {block.name}: {block.uri}{f' ({about})' if about else ''}]"
     resource = block.resource
-    text = getattr(resource, "text", None)
-    if text is not None:
-        return str(text)
-    return File(_bytes(getattr(resource, "blob", "")), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
+    if isinstance(resource, TextResourceContents):
+        return resource.text
+    return File(_bytes(resource.blob), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
 
 
 def _bytes(data: str) -> bytes:

@@ -77,12 +77,8 @@ class Session:
         """Return the definitions of all tools by name; the server is asked if they have changed, or `again`."""
         async with self._listing:
             if again or self._notices != self._listed_notices:
-                try:
-                    with anyio.fail_after(self._timeout):
-                        await self.ask(self._list())
-                except (TimeoutError, ToolError) as error:
-                    reason = str(error) or f"no answer within {self._timeout:g} s"
-                    raise ToolError(f"its tools cannot be listed: {reason}", "unavailable") from error
+                with anyio.fail_after(self._timeout):
+                    await self.ask(self._list())
             return self._tools
 
     async def close(self) -> None:
@@ -93,27 +89,21 @@ class Session:
         await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
 
     async def _hold(self, address: Address) -> None:
-        error: BaseException | None = None
         try:
             with anyio.fail_after(self._timeout) as start:
-                address = expanded(address)
-                open_streams = connect if "url" in address else run_program
-                streams = open_streams(address, self._facts, self._over)
-                async with Client(
-                    streams, cache=None, message_handler=self._notice, client_info=_CLIENT
-                ) as self.client:
+                way = connect if "url" in address else run_program
+                streams = way(expanded(address), self._facts, self._over)
+                client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
+                async with client as self.client:
                     start.deadline = math.inf
                     self._is_ready.set()
                     listening = asyncio.create_task(self._listen())
                     await self._over.wait()
                     listening.cancel()
-        except TimeoutError:
-            error = TimeoutError(f"the server did not answer within {self._timeout:g} s")
-        except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001  (the SDK raises groups of anything)
-            error = failure
-        finally:
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (the SDK raises groups of anything)
             if not self._is_ready.is_set():
-                self._error = self._described(error or asyncio.CancelledError())
+                self._error = self._described(error)
+        finally:
             self._over.set()
             self._is_ready.set()
 
@@ -144,7 +134,8 @@ class Session:
 
     def _described(self, error: BaseException) -> str:
         facts = [self._facts[key] for key in ("size", "noise", "status", "exit", "log") if key in self._facts]
-        return clip("; ".join([_text(error), *facts]), 4_000)
+        text = f"no answer within {self._timeout:g} s" if isinstance(error, TimeoutError) else _text(error)
+        return clip("; ".join([text, *facts]), 4_000)
 
 
 def _text(error: BaseException) -> str:

@@ -14,13 +14,12 @@ from tools_core._jsonschema import compile_schema
 from tools_core._tools._function import FunctionTool
 from tools_mcp._client._address import address_of, described
 from tools_mcp._client._background import submit
-from tools_mcp._client._definition import Definition, changed_parts, differences, read_object, tool_names
+from tools_mcp._client._definition import PARTS, Definition, differences, read_object, tool_names
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import CallToolResult
 
     from tools_core import Context
     from tools_mcp._client._session import Session
@@ -194,55 +193,52 @@ class McpToolset:
     async def _list(self) -> dict[str, Definition]:
         return await self._ask(lambda session: session.listed(again=True))
 
-    async def _ask(self, question: Callable[[Session], Awaitable[T]], *, may_repeat: bool = True) -> T:
-        """Ask the server, once more if the connection is lost and `may_repeat`; ToolError for whatever goes wrong."""
-        from tools_mcp._client._session import Session  # brings the SDK: 0.9 s
-
-        try:
-            while True:
-                if self._session is None or self._session.has_ended:
-                    self._session = Session(self.address, self.timeout)
-                session = self._session
-                await session.opened()
-                try:
-                    return await question(session)
-                except ConnectionError as error:
-                    if not may_repeat:
-                        text = f"the connection was lost: {error}. The call may have had effects, and was not repeated"
-                        raise ToolError(text, "unavailable") from error
-                may_repeat = False
-        except ToolError as error:
-            raise ToolError(f"{self.name}: {error}", error.type) from error
-
-    async def _close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None and not session.has_ended:
-            await session.close()
-
     async def _call(
         self, definition: Definition, arguments: Any, report: ProgressFnT | None, *, may_repeat: bool
     ) -> Result:
         from tools_mcp._client._results import result_of  # brings the SDK
 
-        async def call(session: Session) -> CallToolResult:
-            _check(definition, (await session.listed()).get(definition["name"]), self.fix)
-            return await session.ask(session.client.call_tool(definition["name"], arguments, progress_callback=report))
+        name = definition["name"]
 
-        answer = await self._ask(call, may_repeat=may_repeat)
-        try:
-            return result_of(answer)
-        except ValueError as error:
-            return Result.error(f"{self.name}: its result cannot be read: {error}", exception=error)
+        async def call(session: Session) -> Result:
+            listed = (await session.listed()).get(name)
+            if listed != definition:  # without the new one, because it could mislead the model
+                parts = [part for part in PARTS if listed and definition.get(part) != listed.get(part)]
+                what = f"has another {' and '.join(parts)} than was accepted" if listed else "is no longer there"
+                raise ToolError(f"{name} {what}, and was not called; {self.fix}", "conflict")
+            answer = await session.ask(session.client.call_tool(name, arguments, progress_callback=report))
+            try:
+                return result_of(answer)
+            except ValueError as error:
+                raise ToolError(f"its result cannot be read: {error}") from error
 
+        return await self._ask(call, may_repeat=may_repeat)
 
-def _check(accepted: Definition, listed: Definition | None, fix: str) -> None:
-    """Refuse a definition that has changed, without the new one, because it could mislead the model."""
-    if listed == accepted:
-        return
-    what = "is no longer there"
-    if listed is not None:
-        what = f"has another definition ({', '.join(changed_parts(accepted, listed))}) than when it was accepted"
-    raise ToolError(f"{accepted['name']} {what}, and was not called; {fix}", "conflict")
+    async def _ask(self, question: Callable[[Session], Awaitable[T]], *, may_repeat: bool = True) -> T:
+        """Ask the server, once more if the connection is lost and `may_repeat`; ToolError for whatever goes wrong."""
+        from tools_mcp._client._session import Session  # brings the SDK: 0.9 s
+
+        while True:
+            if self._session is None or self._session.has_ended:
+                self._session = Session(self.address, self.timeout)
+            session = self._session
+            try:
+                await session.opened()
+                return await question(session)
+            except ToolError as error:
+                raise ToolError(f"{self.name}: {error}", error.type) from error
+            except TimeoutError as error:
+                raise ToolError(f"{self.name}: no answer within {self.timeout:g} s", "unavailable") from error
+            except ConnectionError as error:
+                if not may_repeat:
+                    text = f"the connection was lost: {error}. The call may have had effects, and was not repeated"
+                    raise ToolError(f"{self.name}: {text}", "unavailable") from error
+                may_repeat = False
+
+    async def _close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None and not session.has_ended:
+            await session.close()
 
 
 def _report(context: Context) -> ProgressFnT | None:

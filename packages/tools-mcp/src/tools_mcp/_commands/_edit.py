@@ -22,7 +22,7 @@ class _Member(NamedTuple):
 
 
 def read(text: str, *, is_toml: bool) -> dict[str, Any]:
-    """Return the data, of an empty text none; ValueError with line and column for a mistake."""
+    """Return the data, of an empty text none; ValueError with the place of a mistake."""
     if is_toml:
         import tomlkit  # 50 ms that only one client needs
 
@@ -34,46 +34,39 @@ def read(text: str, *, is_toml: bool) -> dict[str, Any]:
     return data
 
 
-def put(text: str, section: str, name: str, entry: Mapping[str, Any], *, is_toml: bool) -> str:
-    """Set an entry, and make the section if there is none; other members of an old entry stay."""
+def changed(text: str, section: str, name: str, entry: Mapping[str, Any] | None, *, is_toml: bool) -> str:
+    """Set an entry, or remove one that exists; the other members of an old entry stay."""
     if is_toml:
-        return _put_toml(text, section, name, entry)
+        return _changed_toml(text, section, name, entry)
     plain = _plain(text)
     if not plain.strip():
         return text + json.dumps({section: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
-    root = plain.index("{")
-    found = _members(plain, root).get(section)
-    if found is None:
-        return _insert(text, root, section, {name: entry})
-    old = _members(plain, found.value).get(name)
-    if old is None:
-        return _insert(text, found.value, name, entry)
-    value = json.loads(plain[old.value : old.end]) | entry
-    return text[: old.value] + _rendered(text, value, _indent(text, old.start)) + text[old.end :]
+    root = _members(plain, plain.index("{"))
+    if section not in root:
+        return _insert(text, plain.index("{"), section, {name: entry})
+    servers = _members(plain, root[section].value)
+    if name not in servers:
+        return _insert(text, root[section].value, name, entry)
+    if entry is None:
+        return _remove(text, servers, name)
+    start, at, end = servers[name]
+    return text[:at] + _rendered(text, json.loads(plain[at:end]) | entry, _indent(text, start)) + text[end:]
 
 
-def remove(text: str, section: str, name: str, *, is_toml: bool) -> str:
-    """Remove an entry that exists, and its comma."""
-    if is_toml:
-        import tomlkit  # loaded already
+def _changed_toml(text: str, section: str, name: str, entry: Mapping[str, Any] | None) -> str:
+    import tomlkit  # loaded already
 
-        document: Any = tomlkit.parse(text)
-        del document[section][name]
-        return f"{document.as_string().rstrip()}\n".lstrip()
-    plain = _plain(text)
-    members = _members(plain, _members(plain, plain.index("{"))[section].value)
-    start, _, end = members[name]
-    before = [member.end for member in members.values() if member.end < start]
-    if following := re.compile(r"\s*,").match(_blanked(text, _COMMENT), end):
-        text = text[: following.end() - 1] + text[following.end() :]
-    line, rest = text.rfind("\n", 0, start) + 1, re.compile(r"[ \t\r]*(\n?)").match(text, end)
-    if rest and rest[1] and not text[line:start].strip():  # it has its lines for itself
-        start = line
-    text = text[:start] + text[rest.end() if rest else end :]
-    if before and not following:
-        comma = plain.index(",", max(before))
-        text = text[:comma] + text[comma + 1 :]
-    return text
+    document: Any = tomlkit.parse(text)
+    servers = document.setdefault(section, tomlkit.table(is_super_table=True))
+    if entry is None:
+        del servers[name]
+    elif name in servers:
+        servers[name].update(entry)
+    else:
+        servers[name] = dict(entry)
+        if f"[{section}.{name}]" in document.as_string():  # not an inline table
+            servers[name].add(tomlkit.nl())
+    return f"{document.as_string().rstrip()}\n".lstrip()
 
 
 def _plain(text: str) -> str:
@@ -104,18 +97,34 @@ def _next(plain: str, at: int) -> int:
 
 
 def _insert(text: str, at: int, name: str, value: Any) -> str:
-    """Add a member at the start of the object at `at`, on a separate line unless another follows on the same."""
+    """Add a member at the start of the object at `at`, on a separate line unless another begins on the same."""
     first = min(_members(_plain(text), at).values(), default=None)
     if first is None:
         outer = _indent(text, at)
         member = f"{json.dumps(name)}: {_rendered(text, value, outer + _unit(text))}"
         return f"{text[: at + 1]}\n{outer}{_unit(text)}{member}\n{outer}{text[at + 1 :].lstrip(' ')}"
     lead = text[text.rfind("\n", 0, first.start) + 1 : first.start]
-    if lead.strip():
-        member = f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}, "
-    else:
-        member = f"{json.dumps(name)}: {_rendered(text, value, lead)},\n{lead}"
+    separator = " " if lead.strip() else f"\n{lead}"
+    member = f"{json.dumps(name)}: {_rendered(text, value, _indent(text, first.start))},{separator}"
     return text[: first.start] + member + text[first.start :]
+
+
+def _remove(text: str, members: Mapping[str, _Member], name: str) -> str:
+    """Remove a member with a comma, and its lines if it has them for itself."""
+    start, _, end = members[name]
+    before = max((member.end for member in members.values() if member.end < start), default=0)
+    bare = _blanked(text, _COMMENT)
+    following = re.compile(r"\s*,").match(bare, end)
+    if following:
+        text = text[: following.end() - 1] + text[following.end() :]
+    line, rest = text.rfind("\n", 0, start) + 1, len(text) - len(text[end:].lstrip(" \t\r"))
+    if text[rest] == "\n" and not text[line:start].strip():
+        start, rest = line, rest + 1
+    text = text[:start] + text[rest:]
+    if before and not following:
+        comma = bare.index(",", before)
+        text = text[:comma] + text[comma + 1 :]
+    return text
 
 
 def _rendered(text: str, value: Any, indent: str) -> str:
@@ -132,17 +141,3 @@ def _unit(text: str) -> str:
 def _indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip())]
-
-
-def _put_toml(text: str, section: str, name: str, entry: Mapping[str, Any]) -> str:
-    import tomlkit  # loaded already
-
-    document: Any = tomlkit.parse(text)
-    servers = document.setdefault(section, tomlkit.table(is_super_table=True))
-    if name in servers:
-        servers[name].update(entry)
-    else:
-        servers[name] = dict(entry)
-        if f"[{section}.{name}]" in document.as_string():  # not an inline table
-            servers[name].add(tomlkit.nl())
-    return f"{document.as_string().rstrip()}\n"

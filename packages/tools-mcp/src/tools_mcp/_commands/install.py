@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -17,8 +16,6 @@ from tools_mcp._commands._clients import CLIENTS
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # in each client
 
 _INSTALL = """\
 Arguments after -- are given to `ask-tools serve`, whose --help has all. An entry that exists is updated, and what was
@@ -76,8 +73,6 @@ def _install(options: Namespace) -> int:
 def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     """Set an entry, or remove it, in the client's file; CommandError if that cannot be edited."""
     client, name = CLIENTS[options.client], options.name
-    if not _NAME.fullmatch(name):
-        raise CommandError(f"a name has letters, digits, _ and -, at most 64, got {name!r}")
     if options.project and not client.project:
         raise CommandError(f"{client.title} has no configuration for projects", "leave out --project")
     path = Path.cwd() / client.project if options.project else client.path
@@ -93,31 +88,22 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     known = section.get(name)
     if not (known is None or _starts_us(known)):
         raise CommandError(f"{name} in {path} starts another server", "choose another --name", status=1)
-    if entry is None:
-        new = old if known is None else _edit.remove(old, client.section, name, is_toml=is_toml)
-    else:
-        is_set = known is not None and known == {**known, **entry}
-        new = old if is_set else _edit.put(old, client.section, name, entry, is_toml=is_toml)
-    _write(path, old, new, is_dry=options.dry_run, title=client.title)
-    return 0
-
-
-def _write(path: Path, old: str, new: str, *, is_dry: bool, title: str) -> None:
-    """Print the difference, and write the new text; the old file is kept beside it."""
-    if new == old:
+    if known == (entry and {**(known or {}), **entry}):
         write(f"{path} needs no change")
-        return
+        return 0
+    new = _edit.changed(old, client.section, name, entry, is_toml=is_toml)
     lines = old.splitlines(), new.splitlines()
     write("\n".join(difflib.unified_diff(*lines, str(path), str(path), n=1, lineterm="")))
-    if is_dry:
-        return
+    if options.dry_run:
+        return 0
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         backup = path.with_name(f"{path.name}.before-ask-tools")
         shutil.copy2(path, backup)
         write(f"the old file is {backup}")
     replace(path, new.encode("utf-8", "surrogateescape"))
-    write(f"{path} is changed; restart {title}")
+    write(f"{path} is changed; restart {client.title}")
+    return 0
 
 
 def _starts_us(entry: Any) -> bool:

@@ -7,7 +7,6 @@ import re
 import sys
 from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # it can be the prefix of a tool's name
 _SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
-
-_LIMIT = 20.0  # seconds for a server in `mcp list`
 
 _ADD = """\
 The server is started, and its tools are shown. If you accept them, they appear in `ask-tools list`, `call` and `run`
@@ -54,10 +51,9 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="the server's name here, which can prefix its tools")
     parser.add_argument("url", metavar="URL", nargs="?", help="of a server with streamable HTTP")
     text = "a variable for the command, which otherwise gets HOME, PATH and the like alone"
-    pair = partial(_pair, mark="=")
-    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=pair, help=text)
-    pair, text = partial(_pair, mark=":"), "a header for the URL"
-    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=pair, help=text)
+    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=_variable, help=text)
+    text = "a header for the URL"
+    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_header, help=text)
     text = "add the servers of a client's file, or the one called NAME"
     parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help="for the start; 60 by default")
@@ -106,8 +102,8 @@ def _add(options: Namespace) -> int:
 
 def _update(options: Namespace) -> int:
     server = _find(options.name)
-    changed = _review(server.name, server.address, server.definitions, options)
-    write(f"updated {server.name}" if changed else f"{server.name} has not changed")
+    is_new = _review(server.name, server.address, server.definitions, options)
+    write(f"updated {server.name}" if is_new else f"{server.name} has not changed")
     return 0
 
 
@@ -137,7 +133,7 @@ def _facts(server: Configured) -> dict[str, Any]:
     error = server.error and f"{server.error}; fix: {server.fix}"
     if not error:
         try:
-            with McpToolset(server.address, name=server.name, timeout=_LIMIT, pins=server.definitions) as toolset:
+            with McpToolset(server.address, name=server.name, pins=server.definitions) as toolset:
                 error = f"definitions have changed: {server.fix}" if toolset.changes() else ""
         except ToolError as failure:
             error = str(failure).removeprefix(f"{server.name}: ")
@@ -164,7 +160,13 @@ def _review(name: str, address: Address, accepted: dict[str, Definition], option
     write("\n".join(map(one_line, lines)))
     for problem in problems:
         note(f"left out: {problem}")
-    _confirm("Accept these definitions?", yes=options.yes)
+    if not options.yes:
+        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+            raise CommandError("this needs a confirmation, and there is no terminal", "nothing has changed; add --yes")
+        sys.stderr.write("Accept these definitions? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("nothing has changed", status=1)
     with changed_servers(file_path()) as entries:
         entries[name] = {**address, "tools": [*listed.values()]}
     return True
@@ -182,17 +184,6 @@ def _find(name: str) -> Configured:
     if name not in servers:
         raise CommandError(f"there is no server {name}", f"there are {', '.join(sorted(servers)) or 'none'}")
     return servers[name]
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    if yes:
-        return
-    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise CommandError("this needs a confirmation, and there is no terminal", "nothing has changed; add --yes")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing has changed", status=1)
 
 
 def _given(options: Namespace) -> dict[str, Address]:
@@ -214,10 +205,8 @@ def _given(options: Namespace) -> dict[str, Address]:
 def _from_file(path: Path, name: str | None) -> dict[str, Address]:
     try:
         document = _edit.read(path.read_text(encoding="utf-8"), is_toml=path.suffix == ".toml")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise CommandError(f"{path} cannot be parsed: {error}") from error
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
     entries: dict[str, Any] = next((document[key] for key in _SECTIONS if key in document), {})
     found = {key: address_of(entry) for key, entry in entries.items() if name in (None, key)}
     if not found:
@@ -225,8 +214,15 @@ def _from_file(path: Path, name: str | None) -> dict[str, Address]:
     return found
 
 
-def _pair(text: str, mark: str) -> tuple[str, str]:
-    key, found, value = text.partition(mark)
-    if not (found and key.strip()):
-        raise ArgumentTypeError(f"expected KEY{mark}VALUE, got {text!r}")
-    return key.strip(), value.strip() if mark == ":" else value
+def _variable(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not (found and name):
+        raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
+    return name, value
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, found, value = text.partition(":")
+    if not (found and name.strip()):
+        raise ArgumentTypeError(f"expected KEY: VALUE, got {text!r}")
+    return name.strip(), value.strip()
