@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
 from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Toolset, tool
@@ -51,15 +50,17 @@ def bridge(
     registry = tools if isinstance(tools, Registry) else _registered(tools)
     found = dict(registry.items())  # without those that cannot be loaded
     names = legal_names(found, "openai")
-    caller, options = (registry, {"approve": approve}) if executor is None else (executor, {})
     given = Context() if context is None else context
+    caller, options = (registry, {"approve": approve}) if executor is None else (executor, {})
     return [BridgedTool(names[key], key, each, caller, options, given) for key, each in found.items()]
 
 
 class BridgedTool:
     """One tool as the other side sees it: `name` is legal there, `schema` has no keyword that providers refuse."""
 
-    def __init__(self, name: str, key: str, tool: Tool, caller: Any, options: dict[str, Any], context: Context) -> None:
+    def __init__(
+        self, name: str, key: str, tool: Tool, caller: Executor | Registry, options: dict[str, Any], context: Context
+    ) -> None:
         self.name = name
         self.definition = {**tool.definition, "name": name}
         function = openai.definitions([self.definition])[0]["function"]
@@ -84,15 +85,19 @@ class BridgedTool:
         conversation, `on_progress` receives the tool's reports unless the given context does, and `approved` is true if
         the framework has asked, if it had to, and the call is allowed. `strict` drops the nulls of absent arguments.
         """
-        with self._prepare(arguments, **facts) as (call, options):
-            result: Result = self._caller.call(call, **options)
-        return result
+        call, options, unlink = self._prepare(arguments, **facts)
+        try:
+            return self._caller.call(call, **options)
+        finally:
+            unlink()
 
     async def acall(self, arguments: Mapping[str, Any] | str | None, **facts: Any) -> Result:
         """`call` for coroutines: a synchronous tool does not block the event loop."""
-        with self._prepare(arguments, **facts) as (call, options):
-            result: Result = await self._caller.acall(call, **options)
-        return result
+        call, options, unlink = self._prepare(arguments, **facts)
+        try:
+            return await self._caller.acall(call, **options)
+        finally:
+            unlink()
 
     def request_in(self, result: Result) -> Mapping[str, Any] | None:
         """Return the request, as plain JSON, of a call that was not made because the framework has to ask first.
@@ -101,7 +106,6 @@ class BridgedTool:
         """
         return result.metadata.get("pending") if self.needs_approval else None
 
-    @contextmanager
     def _prepare(
         self,
         arguments: Mapping[str, Any] | str | None,
@@ -111,8 +115,8 @@ class BridgedTool:
         on_progress: Callable[[float, float | None, str], object] | None = None,
         approved: bool = False,
         strict: bool = False,
-    ) -> Generator[tuple[ToolCall, dict[str, Any]]]:
-        """Make a call and its context: the given one's parts, in the run that the framework names."""
+    ) -> tuple[ToolCall, dict[str, Any], Callable[[], None]]:
+        """Make a call, the options of the caller, and the function that unlinks its context from the given one."""
         if strict:
             item = {"type": "function_call", "name": self.name, "arguments": arguments}
             arguments = responses_strict.calls(item, [self.definition])[0].given
@@ -124,12 +128,10 @@ class BridgedTool:
             run_id=str(run_id or given.run_id),
             on_progress=given.on_progress or on_progress,
         )
-        answer = {"approve": "all"} if approved and self.needs_approval else {}
-        unlink = given.on_cancel(context.cancel)
-        try:
-            yield ToolCall(call_id, self._key, arguments), {"context": context, **self._options, **answer}
-        finally:
-            unlink()
+        options = {**self._options, "context": context}
+        if approved and self.needs_approval:
+            options["approve"] = "all"
+        return ToolCall(call_id, self._key, arguments), options, given.on_cancel(context.cancel)
 
 
 def foreign_tool(

@@ -16,7 +16,7 @@ from tools_core import Context, Result, Tool
 
 
 def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
-    """Make CrewAI tools: `Agent(..., tools=to_crewai(...))`; `Options` has the options.
+    """Make CrewAI tools; see `Options` for `executor`, `context` and `approve`.
 
     CrewAI calls tools synchronously and gives the model text alone: pictures are described. It sends each schema in
     strict mode, so optional parameters become nullable, and nulls are dropped before a call. A failure is a

@@ -15,7 +15,7 @@ from tools_core import Context, Result, Tool
 
 
 def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:
-    """Make Haystack tools: `Agent(chat_generator=..., tools=to_haystack(...))`; `Options` has the options.
+    """Make Haystack tools; see `Options` for `executor`, `context` and `approve`.
 
     Pictures and PDFs go to the model, a failure has `error` set, and a halt ends the run with the exit reason
     "halted by NAME". In `run_async` cancelling the run cancels a tool. Calls that require approval are refused without

@@ -19,7 +19,7 @@ from tools_core import Context, Result, Tool, ToolError
 
 
 def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
-    """Make LangChain tools; `Options` has the options.
+    """Make LangChain tools; see `Options` for `executor`, `context` and `approve`.
 
     A ToolMessage has the content for the model, pictures and PDFs included, and `result.to_dict()` as its artifact. A
     failure has the status "error"; without a tool call, as in `tool.invoke({...})`, it raises ToolException. The run of

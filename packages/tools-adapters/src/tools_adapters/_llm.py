@@ -23,7 +23,7 @@ _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "arra
 
 
 def to_llm(tools: Tools, *, asynchronous: bool = False, **options: Unpack[Options]) -> list[llm.Tool]:
-    """Make tools for `model.chain(..., tools=to_llm(...))`; `Options` has the options.
+    """Make tools for `model.chain(tools=...)`; see `Options` for `executor`, `context` and `approve`.
 
     Pictures, sound and PDFs become attachments, a failure is the exception of its `ToolResult`, and a halt raises
     `llm.PauseChain` out of the chain, with our `result`. Calls that require approval are refused without `approve` or
@@ -80,7 +80,8 @@ class InstalledTool(llm.Tool):
         try:
             return to_llm({self.name: self._load()}, context=self._context, approve=_approve)[0]
         except ToolError as error:
-            return llm.Tool(self.name, f"Unavailable: {error}", {}, partial(_output, Result.error(str(error))))
+            problem, empty = f"Unavailable: {error}", {"type": "object", "properties": {}}
+            return llm.Tool(self.name, problem, empty, partial(_output, Result.error(str(error))))
 
     description = property(lambda self: self._loaded.description)
     input_schema = property(lambda self: self._loaded.input_schema)

@@ -19,7 +19,7 @@ from tools_core.formats import responses
 
 
 def to_openai_agents(tools: Tools, **options: Unpack[Options]) -> list[FunctionTool]:
-    """Make function tools: `Agent(name, tools=to_openai_agents(tools))`; `Options` has the options.
+    """Make function tools for agents; see `Options` for `executor`, `context` and `approve`.
 
     A schema that can be strict is sent in its strict form. The output of a call is its content, pictures and PDFs
     included, and begins with "Error: " where the tool failed; `result.to_dict()` is the custom data of the output item.

@@ -22,7 +22,7 @@ from tools_core.threads import run_coroutine
 
 
 def to_pydantic_ai(tools: Tools, *, id: str | None = None, **options: Unpack[Options]) -> FunctionToolset[Any]:
-    """Make a toolset: `Agent(model, toolsets=[to_pydantic_ai(tools)])`; `Options` has the options.
+    """Make an element of `Agent(toolsets=[...])`; see `Options` for `executor`, `context` and `approve`.
 
     The content of a result is returned, files included, with `result.to_dict()` as its metadata; a failure is a
     `ToolFailed`, which uses up no retries. The run of a call is the conversation. Progress is a `ToolProgress` event. A

@@ -23,7 +23,7 @@ _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object",
 
 
 def to_smolagents(tools: Tools, **options: Unpack[Options]) -> list[smolagents.Tool]:
-    """Make smolagents tools; `Options` has the options.
+    """Make smolagents tools; see `Options` for `executor`, `context` and `approve`.
 
     A tool-calling agent reads the content of a result, and code receives its data; a result that is one picture is a
     PIL image. A failure raises ToolError, which the agent shows its model. In code a halt is the final answer, but no
