@@ -517,15 +517,6 @@ def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline
     assert lifeline.holders_are_gone()
 
 
-@pytest.mark.slow
-def test_a_job_whose_supervisor_does_not_come_to_run_ends_all_the_same_when_it_is_stopped(here, lifeline):
-    script = f"p=$PPID; {'(while :; do kill -STOP $p; done) & ' * 4} echo ready; sleep 900"
-    id = here.start(f"exec 9> {lifeline.path}; {script}")
-    here.output(id, wait_for="ready")
-    here.stop(id, grace=0)
-    assert lifeline.holders_are_gone()
-
-
 def test_a_job_that_has_ended_is_left_as_it_is(here):
     id = here.start("echo done; exit 4")
     here.end_of(id)

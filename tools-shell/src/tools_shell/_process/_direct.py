@@ -14,7 +14,7 @@ from tools_shell._process._process import Process, starting
 from tools_shell._supervisor._descendants import send_if
 
 if TYPE_CHECKING:
-    from tools_shell._process._launch import Launch
+    from tools_shell._process._process import Launch
 
 _MARK = "ASK_TOOLS_JOB"  # a variable by which those are found that have left the process group
 _ROUNDS = 60  # one that forks while it is looked for is found in a later round

@@ -41,8 +41,6 @@ class Server:
                 self._requests = self._start()
                 self._inode = os.fstat(self._requests.fileno()).st_ino
                 socket.send_fds(self._requests, [b"1"], descriptors)
-            with suppress(OSError):  # it has ended
-                os.kill(self._pid, signal.SIGCONT)  # a job of the same user may have stopped it
 
     def _is_open(self, requests: socket.socket) -> bool:
         with suppress(OSError):  # the number is free

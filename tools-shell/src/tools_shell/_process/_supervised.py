@@ -15,7 +15,7 @@ from tools_shell._process._process import Process
 from tools_shell._process._server import server
 
 if TYPE_CHECKING:
-    from tools_shell._process._launch import Launch
+    from tools_shell._process._process import Launch
 
 _FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
 _CLOSED = socket.socket()
@@ -123,21 +123,13 @@ class Supervised(Process):
         self._order(signal.SIGKILL)
 
     def _order(self, number: int) -> None:
-        self._wake()
         self._untold += number != signal.SIGKILL
         self.is_busy = self._untold > 0
         with suppress(BrokenPipeError, ConnectionResetError):  # all has ended: the news will say so
             self._control.sendall(b"%d\n" % number)
 
-    def _wake(self) -> None:
-        """Let a supervisor go on that its job has stopped."""
-        if not self.is_gone:
-            with suppress(OSError):  # it has ended
-                os.kill(self._supervisor, signal.SIGCONT)
-
     def close(self) -> None:
         """See Process."""
-        self._wake()
         with suppress(OSError):  # it may have ended
             self._control.shutdown(socket.SHUT_RDWR)  # the lifeline: at its end the supervisor ends what is left
         self._close_all()

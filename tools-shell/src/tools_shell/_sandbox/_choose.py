@@ -16,7 +16,7 @@ from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Mapping
 
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._guard import Guard
@@ -41,10 +41,8 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
 
 def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     """The best level there is for these settings and this workspace; ToolError when a required one is not to be had."""
-    if sandbox.level == "none":
-        return _alone(sandbox)
-    if sandbox.level == "contained":
-        return _contained(sandbox)
+    if sandbox.level in {"none", "contained"}:
+        return _without(sandbox)
     found: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
         found = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *host_folders())
@@ -53,7 +51,7 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     if sandbox.level != "sandboxed":
         message = f"a sandbox is required and there is none: {found}; or ask for the level 'sandboxed' to go without"
         raise ToolError(message, "unavailable")
-    return _contained(sandbox)
+    return _without(sandbox)
 
 
 @functools.lru_cache(256)  # a host may go through many workspaces
@@ -69,22 +67,20 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     from tools_shell._supervisor._landlock import SCOPES, abi  # Linux only
 
     seen, version = visible(sandbox, root), abi()
-    everything = ("files",) if "/" in seen.writable else ()
-    own = ("own environment",) if seen.guarded else ()
-    unguarded = () if all(map(seen.can_be_guarded, seen.guarded)) else own
-    unprotected = _unprotected(sandbox)
+    is_everything = "/" in seen.writable
     # Without a separate network a command shares the abstract sockets of all processes.
     has_scopes = sandbox.network and version >= SCOPES
-    abstract = ("abstract sockets",) if sandbox.network and not has_scopes else ()
     found = [
         Isolation(
             level="bubblewrap",
-            missing=(
-                *everything,
-                *(unprotected if "/" in seen.writable or "--ro-bind-fd" not in variant.known else ()),
-                *unguarded,
-                *abstract,
-                *(("process list",) if variant.proc == "shared" else ()),
+            missing=_true(
+                {
+                    "files": is_everything,
+                    PROTECTED_FILES: bool(sandbox.protected) and (is_everything or "--ro-bind-fd" not in variant.known),
+                    "own environment": not all(map(seen.can_be_guarded, seen.guarded)),
+                    "abstract sockets": sandbox.network and not has_scopes,
+                    "process list": variant.proc == "shared",
+                }
             ),
             wrappers=WRAPPERS,
             network=sandbox.network,
@@ -95,13 +91,15 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
         for variant in _variants(seen.writable)
     ]
     if version:
-        missing = (
-            *everything,
-            *unprotected,
-            *own,
-            "file metadata",
-            *(("signals",) if version < SCOPES else ()),
-            "process list",
+        missing = _true(
+            {
+                "files": is_everything,
+                PROTECTED_FILES: bool(sandbox.protected),
+                "own environment": bool(seen.guarded),
+                "file metadata": True,
+                "signals": version < SCOPES,
+                "process list": True,
+            }
         )
         found.append(Isolation(level="landlock", missing=missing, network=sandbox.network, seen=seen))
     return [one for one in found if one.level in _levels(sandbox.level)]
@@ -118,21 +116,23 @@ def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:
         yield from (without, without._replace(proc="shared"))
 
 
-def _contained(sandbox: Sandbox) -> Isolation:
-    if sys.platform != "linux":  # the supervisor needs what only Linux has
-        return _alone(sandbox)
-    return Isolation(level="contained", missing=_outside(sandbox))
+def _without(sandbox: Sandbox) -> Isolation:
+    """Return the level without a sandbox; the supervisor needs what only Linux has."""
+    is_contained = sandbox.level != "none" and sys.platform == "linux"
+    missing = _true(
+        {
+            "files": True,
+            PROTECTED_FILES: bool(sandbox.protected),
+            "network": True,
+            "signals": True,
+            "processes": True,
+            "privileges": os.name == "posix" and os.geteuid() == 0,
+            "detached processes": not is_contained,
+            "limits": not is_contained,
+        }
+    )
+    return Isolation(level="contained" if is_contained else "none", missing=missing)
 
 
-def _alone(sandbox: Sandbox) -> Isolation:
-    return Isolation(level="none", missing=(*_outside(sandbox), "detached processes", "limits"))
-
-
-def _outside(sandbox: Sandbox) -> tuple[str, ...]:
-    privileged = os.name == "posix" and os.geteuid() == 0
-    more = ("privileges",) if privileged else ()
-    return ("files", *_unprotected(sandbox), "network", "signals", "processes", *more)
-
-
-def _unprotected(sandbox: Sandbox) -> tuple[str, ...]:
-    return (PROTECTED_FILES,) if sandbox.protected else ()
+def _true(facts: Mapping[str, bool]) -> tuple[str, ...]:
+    return tuple(name for name, is_true in facts.items() if is_true)

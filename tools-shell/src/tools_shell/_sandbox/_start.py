@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._process._launch import Launch
+from tools_shell._process._process import Launch
 from tools_shell._sandbox._bubblewrap import options
 from tools_shell._sandbox._visible import is_inside, top_entries
 
