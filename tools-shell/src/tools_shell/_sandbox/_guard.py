@@ -51,8 +51,7 @@ class Guard:
         self._names = names
         self._folders: dict[str, int] = {}
         self._held: set[int] = set()
-        self._kept: set[str] = set()
-        self._controlled: set[str] = set()
+        self._done: set[str] = set()  # places that are guarded, and with a slash folders of which parts are
         roots = [path for path in seen.writable if os.path.isdir(path)]
         try:
             for root in roots:
@@ -96,6 +95,11 @@ class Guard:
             if listing.is_git_directory and ".git" in self._names:
                 self._add_control(path, CONTROL[".git"])
 
+    def _is_new(self, path: str) -> bool:
+        is_new = path not in self._done and not is_inside(path, self._read_only)
+        self._done.add(path)
+        return is_new
+
     def _prevent_names(self, top: str) -> None:
         occupied = (self._names & FOLDERS) - {".git"}  # so that `git init` works
         for name in sorted(occupied):
@@ -104,16 +108,14 @@ class Guard:
         self.watched += [path for path in absent if not os.path.lexists(path)]
 
     def _keep(self, path: str) -> None:
-        """Keep an existing place from being changed, and what it refers to."""
-        if path in self._kept or is_inside(path, self._read_only):
+        """Keep an existing place from being changed, and the git directory that it names."""
+        if not self._is_new(path):
             return
-        self._kept.add(path)
         folder, _, name = path.rpartition("/")
         try:
             found = os.stat(name, dir_fd=self._open(folder), follow_symlinks=False)
             if stat.S_ISLNK(found.st_mode):
                 self.is_complete = False  # whoever can write to its folder can replace it
-                self._keep_target(path)
             elif is_placeholder(found):
                 self._prevent(folder, name, None if stat.S_ISDIR(found.st_mode) else _EMPTY.get(name, b""))
             elif stat.S_ISDIR(found.st_mode) and fold(name) in CONTROL:
@@ -125,15 +127,6 @@ class Guard:
         except OSError:  # it was changed meanwhile, or is closed to this user
             self.is_complete = False
 
-    def _keep_target(self, path: str) -> None:
-        target = os.path.realpath(path)
-        if not is_inside(target, self._writable) or not os.path.exists(target):
-            return
-        if fold(os.path.basename(path)) == ".git" and os.path.isdir(target):
-            self._add_control(target, CONTROL[".git"])
-        else:
-            self._keep(target)
-
     def _keep_git_directory(self, path: str, prefix: bytes) -> None:
         """Guard the git directory that a file names: `.git` of a worktree or submodule, or `commondir`."""
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -144,9 +137,8 @@ class Guard:
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
         """Guard the parts of a repository that decide which programs run."""
-        if folder in self._controlled or is_inside(folder, self._read_only):
+        if not self._is_new(f"{folder}/"):
             return
-        self._controlled.add(folder)
         self._open(folder)
         common = f"{folder}/commondir"
         is_linked = os.path.lexists(common) and not is_placeholder(os.lstat(common))
@@ -171,7 +163,7 @@ class Guard:
         if placeholder is None:
             self.is_complete = False
             return
-        self._kept.add(f"{folder}/{name}")
+        self._done.add(f"{folder}/{name}")
         self.placeholders.append(placeholder)
         self._mount(f"{folder}/{name}", placeholder.descriptor)
 
