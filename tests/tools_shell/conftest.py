@@ -75,7 +75,7 @@ class Lifeline:
         self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def wait_for(self, words):
-        """Until somebody has written these."""
+        """Wait until a process has written these."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         seen = b""
@@ -88,14 +88,14 @@ class Lifeline:
             assert words.startswith(seen)
 
     def holders_are_gone(self):
-        # A FIFO that nobody has opened yet has no end of file: who was killed before he could open it is gone, too.
+        # A FIFO that was never opened has no end of file; a process that was killed before it could open it is gone, too.
         os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         while poll.poll(60_000):
             if not os.read(self.descriptor, 4096):
                 return True
-        return False  # somebody still holds it
+        return False  # a process still holds it
 
 
 @pytest.fixture

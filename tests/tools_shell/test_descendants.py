@@ -21,7 +21,7 @@ ODD_NAMES = [") Z 1 1 1", "a b", "(", "))", "\n"]
 
 @pytest.fixture
 def start(lifeline):
-    """Start a script in a session of its own, whose processes hold the lifeline; returns when it says `ready`."""
+    """Start a script in a new session, whose processes hold the lifeline; returns when it says `ready`."""
     started = []
 
     def run(*arguments):

@@ -1,4 +1,4 @@
-"""What `ask-tools doctor` is told of a machine is what commands get there."""
+"""`ask-tools doctor` reports the isolation that commands get on a machine."""
 
 from __future__ import annotations
 

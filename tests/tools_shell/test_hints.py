@@ -1,4 +1,4 @@
-"""What a call of a shell would do is known beforehand where its parts prove it, and only there."""
+"""The effects of a call of a shell are known beforehand where its parts prove them, and only there."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_nothing_is_claimed_where_there_is_no_bash(tmp_path):
     bwrap = shutil.which("bwrap")
     hidden = [word for path in ("/bin/bash", "/usr/bin/bash") for word in ("--ro-bind-try", os.devnull, path)]
     if bwrap is None or subprocess.run([bwrap, "--dev-bind", "/", "/", *hidden, "true"], check=False).returncode:
-        pytest.skip("this system lets nobody hide its bash")
+        pytest.skip("this system does not let us hide its bash")
     words = [bwrap, "--dev-bind", "/", "/", *hidden, sys.executable, "-c", WITHOUT_BASH]
     done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, check=True, text=True)
     assert (tmp_path / "b").exists()  # to any other shell it is a redirection

@@ -76,7 +76,7 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     done = run(root, level, host + "\n" + SHOW)
     lines = done.stdout.splitlines()
     assert len(lines) == 4, done.stderr
-    # Who is told how a child has ended takes that from us, where there is no supervisor in between.
+    # A host that waits for all children takes the status from us, where there is no supervisor in between.
     code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
     assert f"'stdout': 'in\\nout\\n', 'stderr': 'error\\n', 'exit_code': {code}" in lines[0]
     assert "'value': \"'the value'\", 'stdout': 'in it\\n'" in lines[1]
@@ -92,7 +92,7 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
     show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["stdout"].encode())'
     told = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
     assert int(told["SigBlk"], 16) == 0
-    assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # of the two above nobody but the C library knows
+    assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
 
 
 def test_a_host_that_knows_no_interpreter_is_told_what_is_missing(root):
@@ -204,7 +204,7 @@ def test_a_host_that_has_too_many_files_open_is_told_so_and_nothing_is_left_open
     assert "exception" not in kinds
 
 
-# The interpreter of the tests may be in root's home, where nobody else can start it.
+# The interpreter of the tests may be in root's home, where no other user can start it.
 GIVING_UP = """
 sys.executable = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
 bash.call(command="true")

@@ -224,7 +224,7 @@ def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_wi
 def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_without_its_sandbox(
     root, tmp_path, monkeypatch
 ):
-    setting = Sandbox(readable=(tmp_path,))  # which nobody has tried out yet
+    setting = Sandbox(readable=(tmp_path,))  # which no call has tried yet
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(root / "missing"))
         with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):

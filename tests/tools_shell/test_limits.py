@@ -1,4 +1,4 @@
-"""What a script starts ends with it, and the call ends by its limit."""
+"""All that a script starts ends with it, and the call ends by its limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job may use is bounded, and the bound that it hit is named."""
+"""The resources of a job are bounded, and the bound that it hit is named."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ input()
             f"{sys.executable} -c 'import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); "
             'x = b"x" * (1 << 30); time.sleep(900)\'',
             "memory limit 256 MB",
-            id="one that nobody may look into",  # PR_SET_DUMPABLE, which keeps out all but root
+            id="one that does not let itself be seen",  # PR_SET_DUMPABLE, which keeps out all but root
             marks=pytest.mark.slow,
         ),
         pytest.param(
@@ -101,7 +101,7 @@ input()
             "for n in $(seq 40); do "
             f"(({sys.executable} -c 'sum(range(2_000_000))'; echo > pipe) &); read line < pipe; done",
             "CPU limit 0.5 s",
-            id="busy ones that nobody waits for",
+            id="busy orphans",
             marks=pytest.mark.slow,
         ),
         pytest.param(
@@ -254,9 +254,7 @@ def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limit
     assert output["stdout"].split() == ["60", "1024", "0"]
 
 
-@pytest.mark.skipif(
-    os.getuid() != 0, reason="the kernel limits the processes of a user, and lets nobody but root first"
-)
+@pytest.mark.skipif(os.getuid() != 0, reason="the kernel limits the processes of a user, and lets only root run first")
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
     fields = limited().call(command="cat /proc/$PPID/stat").output["stdout"].rpartition(")")[2].split()

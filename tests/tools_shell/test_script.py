@@ -301,7 +301,7 @@ needs_pidfd = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Li
 
 
 def run(text, folder, **environment):
-    """Run a script with bash, and end all that it leaves behind."""
+    """Run a script with bash, and end all that it started."""
     environment = {"HOME": str(folder), "LC_ALL": "C.UTF-8", "PATH": os.defpath, **environment}
     with subprocess.Popen(
         ["bash", "-c", "--", text],
@@ -321,7 +321,7 @@ def run(text, folder, **environment):
 
 
 def fits(expected, actual):
-    """Whether a command may have received these arguments."""
+    """Return whether a command may have received these arguments."""
     if not expected:
         return not actual
     first, *rest = expected

@@ -21,7 +21,7 @@ WORDS = st.integers(0, (1 << 64) - 1)
 
 
 def decide(code, audit, number, arguments=()):
-    """What the kernel does with the program; a machine of its own for the few instructions that there are."""
+    """Return what the kernel does with the program: an interpreter for the few instructions that there are."""
     padded = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<iIQ6Q", number if number < 1 << 31 else number - (1 << 32), audit, 0, *padded)
     steps, at, accumulator = list(struct.iter_unpack("<HBBI", code)), 0, 0

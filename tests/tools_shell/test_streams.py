@@ -206,7 +206,7 @@ def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, 
     assert "survivors" not in output
     poll = select.poll()
     poll.register(held[0], 0)
-    assert poll.poll(0) == [(held[0], select.POLLERR)]  # nobody reads it any more
+    assert poll.poll(0) == [(held[0], select.POLLERR)]  # no process reads it
     for descriptor in held:
         os.close(descriptor)
 

@@ -200,7 +200,7 @@ def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root)
     assert os.getsid(int(server)) == int(server)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="nobody but root may see the folder of the server")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may see the folder of the server")
 def test_the_server_keeps_no_folder_busy(root):
     assert os.readlink(f"/proc/{server_of(root)}/cwd") == "/"
 

@@ -67,7 +67,7 @@ if wrapped.policy is not None:
 os.execve(wrapped.arguments[0], wrapped.arguments, wrapped.environment)
 """
 
-# Runs each attack in a child and in a folder of its own, and says how far it got.
+# Runs each attack in a separate child and folder, and says how far it got.
 ATTACKS = """
 import ctypes, errno, fcntl, json, mmap, os, signal, socket, stat, sys
 OUT, ROOT, BYSTANDER = os.environ["OUT"], os.environ["ROOT"], int(os.environ["BYSTANDER"])
@@ -208,7 +208,7 @@ class Place:
         return said
 
     def refuses(self, rung, attacks, **more):
-        """Whether every attack is refused; those that are not are shown."""
+        """Return whether every attack is refused; those that are not are shown."""
         others = {
             name: how for name, how in self.attack(rung, attacks, **more).items() if not how.startswith("refused")
         }
@@ -218,7 +218,7 @@ class Place:
 
 @functools.cache
 def why_not(rung, user):
-    """What this machine lacks for a rung."""
+    """Return what this machine lacks for a rung."""
     if rung == "landlock":
         return None if abi() else "this kernel has no Landlock"
     if rung == "none":
@@ -244,7 +244,7 @@ def place(request):
     made.close()
 
 
-# Inside containers there may be no /proc of its own to be had.
+# Containers may refuse a new /proc.
 @pytest.fixture(
     params=["bubblewrap", pytest.param("bubblewrap with the shared /proc", marks=pytest.mark.slow), "landlock"]
 )

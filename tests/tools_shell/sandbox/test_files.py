@@ -44,7 +44,7 @@ SYSTEM = {
     "new mount calls": "system('open_tree', -100, b'/', 1)",
     "mount attributes": "system('mount_setattr', -100, b'/', 0x8000, (ctypes.c_uint64 * 4)(0, 1, 0, 0), 32)",
     "change the root": "os.chroot('.')",
-    "a namespace of its own": "call('unshare', 0x10020000)",
+    "a new namespace": "call('unshare', 0x10020000)",
     "a child with namespaces": "system('clone', 0x10020011, 0, 0, 0, 0)",
     "a child by the new call": "system('clone3', (ctypes.c_uint64 * 8)(0x10020000, 0, 0, 0, 17), 64)",
     "another's namespace": "call('setns', os.open('/proc/1/ns/mnt', os.O_RDONLY), 0)",
@@ -69,7 +69,7 @@ SYSTEM = {
 }
 
 
-# With harmless arguments, should they get through: these are told from a mistake by how they are refused.
+# With harmless arguments, in case they get through.
 HARMLESS = {
     "unmount": "call('umount2', b'/', 0)",
     "swap": "call('swapoff', b'/nothing')",

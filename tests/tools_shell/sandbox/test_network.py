@@ -27,7 +27,7 @@ OTHERS = {
     "events of the kernel": "socket.socket(16, socket.SOCK_RAW, 15)",
     "ring": "system('io_uring_setup', 8, ctypes.create_string_buffer(120))",
 }
-# Sent, and never to arrive, in a network where nobody listens.
+# Sent, and never to arrive, in a network without a listener.
 SILENT = {"udp"}
 
 

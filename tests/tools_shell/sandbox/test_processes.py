@@ -69,7 +69,7 @@ def pending(pid):
 
 
 def test_a_signal_to_all_reaches_nobody_outside(place, rung):
-    # Who does not ask for this signal ignores it: a sandbox that does not hold must not cost the machine anything.
+    # Processes ignore this signal unless they ask for it: a sandbox that fails must not harm the machine.
     place.run(rung, place.python, "-c", "import os, signal; os.kill(-1, signal.SIGURG)")
     assert pending(place.bystander.pid) == 0
     os.kill(place.bystander.pid, signal.SIGURG)

@@ -99,7 +99,7 @@ class Direct(Process):
     def _end_marked(self) -> None:
         """Kill every process that began with the mark in its environment, where there is /proc.
 
-        It finds a child that made a session of its own or was adopted by init.
+        It finds a child that began a session or was adopted by init.
         """
         for _ in range(_ROUNDS):
             found = [pid for pid in _processes() if self._is_marked(pid)]

@@ -24,7 +24,7 @@ _LONGEST_STEP = 24 * 3600.0  # seconds that `poll` can count, and more
 
 
 class Ended(NamedTuple):
-    """How a command ended; `returncode` is minus the signal, as in `subprocess`."""
+    """The end of a command; `returncode` is minus the signal, as in `subprocess`."""
 
     returncode: int | None  # None when not even SIGKILL ended it
     reason: str | None  # "limit", "cancelled" or the resource limit it exceeded; None if it ended by itself

@@ -28,7 +28,7 @@ def supervise(control: int, descriptors: list[int]) -> None:
     Whatever is raised, the server will clean up.
     """
     _say(control, taken=os.getpid())
-    os.setsid()  # which is also a share of the processor of its own, however many the job's processes are (sched(7))
+    os.setsid()  # which also gives it a separate share of the processor, however many processes the job has (sched(7))
     come_first()
     adopt_orphans()
     request = _read_request(control)

@@ -56,7 +56,7 @@ def restrict(*, readable: Iterable[str], writable: Iterable[str], devices: Itera
         for path in readable:
             _allow(ruleset, path, handled & _READ)
         for path in writable:
-            # Another command that can write to the same folder may have put a link in its place.
+            # Another command that can write to the same folder may have replaced it by a link.
             _allow(ruleset, path, handled & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV), os.O_NOFOLLOW)
         for path in devices:
             _allow(ruleset, path, handled & _DEVICE)

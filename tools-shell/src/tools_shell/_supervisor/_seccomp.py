@@ -67,7 +67,7 @@ _WORD = 0xFFFFFFFF  # all bits of the half that is looked at
 
 
 class _Test(NamedTuple):
-    """Whether an argument's lower half, under `mask`, is `value`; or, with `equal` False, whether it is not."""
+    """The lower half of an argument, under `mask`, is `value`; or, with `equal` False, it is not."""
 
     argument: int
     value: int
@@ -127,7 +127,7 @@ def _families(*, unix: bool) -> _Rule:
 def program(*, network: bool, own_namespaces: bool = False, truncation: bool = False, arch: str | None = None) -> bytes:
     """The filter as the kernel reads it; OSError for an architecture that is not known here.
 
-    With `own_namespaces` the command has processes, shared memory and network interfaces of its own, so that reaching
+    With `own_namespaces` the command has its own processes, shared memory and network interfaces, so that reaching
     others by their numbers need not be refused. With `truncation` files cannot be emptied but by opening them for
     writing, for kernels whose Landlock does not see to that.
     """
