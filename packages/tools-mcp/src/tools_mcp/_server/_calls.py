@@ -93,7 +93,8 @@ async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Repor
 
     try:
         yield report
-        await asyncio.gather(*map(asyncio.wrap_future, tuple(waiting)))
+        for future in tuple(waiting):
+            await asyncio.wrap_future(future)
     finally:
         for future in tuple(waiting):
             future.cancel()

@@ -34,10 +34,10 @@ class Run:
 
     async def end(self) -> None:
         """Let the packages whose tools were called end what belongs to the run, such as background jobs."""
-        with anyio.move_on_after(_FAREWELL, shield=True):
-            for package in tuple(self.packages):
-                if callable(end := getattr(sys.modules.get(package), "end_run", None)):
-                    await anyio.to_thread.run_sync(end, self.id, abandon_on_cancel=True)
+        ends = [getattr(sys.modules.get(package), "end_run", None) for package in self.packages]
+        for end in filter(callable, ends):
+            with anyio.move_on_after(_FAREWELL, shield=True):
+                await anyio.to_thread.run_sync(end, self.id, abandon_on_cancel=True)
 
 
 class Runs:
@@ -49,7 +49,7 @@ class Runs:
     def of(self, ctx: ServerRequestContext[Any, Any]) -> Run:
         """Return the run of a request."""
         key = _client(ctx)
-        return Run(is_kept=False) if key is None else self._kept.setdefault(key, Run())
+        return Run(is_kept=False) if key is None else self._kept.get(key) or self._kept.setdefault(key, Run())
 
     async def end(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """End the run of a session."""
