@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import suppress
-from fnmatch import fnmatchcase
+import re
+from fnmatch import translate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +46,7 @@ class Listing:
         if tools is None:
             tools = self._installed = Registry()
         self._source = tools
-        self._only = only
+        self._is_wanted = re.compile("|".join(map(translate, only))).match
         self._read_only = read_only
         self._reading = anyio.Lock()
         self._stamps: list[int] = []
@@ -98,12 +98,13 @@ class Listing:
         if self._installed is not None:
             self._discover(self._installed)
         found: dict[str, Tool] = {}
-        for name in self._source:
-            if any(fnmatchcase(name, pattern) for pattern in self._only):
-                with suppress(ToolError, KeyError):  # broken, or removed meanwhile
-                    tool = self._source[name]
-                    if tool.annotations.get("read_only") or not self._read_only:
-                        found[name] = tool
+        for name in filter(self._is_wanted, self._source):
+            try:
+                tool = self._source[name]
+            except (ToolError, KeyError):  # broken, or removed meanwhile
+                continue
+            if not self._read_only or tool.annotations.get("read_only"):
+                found[name] = tool
         if found == self.tools:
             return False
         definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in found.items())
