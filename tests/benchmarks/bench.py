@@ -20,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from http.client import HTTPConnection
+from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -486,6 +487,22 @@ server.run_http(port=int(sys.argv[1])) if sys.argv[1:] not in ([], ["many"]) els
 """
 
 
+FASTMCP = """
+import sys
+from fastmcp import FastMCP
+
+server = FastMCP("peer")
+
+@server.tool
+async def plus(a: int, b: int) -> int:
+    "Add two numbers."
+    return a + b
+
+transport = {"transport": "http", "port": int(sys.argv[1])} if len(sys.argv) > 1 else {}
+server.run(show_banner=False, log_level="critical", **transport)
+"""
+
+
 class Lines:
     """A client of an MCP server on standard streams, without a protocol library in the way."""
 
@@ -508,41 +525,56 @@ class Lines:
 
 
 class Posts:
-    """A client of an MCP server over HTTP, on one connection."""
+    """A client of an MCP server over HTTP, on eight connections."""
 
     def __init__(self, source: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port: int = free.getsockname()[1]
         self.process = subprocess.Popen([sys.executable, "-c", source, str(port)], stderr=subprocess.DEVNULL)
-        self.connection = HTTPConnection("127.0.0.1", port)
+        self.connections = [HTTPConnection("127.0.0.1", port) for _ in range(8)]
+        self.pool = ThreadPoolExecutor(8)
         while True:
             with suppress(ConnectionRefusedError):
-                self.connection.connect()
+                self.connections[0].connect()
                 break
             time.sleep(0.1)
 
-    def ask(self, method: str, params: dict[str, Any]) -> Any:
+    def ask(self, method: str, params: dict[str, Any], connection: int = 0) -> Any:
         prefix = "io.modelcontextprotocol/"
         meta = {f"{prefix}protocolVersion": "2026-07-28", f"{prefix}clientCapabilities": {}}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, "Mcp-Name": params["name"]}
-        self.connection.request("POST", "/mcp", json.dumps(body), headers)
-        return json.load(self.connection.getresponse())
+        self.connections[connection].request("POST", "/mcp", json.dumps(body), headers)
+        return json.load(self.connections[connection].getresponse())
+
+    def ask_often(self, method: str, params: dict[str, Any]) -> None:
+        """Make four requests on each connection."""
+
+        def ask(connection: int) -> None:
+            for _ in range(4):
+                self.ask(method, params, connection)
+
+        list(self.pool.map(ask, range(8)))
 
 
 def servers(words: list[str]) -> Generator[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of MCP servers beside the low-level server of the SDK with a handler that does nothing."""
+    """Rows of MCP servers beside others with a handler that does nothing: the SDK's low-level one, and a peer's."""
     if words and not any(word in "mcp call list" for word in words):
         return
-    call = {"name": "plus", "arguments": {"a": 2, "b": 3}}
-    for what, target, client in (("stdio", "1.1", Lines), ("HTTP", "1.1", Posts)):
-        ours, bare = client(OURS), client(BARE)
-        made, plain = (partial(each.ask, "tools/call", call) for each in (ours, bare))
-        yield f"mcp call over {what} / low-level server", target, made, plain
-        for each in (ours, bare):
-            each.process.kill()
-            each.process.wait()
+    call = ("tools/call", {"name": "plus", "arguments": {"a": 2, "b": 3}})
+    peers = [("low-level server", BARE, "1.1", "1.1"), ("FastMCP", FASTMCP, "1", "0.5")]
+    for name, source, *targets in peers[: 2 if find_spec("fastmcp") else 1]:
+        lines, posts = [Lines(OURS), Lines(source)], [Posts(OURS), Posts(source)]
+        made, plain = (partial(each.ask, *call) for each in lines)
+        yield f"mcp call over stdio / {name}", targets[0], made, plain
+        made, plain = (partial(each.ask, *call) for each in posts)
+        yield f"mcp call over HTTP / {name}", targets[0], made, plain
+        made, plain = (partial(each.ask_often, *call) for each in posts)
+        yield f"mcp 32 calls, 8 connections over HTTP / {name}", targets[1], made, plain
+        for process in [each.process for each in lines] + [each.process for each in posts]:
+            process.kill()
+            process.wait()
     many = Lines(OURS, "many")
     listed = many.ask("tools/list", {})
     assert len(listed["result"]["tools"]) == 1_000
