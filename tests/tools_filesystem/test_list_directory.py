@@ -77,16 +77,6 @@ def test_what_is_left_out_deeper_is_counted_where_it_is(files, root):
     ]
 
 
-def test_entries_are_sorted_by_size_or_time_on_request(files, root):
-    for age, (name, size) in enumerate([("a", 5), ("b", 50), ("c", 1)]):
-        (root / name).write_text("x" * size)
-        os.utime(root / name, (0, 1_000_000 - age))
-    (root / "c").touch()
-    assert files.list.call(sort="size").output.split()[::3] == ["b", "a", "c"]
-    assert files.list.call(sort="modified").output.split()[::3] == ["c", "a", "b"]
-    assert files.list.call(sort="size", after="a").error_type == "validation_error"
-
-
 def test_a_folder_that_may_not_be_listed_hides_none_of_the_others(files, root):
     if os.geteuid() == 0:
         pytest.skip("root lists everything")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
+
+from tools_core import ToolError
 
 if TYPE_CHECKING:
     import os
@@ -56,16 +59,24 @@ class Ledger:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
         return known == stamp and (stamp.size == 0 or ranges == [(0, stamp.size)])
 
-    def last_seen(self, stamp: Stamp) -> Stamp | None:
-        """The state in which the file was shown last, this or another; None if it never was."""
-        with self._lock:
-            return self._seen.get((stamp.device, stamp.inode), (None,))[0]
-
-    def shown_of(self, stamp: Stamp) -> list[tuple[int, int]]:
-        """The byte ranges that were shown of the file in this very state."""
+    def check_known(self, path: str, found: os.stat_result) -> None:
+        """Raise `conflict` unless all of the file was shown, and it is unchanged."""
+        stamp = Stamp.of(found)
+        if self.covers(stamp):
+            return
         with self._lock:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
-        return list(ranges) if known == stamp else []
+        if known is None:
+            problem = f"{path!r} exists ({stamp.size} bytes), and was not read in its present form"
+        elif known != stamp:
+            when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
+            problem = (
+                f"{path!r} has changed since it was read: {known.size} bytes then, {stamp.size} now, modified {when}"
+            )
+        else:
+            problem = f"only {sum(end - start for start, end in ranges)} of {stamp.size} bytes of {path!r} were read"
+        fix = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"
+        raise ToolError(f"{problem}. {fix}", "conflict")
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

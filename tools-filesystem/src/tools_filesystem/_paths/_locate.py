@@ -15,7 +15,15 @@ from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._lock import hold, release
 from tools_filesystem._paths._names import alike, escaped, near, unescaped
 from tools_filesystem._paths._protected import check_repository, check_writable, names_below, real_path
-from tools_filesystem._paths._resolve import MOST_LINKS, check_regular, open_file, open_folder, open_inner
+from tools_filesystem._paths._resolve import (
+    MOST_LINKS,
+    check_regular,
+    closing,
+    lstat,
+    open_file,
+    open_folder,
+    open_inner,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,16 +93,19 @@ class Located:
 
     def look(self) -> None:
         """Bring `found` up to date."""
-        try:
-            here = self.folder
-            self.found = os.stat(self.name, dir_fd=here, follow_symlinks=False) if self.name else os.fstat(here)
-        except FileNotFoundError:
+        with suppress(FileNotFoundError):
             self.found = None
+            self.found = os.stat(self.name or ".", dir_fd=self.folder, follow_symlinks=False)
 
     def open_file(self) -> int:
         """Open a regular file for reading; anything else raises OSError unopened."""
         check_regular(self.state, self.given)
         return open_file(self.folder, self.name)
+
+    def read_start(self, size: int) -> bytes:
+        """Return the first bytes of a regular file; anything else raises OSError unopened."""
+        with open(self.open_file(), "rb", buffering=0) as file:
+            return file.read(size)
 
     def open_folder(self) -> int:
         """Open a folder so that it can be listed."""
@@ -120,6 +131,12 @@ class Located:
     def check_repository(self) -> None:
         """Raise `denied` where another call has made this a part of a git repository."""
         check_repository(self.root, self.folder, self.tail[0])
+
+    def check_permitted(self, instead: str) -> None:
+        """Raise `denied` for a file without write permission, which its owner has protected on purpose."""
+        mode = stat.S_IMODE(self.state.st_mode)
+        if stat.S_ISREG(self.state.st_mode) and not mode & 0o222:
+            raise ToolError(f"{self.given!r} is read-only (mode {mode:04o}); {instead}", "denied")
 
     def make_folders(self, context: Context) -> None:
         """Make the missing folders above; leaving the block by an exception takes them back."""
@@ -171,12 +188,9 @@ class Located:
             release(self.folder)
             os.close(self.folder)
         for names in reversed(self._made if unmake else ()):
-            with suppress(OSError):  # another process uses it already
-                folder = open_folder(self.root, names[:-1])
-                try:
-                    os.rmdir(names[-1], dir_fd=folder)
-                finally:
-                    os.close(folder)
+            # Where that fails, another process uses it already.
+            with suppress(OSError), closing(open_folder(self.root, names[:-1])) as folder:
+                os.rmdir(names[-1], dir_fd=folder)
 
 
 def locate(
@@ -236,11 +250,13 @@ def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> No
     for _ in range(len(names) + 1):
         _follow(place, names, follow=follow)
         at = len(names) - len(place.tail)
-        if place.found is not None or place.links or at == len(names):
+        # A link to nowhere is not another name.
+        if place.found is not None or place.links or at == len(names) or lstat(place.folder, names[at]) is not None:
             break
         other = unescaped(names[at])
-        if other is None or not _is_there(place.folder, other):
-            other = _look_alike(place.folder, names[at]) if repair else None
+        if other is None or lstat(place.folder, other) is None:
+            siblings = _names_in(place.folder, _MOST_REPAIRED) if repair else []
+            other = alike(siblings, names[at]) if len(siblings) <= _MOST_REPAIRED else None
             is_repaired |= other is not None
         if other is None:
             break
@@ -280,31 +296,10 @@ def _deepest(root: PinnedRoot, names: Sequence[str]) -> tuple[int, tuple[str, ..
     return open_folder(root, ()), tuple(names)
 
 
-def _is_there(folder: int, name: str) -> bool:
-    """Return whether something has this name, also a link to nowhere."""
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
-
-
-def _look_alike(folder: int, name: str) -> str | None:
-    if _is_there(folder, name):  # a link to nowhere is not another name
-        return None
-    names = _names_in(folder, _MOST_REPAIRED)
-    return alike(names, name) if len(names) <= _MOST_REPAIRED else None
-
-
 def _names_in(folder: int, most: int) -> list[str]:
     """Return the names in a folder, one more than `most` if there are more; none where it cannot be listed."""
-    with suppress(OSError):
-        inner = open_inner(folder)
-        try:
-            with os.scandir(inner) as entries:
-                return [entry.name for entry in islice(entries, most + 1)]
-        finally:
-            os.close(inner)
+    with suppress(OSError), closing(open_inner(folder)) as inner, os.scandir(inner) as entries:
+        return [entry.name for entry in islice(entries, most + 1)]
     return []
 
 

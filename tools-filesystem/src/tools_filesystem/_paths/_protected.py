@@ -6,10 +6,12 @@ import errno
 import os
 import stat
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.protected import GIT_MARKS, fold, host_folders, is_protected
+from tools_filesystem._paths._resolve import lstat
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
@@ -74,7 +76,7 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
     """Raise `denied` when the nearest root at or above a folder is a read-only one."""
     roots = {one.identity: one for one in root.access.roots}
     for level in range(depth + 1):
-        state = _stat(folder, "/".join([".."] * level) or ".")
+        state = lstat(folder, "/".join([".."] * level) or ".")
         nearest = None if state is None else roots.get((state.st_dev, state.st_ino))
         if nearest is not None:
             root = nearest
@@ -87,24 +89,22 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
 def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
     """Return whether a name in a folder, or a folder above it, is the target of a protected link of the root."""
     if root.linked is None:  # once in a call
-        found = (_target_of(root.descriptor, link) for link in root.access.workspace.protected)
-        root.linked = {target for target in found if target is not None}
+        targets = (_target_of(root.descriptor, link) for link in root.access.workspace.protected)
+        root.linked = {target for target in targets if target is not None}
     if not root.linked:
         return False
-    paths = [name, *("/".join([".."] * count) or "." for count in range(depth))]
-    states = (_stat(folder, path) for path in paths)
+    states = (lstat(folder, path) for path in [name, *("/".join([".."] * count) or "." for count in range(depth))])
     return any(state is not None and (state.st_dev, state.st_ino) in root.linked for state in states)
 
 
 def _target_of(folder: int, name: str) -> tuple[int, int] | None:
-    state = _stat(folder, name)
-    if state is None or not stat.S_ISLNK(state.st_mode):
+    found = lstat(folder, name)
+    if found is None or not stat.S_ISLNK(found.st_mode):
         return None
-    try:
+    with suppress(OSError):
         target = os.stat(name, dir_fd=folder)
-    except OSError:
-        return None
-    return target.st_dev, target.st_ino
+        return target.st_dev, target.st_ino
+    return None
 
 
 def _denied(place: str, reason: str) -> ToolError:
@@ -120,13 +120,6 @@ def _repository(folder: int, names: list[str]) -> str | None:
     for depth, child in enumerate(names):
         above = "../" * (len(names) - 1 - depth)
         for marks in GIT_MARKS:
-            if all(fold(mark) == fold(child) or _stat(folder, above + mark) is not None for mark in marks):
+            if all(fold(mark) == fold(child) or lstat(folder, above + mark) is not None for mark in marks):
                 return "/".join(names[:depth]) or "."
     return None
-
-
-def _stat(folder: int, path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path, dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return None

@@ -9,6 +9,7 @@ import errno
 import os
 import stat
 import struct
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
@@ -16,7 +17,7 @@ from tools_filesystem._paths._kernel import is_pseudo_file
 from tools_filesystem._paths._libc import call_libc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
     from tools_filesystem._paths._access import PinnedRoot
 
@@ -70,6 +71,23 @@ def open_file(folder: int, name: str) -> int:
         raise ToolError("files cannot be read safely here: /proc is not mounted", "unavailable") from error
     finally:
         os.close(pinned)
+
+
+def lstat(folder: int, path: str) -> os.stat_result | None:
+    """Return the state of what has a name in a folder, links not followed; None where nothing can be looked at."""
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+
+
+@contextmanager
+def closing(descriptor: int) -> Generator[int]:
+    """Close a descriptor at the end of the block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def check_regular(found: os.stat_result, path: str) -> None:

@@ -88,7 +88,7 @@ def _rg(program: str, root: int, below: str, order: Order) -> Command:
     folder = real_path(root)
     arguments += ["--one-file-system"] if _has_mounts(folder) else []  # it doubles the time of a listing
     # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
-    return Command([*arguments, "--", f"./{below}"], folder, (root, program, *_LIBRARIES))
+    return Command([*arguments, "--", f"./{below}"], folder, (f"/proc/self/fd/{root}", program, *_LIBRARIES))
 
 
 def _has_mounts(folder: str) -> bool:

@@ -10,9 +10,11 @@ import os
 import stat
 import struct
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from tools_filesystem._paths._libc import call_libc
+from tools_filesystem._paths._resolve import closing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,8 +28,8 @@ _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _NO_NEW_PRIVS = 38
 
 
-def start_confined(start: Callable[[], _T], readable: Iterable[int]) -> _T:
-    """Call `start` where files can be opened for reading only below the descriptors `readable`.
+def start_confined(start: Callable[[], _T], readable: Iterable[str]) -> _T:
+    """Call `start` where files can be opened for reading only at or below `readable`, as far as that exists.
 
     Without Landlock it is called unconfined. Only reading is confined: other code that the thread may happen to run,
     such as a finalizer, is not to be kept from tidying up.
@@ -38,10 +40,11 @@ def start_confined(start: Callable[[], _T], readable: Iterable[int]) -> _T:
     except OSError:
         return start()
     try:
-        for descriptor in readable:
-            is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            rule = struct.pack("=Qi", _READ_FILE | (_READ_DIR if is_folder else 0), descriptor)
-            call_libc("syscall", _ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
+        for path in readable:
+            with suppress(FileNotFoundError), closing(os.open(path, os.O_PATH)) as place:
+                is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+                rule = struct.pack("=Qi", _READ_FILE | (_READ_DIR if is_folder else 0), place)
+                call_libc("syscall", _ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
 
         def run() -> _T:
             call_libc("prctl", _NO_NEW_PRIVS, 1, 0, 0, 0)

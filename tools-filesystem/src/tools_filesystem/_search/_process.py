@@ -33,7 +33,7 @@ class Command(NamedTuple):
 
     arguments: Sequence[str]
     folder: str = "/"
-    readable: Sequence[int | str] = ()
+    readable: Sequence[str] = ()
     files: Sequence[int] = ()
 
 
@@ -88,28 +88,17 @@ def run(command: Command, context: Context) -> Answer:
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
-    opened = [os.open(path, os.O_PATH) for path in command.readable if isinstance(path, str) and os.path.exists(path)]
-    try:
-        with open(os.devnull, "rb") as nothing:  # here, because the confined thread cannot
-
-            def start() -> subprocess.Popen[bytes]:
-                return subprocess.Popen(
-                    command.arguments, cwd=command.folder, env={}, stdin=nothing, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
-                )  # fmt: skip
-
-            if command.readable:
-                descriptors = [one for one in command.readable if isinstance(one, int)]
-                return _limited(start_confined(start, [*descriptors, *opened]))
-            return _limited(start())
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-
-
-def _limited(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
     import resource  # POSIX alone
 
+    with open(os.devnull, "rb") as nothing:  # here, because the confined thread cannot
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                command.arguments, cwd=command.folder, env={}, stdin=nothing, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
+            )  # fmt: skip
+
+        process = start_confined(start, command.readable) if command.readable else start()
     with suppress(OSError, AttributeError, ValueError):  # macOS has no prlimit
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
     return process

@@ -87,22 +87,12 @@ def _opened(start: int, order: dict[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _walk(start: int, order: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Yield the path, the name and the open folder of each wanted file; links and other devices are not entered."""
-    device = os.fstat(start).st_dev
+    """Yield the path, the name and the open folder of each wanted file; links are not followed."""
     for where, folders, names, folder in os.fwalk(".", dir_fd=start, follow_symlinks=False):
-        folders[:] = sorted(
-            name for name in folders if name != ".git" and order["depth"] != 1 and _device(folder, name) == device
-        )  # fmt: skip
+        folders[:] = sorted(name for name in folders if name != ".git" and order["depth"] != 1)
         for name in sorted(names):
             if name != ".git" and (not order["names"] or any(fnmatch.fnmatchcase(name, one) for one in order["names"])):
                 yield os.path.normpath(f"{where}/{name}"), name, folder
-
-
-def _device(folder: int, name: str) -> int | None:
-    try:
-        return os.lstat(name, dir_fd=folder).st_dev
-    except OSError:
-        return None
 
 
 if __name__ == "__main__":

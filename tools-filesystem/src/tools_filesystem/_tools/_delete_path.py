@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
+from tools_filesystem._paths._resolve import closing
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._overwrite import check_permitted
 from tools_filesystem._writing._tree import Survey, remove
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class DeletePath(FileTool):
         context: Context,
     ) -> Result:
         with self.access(context) as access, locate(access, path, write=True, follow=False) as place:
-            check_permitted(place.state, path, "make it writable first (chmod u+w)")
+            place.check_permitted("make it writable first (chmod u+w)")
             lock(context, place)
             state = place.state
             if place.is_folder and not recursive:
@@ -51,11 +51,8 @@ class DeletePath(FileTool):
 
 
 def _check_empty(place: Located) -> None:
-    folder = place.open_folder()
-    try:
+    with closing(place.open_folder()) as folder:
         count = len(os.listdir(folder))
-    finally:
-        os.close(folder)
     if count:
         message = f"{place.given!r} is a folder with {count} entries"
         raise ToolError(f"{message}; pass recursive=true to delete it with all that is in it", "conflict")

@@ -9,9 +9,7 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._edit._diff import diff
-from tools_filesystem._writing._edit._plan import Edit, check_edit, lines_of, replaced, resolve
-from tools_filesystem._writing._overwrite import check_permitted
+from tools_filesystem._writing._edit import Edit, check_edit, diff, lines_of, replaced, resolve
 from tools_filesystem._writing._text import LARGEST, text_of
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ class EditFile(FileTool):
             lines = lines_of(text, spans)
             shown = diff(text, spans, path)
             if not dry_run:
-                check_permitted(found, path, "write_file with overwrite=true replaces it")
+                file.check_permitted("write_file with overwrite=true replaces it")
                 new = text.restored(replaced(text.data, 0, len(text.data), spans))
                 change = Change(place=file, data=new, found=found)
                 commit([change], context)

@@ -13,14 +13,11 @@ from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import escaped
 from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._reading._encoding import SNIFF
-from tools_filesystem._reading._entries import type_of
-from tools_filesystem._reading._media import media_type
+from tools_filesystem._reading._kinds import media_type, type_of
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
     from typing import Any
-
-    from tools_filesystem._paths._locate import Located
 
 
 class FileInfo(FileTool):
@@ -52,7 +49,7 @@ class FileInfo(FileTool):
                 facts["target"] = escaped(os.readlink(place.name, dir_fd=place.folder))
             elif stat.S_ISREG(found.st_mode):
                 with suppress(SpecialFileError, PermissionError):
-                    facts["media_type"] = _kind(place)
+                    facts["media_type"] = media_type(place.read_start(SNIFF), place.path)
         return Result.ok(facts)
 
 
@@ -66,11 +63,3 @@ def _owner(found: os.stat_result) -> dict[str, str]:
     with suppress(KeyError):
         group = grp.getgrgid(found.st_gid).gr_name
     return {"owner": owner, "group": group}
-
-
-def _kind(place: Located) -> str:
-    descriptor = place.open_file()
-    try:
-        return media_type(os.pread(descriptor, SNIFF, 0), place.path)
-    finally:
-        os.close(descriptor)

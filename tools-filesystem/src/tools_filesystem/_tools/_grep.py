@@ -62,7 +62,8 @@ class Grep(FileTool):
         names = listed.names_alone() if listed is not None and not type and not is_excluded else None
         order = Order(output_mode, pattern, ignore_case, context, tuple(names or ()), type)
         with self.access(call) as access, locate(access, path, repair=True) as start:
-            if not start.is_folder and _is_binary(start):
+            head = b"" if start.is_folder else start.read_start(_SNIFF)
+            if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
             answer = search(start, order, access.workspace, call)
         found = _found(answer, output_mode, is_folder=start.is_folder)
@@ -92,15 +93,6 @@ def _check(pattern: str) -> None:
         raise ToolError(message, "validation_error")
     if any("\ud800" <= char <= "\udfff" for char in pattern):
         raise ToolError("pattern must not contain lone surrogates", "validation_error")
-
-
-def _is_binary(place: Located) -> bool:
-    file = place.open_file()
-    try:
-        data = os.pread(file, _SNIFF, 0)
-    finally:
-        os.close(file)
-    return b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
 def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:

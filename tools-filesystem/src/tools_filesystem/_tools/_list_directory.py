@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import stat
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Limits, Result
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import escaped, unescaped
-from tools_filesystem._reading._entries import Listing, Order
+from tools_filesystem._paths._resolve import closing, open_folder, open_inner
+from tools_filesystem._reading._kinds import type_of
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tools_filesystem._reading._entries import Entry
+    from tools_filesystem._paths._locate import Located
 
 
 class ListDirectory(FileTool):
     r"""List a folder, hidden entries included; depth also lists what is below.
 
-    Folders end with a slash, files show their size in bytes, links their target. Bytes that cannot be
-    shown are \xNN.
+    Folders end with a slash, files show their size in bytes, links their target. Bytes that cannot be shown are \xNN.
     """
 
     read_only = True
@@ -31,50 +35,94 @@ class ListDirectory(FileTool):
         path: Annotated[str, "Folder, relative to the workspace."] = ".",
         depth: Annotated[int, "Levels to list; 1 is the folder alone.", Limits(ge=1, le=20)] = 1,
         limit: Annotated[int, "Maximum number of entries.", Limits(ge=1, le=10_000)] = 1000,
-        sort: Annotated[Order, "By name, largest first, or last modified first."] = "name",
         after: Annotated[str, "Continue behind this name."] = "",
         *,
         context: Context,
     ) -> Result:
-        if after and sort != "name":
-            raise ToolError("after reads on in the order of names: leave out sort", "validation_error")
-        listing = Listing(depth, limit, sort, unescaped(after) or after)
         with self.access(context) as access, locate(access, path, repair=True) as place:
-            note = place.note
+            listing = _Listing(depth, limit, unescaped(after) or after)
             top = listing.of(place, context)
         lines = list(_lines(top, 0))
-        left_out = listing.total - listing.shown
-        facts: dict[str, Any] = {"total": listing.total, "left_out": left_out}
-        here = top.children or []
-        if top.total > len(here):
-            here_out = top.total - len(here)
-            way = ""
-            if sort == "name" and here:
-                facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": escaped(here[-1].name)}
-                way = f"; read on with after='{escaped(here[-1].name)}'"
-            lines.append(f"[the first {len(here)} of {top.total} entries; {here_out} are left out{way}]")
-        if note:
-            lines.append(f"[{note}]")
-        empty = f"{path!r} is empty." if not after else f"{path!r} has no entries after {after!r}."
-        return Result.ok("\n".join(lines) if here else "\n".join([empty, *lines]), metadata=facts)
+        here, left_out = top.children, top.total - len(top.children)
+        facts: dict[str, Any] = {"total": listing.total, "left_out": listing.total - listing.shown}
+        if left_out:
+            last = escaped(here[-1].name)
+            facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": last}
+            counts = f"the first {len(here)} of {top.total} entries; {left_out} are left out"
+            lines.append(f"[{counts}; read on with after='{last}']")
+        if not here:
+            lines.insert(0, f"{path!r} is empty." if not after else f"{path!r} has no entries after {after!r}.")
+        return Result.ok("\n".join([*lines, *([f"[{place.note}]"] if place.note else [])]), metadata=facts)
 
 
-def _lines(folder: Entry, level: int) -> Iterator[str]:
+@dataclass(slots=True)
+class _Entry:
+    """One name in a folder; `shown` is how it is shown, `total` counts what is in it."""
+
+    name: str
+    shown: str
+    is_folder: bool = False
+    children: list[_Entry] = field(default_factory=list["_Entry"])
+    total: int = 0
+
+
+@dataclass(slots=True)
+class _Listing:
+    """A breadth-first walk, so that a folder with much in it hides no other."""
+
+    depth: int
+    limit: int
+    after: str
+    shown: int = 0
+    total: int = 0
+
+    def of(self, place: Located, context: Context) -> _Entry:
+        """The tree below a folder; OSError when it cannot be listed."""
+        top = _Entry(".", ".", is_folder=True)
+        waiting = deque([(top, [] if place.below == "." else place.below.split("/"), 1)])
+        while waiting:
+            entry, names, level = waiting.popleft()
+            if level > 1 and (self.shown >= self.limit or context.cancelled):
+                entry.shown += " (not listed)"
+                continue
+            try:
+                with closing(open_folder(place.root, names)) as folder, closing(open_inner(folder)) as inner:
+                    self._fill(entry, inner, self.after if level == 1 else "")
+            except OSError as error:
+                if level == 1:
+                    raise
+                entry.shown += f" ({(error.strerror or 'unreadable').lower()})"
+            if level < self.depth:
+                waiting.extend((child, [*names, child.name], level + 1) for child in entry.children if child.is_folder)
+        return top
+
+    def _fill(self, entry: _Entry, folder: int, after: str) -> None:
+        names = sorted(name for name in os.listdir(folder) if name > after)
+        entry.children = [_entry(folder, name) for name in names[: self.limit - self.shown]]
+        entry.total = len(names)
+        self.shown += len(entry.children)
+        self.total += entry.total
+
+
+def _entry(folder: int, name: str) -> _Entry:
+    shown = escaped(name)
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            return _Entry(name, f"{shown} -> {escaped(os.readlink(name, dir_fd=folder))}")
+    except OSError:
+        return _Entry(name, f"{shown} (gone, or not permitted)")
+    if stat.S_ISDIR(found.st_mode):
+        return _Entry(name, f"{shown}/", is_folder=True)
+    kind = f"{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else type_of(found.st_mode)
+    return _Entry(name, f"{shown} ({kind})")
+
+
+def _lines(folder: _Entry, level: int) -> Iterator[str]:
     indent = "  " * level
-    for entry in folder.children or ():
-        yield indent + _line(entry)
+    for entry in folder.children:
+        yield indent + entry.shown
         yield from _lines(entry, level + 1)
-    left_out = folder.total - len(folder.children or ())
+    left_out = folder.total - len(folder.children)
     if level and left_out:
         yield f"{indent}[{left_out} of {folder.total} entries are left out: list this folder by itself]"
-
-
-def _line(entry: Entry) -> str:
-    name, problem = escaped(entry.name), f" ({entry.problem})" if entry.problem else ""
-    if entry.type == "directory":
-        return f"{name}/{problem}"
-    if entry.type == "link":
-        return f"{name} -> {escaped(entry.target)}"
-    if entry.type == "file":
-        return f"{name} ({entry.size} bytes)"
-    return f"{name}{problem or f' ({entry.type})'}"

@@ -11,7 +11,6 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._overwrite import check_permitted
 from tools_filesystem._writing._relocate import check_free, copy_into, put, survey_copy
 from tools_filesystem._writing._tree import Survey, remove
 
@@ -40,7 +39,7 @@ class MovePath(FileTool):
             locate(access, source, write=True, follow=False) as old,
             locate(access, destination, write=True, new=True, follow=False) as new,
         ):
-            check_permitted(old.state, source, "make it writable first (chmod u+w)")
+            old.check_permitted("make it writable first (chmod u+w)")
             new.make_folders(context)
             lock(context, old, new)
             replaces = new.found is not None

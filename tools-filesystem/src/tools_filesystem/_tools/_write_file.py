@@ -9,7 +9,6 @@ from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._overwrite import check_known, check_permitted
 
 
 class WriteFile(FileTool):
@@ -39,8 +38,8 @@ class WriteFile(FileTool):
             if found is not None:
                 check_regular(found, path)
                 if not overwrite:
-                    check_permitted(found, path, "overwrite=true replaces it")
-                    check_known(path, found, ledger)
+                    file.check_permitted("overwrite=true replaces it")
+                    ledger.check_known(path, found)
             change = Change(place=file, data=data, found=found, is_forced=overwrite)
             commit([change], context)
             ledger.replace(found, change.state, is_known=True)

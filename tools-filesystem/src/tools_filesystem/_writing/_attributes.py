@@ -8,6 +8,8 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from tools_filesystem._paths._resolve import closing
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
@@ -23,12 +25,10 @@ def keep_attributes(folder: int, name: str, replaced: os.stat_result, new: int) 
     """Give the file behind `new` what `name` has, as far as the system permits, and never a set-id bit."""
     mode = _keep_owner(replaced, new)
     if hasattr(os, "listxattr"):  # Linux alone
-        with suppress(FileNotFoundError):  # it was deleted meanwhile
-            pinned = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)  # works for what must not be read
-            try:
-                _keep_extended(f"/proc/self/fd/{pinned}", new)
-            finally:
-                os.close(pinned)
+        flags = os.O_PATH | os.O_NOFOLLOW  # works for what must not be read
+        # Where it is not found, it was deleted meanwhile.
+        with suppress(FileNotFoundError), closing(os.open(name, flags, dir_fd=folder)) as pinned:
+            _keep_extended(f"/proc/self/fd/{pinned}", new)
     os.fchmod(new, mode)
 
 

@@ -11,7 +11,7 @@ from tools_core import ToolError
 from tools_filesystem._paths._resolve import SpecialFileError
 from tools_filesystem._writing._changes import own_name
 from tools_filesystem._writing._rename import rename_new
-from tools_filesystem._writing._tree import MOST_BYTES, MOST_COPIED, Copy, Survey, remove_own, sync_file_system
+from tools_filesystem._writing._tree import MOST_BYTES, Copy, Survey, remove_own, sync_file_system
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -43,7 +43,7 @@ def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
 def survey_copy(source: Located, goal: Located, context: Context) -> None:
     """Look at all that is to be copied; ToolError when it is too much, special, protected or holds its own goal."""
     inside = os.fstat(goal.folder)
-    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino), MOST_COPIED)
+    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino))
     survey.add(source.folder, source.name, source.given)
     if survey.special is not None:
         raise SpecialFileError(survey.special)

@@ -14,7 +14,7 @@ from tools_core.protected import host_folders, is_git_directory, is_protected
 from tools_filesystem._paths._kernel import mounts_below
 from tools_filesystem._paths._libc import call_libc
 from tools_filesystem._paths._protected import real_path
-from tools_filesystem._paths._resolve import SpecialFileError, open_file, open_inner
+from tools_filesystem._paths._resolve import closing, open_file, open_inner
 from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
 
 if TYPE_CHECKING:
@@ -35,18 +35,17 @@ class Survey:
     to go, and then it must not hold a root, a mount or the program itself.
     """
 
-    def __init__(
-        self, context: Context, access: Access, goal: tuple[int, int] | None = None, most: int = MOST_ENTRIES
-    ) -> None:
+    def __init__(self, context: Context, access: Access, goal: tuple[int, int] | None = None) -> None:
         self.context = context
         self.protected = access.workspace.protected
-        self.roots = {root.identity for root in access.roots}
         self.goal = goal
-        self.most = most
+        self.most = MOST_ENTRIES if goal is None else MOST_COPIED
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
-        self._host = {(state.st_dev, state.st_ino) for state in map(os.stat, host_folders() if self.protected else ())}
+        host = map(os.stat, host_folders() if self.protected else ())
+        self._kept = {root.identity: "a root of the workspace" for root in access.roots}
+        self._kept |= {(state.st_dev, state.st_ino): "a folder that this program runs from" for state in host}
 
     def add(self, folder: int, name: str, path: str, depth: int = 0) -> None:
         """Count an entry of an open folder, and all that is below it; `path` is for messages."""
@@ -56,64 +55,49 @@ class Survey:
             if not depth:
                 raise
             return  # gone meanwhile, which makes it no concern of ours
-        if depth == 0 and self.goal is None:
-            self._device = os.fstat(folder).st_dev
-            _check_mounts(folder, name, path)
-        elif depth == 0:
-            self._device = found.st_dev
-        self._check(name, path, found, depth)
+        if depth == 0:
+            self._device = found.st_dev if self.goal else os.fstat(folder).st_dev
+        self.entries += 1
+        self._check(folder, name, path, found, depth)
         if stat.S_ISREG(found.st_mode):
             self.size += found.st_size
         elif stat.S_ISDIR(found.st_mode):
-            self._add_folder(folder, name, path, depth)
+            with closing(open_inner(folder, name)) as inner:
+                names = os.listdir(inner)
+                if ".git" in self.protected and is_git_directory(names):
+                    raise ToolError(f"{path!r} is the inside of a git repository, which is a protected place", "denied")
+                for child in names:
+                    self.add(inner, child, f"{path}/{child}", depth + 1)
         elif not stat.S_ISLNK(found.st_mode):
             self.special = path
 
-    def _check(self, name: str, path: str, found: os.stat_result, depth: int) -> None:
-        self.entries += 1
+    def _check(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
+        identity = found.st_dev, found.st_ino
+        if self.context.cancelled:
+            raise ToolError("cancelled; nothing was changed", "cancelled")
         if self.entries > self.most:
             raise ToolError(f"there are more than {self.most} entries; work on smaller parts", "limit_exceeded")
         if depth > _DEEPEST:
             raise ToolError(f"{path!r} lies more than {_DEEPEST} folders deep; move it up first", "limit_exceeded")
-        if self.goal is None and (found.st_dev, found.st_ino) in self.roots:
-            raise ToolError(f"{path!r} is a root of the workspace, which stays where it is", "denied")
-        if (found.st_dev, found.st_ino) == self.goal:
+        if identity == self.goal:
             raise ToolError(f"the destination lies in {path!r}, which cannot go into itself", "conflict")
+        if self.goal is None and identity in self._kept:
+            raise ToolError(f"{path!r} is {self._kept[identity]}, which stays where it is", "denied")
         # Only folders tell: the files of an overlay may be said to be of the file systems below it.
-        if stat.S_ISDIR(found.st_mode) and found.st_dev != self._device:
-            raise _is_mount(path)
+        is_other = stat.S_ISDIR(found.st_mode) and found.st_dev != self._device
+        if is_other or (depth == 0 and self.goal is None and _holds_mount(folder, name)):
+            raise ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
         if depth and is_protected(name, self.protected):
             raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
-        if self.context.cancelled:
-            raise ToolError("cancelled; nothing was changed", "cancelled")
-        if self.goal is None and (found.st_dev, found.st_ino) in self._host:
-            raise ToolError(f"{path!r} is a folder that this program runs from, which stays where it is", "denied")
-
-    def _add_folder(self, folder: int, name: str, path: str, depth: int) -> None:
-        inner = open_inner(folder, name)
-        try:
-            names = os.listdir(inner)
-            if ".git" in self.protected and is_git_directory(names):
-                raise ToolError(f"{path!r} is the inside of a git repository, which is a protected place", "denied")
-            for child in names:
-                self.add(inner, child, f"{path}/{child}", depth + 1)
-        finally:
-            os.close(inner)
 
 
-def _check_mounts(folder: int, name: str, path: str) -> None:
-    """ToolError when something is mounted there or below, also if it is from the same file system (Linux)."""
+def _holds_mount(folder: int, name: str) -> bool:
+    """Return whether something is mounted there or below, also if it is from the same file system (Linux)."""
     try:
         above = real_path(folder).rstrip("/")
-        points = mounts_below(above)
+        return any(f"{point}/".startswith(f"{above}/{name}/") for point in mounts_below(above))
     except OSError:
-        return  # macOS, where the device of a folder tells
-    if any(f"{point}/".startswith(f"{above}/{name}/") for point in points):
-        raise _is_mount(path)
-
-
-def _is_mount(path: str) -> ToolError:
-    return ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
+        return False  # macOS, where the device of a folder tells
 
 
 def remove(folder: int, name: str) -> None:
@@ -135,7 +119,7 @@ def remove_own(folder: int, name: str) -> None:
 
 
 class Copy:
-    """Copies entries with their attributes, but without set-id bits; never more than was announced."""
+    """Copies entries with their attributes, but without set-id bits."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -147,45 +131,22 @@ class Copy:
             raise ToolError("cancelled; nothing was changed", "cancelled")
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         self.entries += 1
-        if self.entries > MOST_COPIED:  # the tree grows while it is copied
-            raise ToolError(f"there are more than {MOST_COPIED} entries; copy smaller parts", "limit_exceeded")
         if stat.S_ISLNK(found.st_mode):
             os.symlink(os.readlink(name, dir_fd=folder), to_name, dir_fd=to_folder)
             copy_link_attributes(found, to_folder, to_name)
         elif stat.S_ISDIR(found.st_mode):
-            self._take_folder(folder, name, to_folder, to_name)
-        elif stat.S_ISREG(found.st_mode):
-            self._take_file(folder, name, to_folder, to_name)
-        else:
-            raise SpecialFileError(name)
-
-    def _take_folder(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        inner = open_inner(folder, name)
-        try:
             os.mkdir(to_name, 0o700, dir_fd=to_folder)
-            to_inner = open_inner(to_folder, to_name)
-            try:
+            with closing(open_inner(folder, name)) as inner, closing(open_inner(to_folder, to_name)) as to_inner:
                 for child in os.listdir(inner):
                     self.take(inner, child, to_inner, child)
                 copy_attributes(inner, os.fstat(inner), to_inner)
-            finally:
-                os.close(to_inner)
-        finally:
-            os.close(inner)
-
-    def _take_file(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        source = open_file(folder, name)
-        try:
-            found = os.fstat(source)
+        else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            target = os.open(to_name, flags, 0o600, dir_fd=to_folder)
-            try:
-                self._pour(source, target)
-                copy_attributes(source, found, target)
-            finally:
-                os.close(target)
-        finally:
-            os.close(source)
+            with closing(open_file(folder, name)) as source:
+                found = os.fstat(source)
+                with closing(os.open(to_name, flags, 0o600, dir_fd=to_folder)) as target:
+                    self._pour(source, target)
+                    copy_attributes(source, found, target)
 
     def _pour(self, source: int, target: int) -> None:
         while block := os.read(source, _BLOCK):

@@ -10,7 +10,6 @@ from tools_core import ToolError
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._writing._changes import Change
-from tools_filesystem._writing._overwrite import check_permitted
 from tools_filesystem._writing._patch._apply import Applied, apply_hunks
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class PatchPlan:
         with explained(section.path):
             data, found = _content(place)
         self._count(data)
-        check_permitted(found, section.path, "write_file with overwrite=true replaces it")
+        place.check_permitted("write_file with overwrite=true replaces it")
         applied = apply_hunks(data, section.hunks, section.path)
         if section.action == "delete" and section.exact and applied.data:
             message = f"{section.path!r}: the patch deletes a file, but does not show all of its lines; read it again"

@@ -1,1 +1,0 @@
-"""Exact replacements in one file."""
