@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import ToolError
-from tools_shell import Bash, Sandbox, end_run
-from tools_shell._sandbox._choose import isolation_for
+from tools_shell import Bash, end_run
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +54,7 @@ def pytest_collection_modifyitems(items):
 def level(request, root):
     """Each level."""
     try:
-        isolation_for(Sandbox(level=request.param), str(root))
+        Bash(root, sandbox=request.param).diagnose()
     except ToolError as error:
         pytest.skip(f"this system does not have it: {error.message}")
     return request.param

@@ -59,6 +59,7 @@ def test_what_a_model_reads_of_long_output_has_both_ends_and_says_what_is_missin
 def test_a_failure_for_lack_of_network_is_explained_in_a_sandbox(bash, level):
     content = bash.call(command="echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").content
     assert ("no network in this sandbox" in content) == (level != "contained")
+    assert "no network" not in bash.call(command="echo \"ModuleNotFoundError: No module named 'a'\"").content
 
 
 def test_a_signal_is_told_by_its_name(bash):

@@ -193,13 +193,6 @@ def test_a_time_limit_that_is_far_away_holds_up_nobody(here, timeout):
     assert here.output(far, until_end=True, wait=60)["output"] == "in\n"
 
 
-def test_a_developer_may_set_the_longest_time_of_all_jobs(root):
-    conversation = Conversation(root, "none", longest=0.5)
-    with conversation:
-        assert conversation.try_start(":", timeout=1).error_type == "limit_exceeded"
-        assert conversation.end_of(conversation.start("sleep 900"))["limit"] == "time limit 0.5 s"
-
-
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [

@@ -22,7 +22,7 @@ BACKGROUND = "processes left in the background were ended; job_start keeps them 
 _SIGNALLED = 128
 _NO_NETWORK = (
     *("could not resolve", "couldn't resolve", "name resolution", "name or service not known", "getaddrinfo"),
-    *("network is unreachable", "failed to lookup address", "nameresolutionerror", "eai_again", "enotfound"),
+    *("network is unreachable", "failed to lookup address", "nameresolutionerror", "eai_again"),
     *("failed to establish a new connection", "couldn't connect to server", "socket: operation not permitted"),
 )
 

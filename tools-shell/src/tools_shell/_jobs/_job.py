@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import threading
@@ -31,9 +30,7 @@ _CHUNK = 1 << 16  # bytes of input at a time
 class Job:
     """`changed` guards the output and the end, and is notified of both."""
 
-    def __init__(
-        self, id: str, name: str, script: str, limit: float | None, command: Command, redactor: Redactor
-    ) -> None:
+    def __init__(self, id: str, name: str, script: str, limit: float, command: Command, redactor: Redactor) -> None:
         """Start it for `limit` seconds at most; OSError when that is not possible."""
         self.id = id
         self.name = name
@@ -59,7 +56,7 @@ class Job:
 
     def _follow(self) -> None:
         process, pump = self._process, self._pump
-        reason = wait_for_end(process, pump, self.started + (self._limit or math.inf), GRACE, None)
+        reason = wait_for_end(process, pump, self.started + self._limit, GRACE, None)
         ended = conclude(process, pump, reason, time.monotonic() - self.started)
         with self.changed:
             self._add(b"", is_last=True)

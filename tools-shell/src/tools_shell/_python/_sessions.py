@@ -43,12 +43,11 @@ class Session:
         """Return the kernel, and notes if it is new."""
         if self.kernel is not None and not self.kernel.is_alive():
             self.why, self.kernel = self.kernel.lost, None
-        notes = []
-        if self.kernel is None:
-            if self.why is not None:
-                notes.append(f"this is a new session without the earlier state: the earlier one was lost ({self.why})")
-            self.kernel, self.why = start(), None
-        return self.kernel, notes
+        if self.kernel is not None:
+            return self.kernel, []
+        lost = f" without the earlier state: the earlier one was lost ({self.why})" if self.why else ""
+        self.kernel, self.why = start(), None
+        return self.kernel, [f"this is a new session{lost}"]
 
     def leave(self) -> None:
         """Give back the lock."""

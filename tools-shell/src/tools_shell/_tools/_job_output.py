@@ -86,4 +86,4 @@ def _listed(found: list[Job]) -> Result:
         facts = {"id": job.id, "name": job.name, "command": command, **job.status()}
         rows.append({**facts, "age": round(job.age, 1), "output_size": job.end})
         lines.append(f"{job.id} {f'{job.name} ' if job.name else ''}({job.remark()}): {command}")
-    return Result.ok(rows, content="\n".join(lines) or "[no jobs]")
+    return Result.ok(rows, content="\n".join(lines) or "[no jobs; they end with the process or run that started them]")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
 from tools_shell._jobs._job import Job
 from tools_shell._jobs._table import jobs
@@ -33,19 +34,15 @@ class JobStart(ScriptTool):
         self,
         root: str | os.PathLike[str] | None = None,
         *,
-        longest: float | None = None,
         most: int = 32,
         **settings: Unpack[ScriptSettings],
     ) -> None:
-        """`longest` are the seconds that any job may run; `settings` are those of Bash.
+        """A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
 
-        A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
+        `settings` are those of Bash.
         """
         super().__init__(root, **settings)
-        if most < 1:
-            raise ValueError(f"most must be at least 1, got {most!r}")
         self._most = most
-        self._longest = longest
 
     def execute(
         self,
@@ -61,21 +58,14 @@ class JobStart(ScriptTool):
     ) -> Result:
         check_script(command)
         arguments = script_arguments(shell_program(self._shell), command)
-        limit = self._limit(timeout)
 
         def make(id: str) -> Job:
             with self.prepared(
                 context, workdir, arguments, env=env, has_stdin=stdin or tty, terminal=tty, merged=True
             ) as prepared:
-                return Job(id, name, command, limit, prepared, self.redactor())
+                return Job(id, name, command, timeout or math.inf, prepared, self.redactor())
 
         job = jobs.start(owner_of(context, self._root), make, self._most)
         record = {"id": job.id, "status": "running"}
         text = f"[{job.id} started; read it with job_output]"
         return Result.ok(record, content=text, metadata=isolation_of(job.isolation))
-
-    def _limit(self, timeout: float) -> float | None:
-        if self._longest is not None and timeout > self._longest:
-            message = f"a job may run for {self._longest:g} s at most; give it a timeout up to that"
-            raise ToolError(message, "limit_exceeded")
-        return timeout or self._longest
