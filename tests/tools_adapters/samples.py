@@ -6,7 +6,6 @@ import asyncio
 import threading
 
 from tools_core import Context, File, Image, Result, ToolError, tool
-from tools_runtime import Executor, Policy
 
 PNG = b"\x89PNG\r\n\x1a\n...."
 
@@ -48,12 +47,6 @@ def removal():
         return f"removed {path}"
 
     return remove, removed
-
-
-def strict_executor():
-    """An executor whose policy denies `fail`."""
-    policy = Policy([{"decision": "deny", "tool": "fail"}], files=(), project=False, default="allow")
-    return Executor([weather, fail], policy=policy)
 
 
 def is_cancelled(run):

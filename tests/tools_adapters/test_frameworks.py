@@ -1,4 +1,4 @@
-"""Each adapter with its real framework, in an environment of its own: `inside/NAME.py`, and its documented example."""
+"""Each adapter with its real framework, in its own environment: `inside/NAME.py`, and its documented example."""
 
 from __future__ import annotations
 

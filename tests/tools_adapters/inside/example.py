@@ -7,5 +7,5 @@ from pathlib import Path
 
 def test_the_example_shows_its_real_output(capsys):
     runpy.run_path("example.py", run_name="__main__")
-    shown = re.findall(r"^#> ?(.*)$", Path("example.py").read_text(encoding="utf-8"), re.MULTILINE)
+    shown = re.findall(r"^#> ?(.*)$", Path("example.py").read_text(), re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == shown

@@ -14,11 +14,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command
-from samples import fail, is_cancelled, leave, picture, removal, strict_executor, weather
+from samples import fail, is_cancelled, leave, picture, removal, weather
 
 from tools_adapters import from_langchain, langchain_halt, to_langchain
 from tools_core import Context, Registry, Toolset, tool
-from tools_runtime import Executor
+from tools_runtime import Executor, Policy
 
 CONFIG = {"configurable": {"thread_id": "talk"}}
 
@@ -147,7 +147,8 @@ def test_a_call_that_requires_approval_does_not_run_where_nothing_allows_it():
 
 
 def test_an_executor_makes_the_calls_under_its_policy():
-    with strict_executor() as executor:
+    policy = Policy([{"decision": "deny", "tool": "fail"}], files=(), project=False, default="allow")
+    with Executor([weather, fail], policy=policy) as executor:
         made = to_langchain([weather, fail], executor=executor)
         assert asyncio.run(made[0].ainvoke(call("weather", city="Oslo"))).status == "success"
         assert made[1].invoke(call("fail")).artifact["error_type"] == "denied"

@@ -13,7 +13,7 @@ from typing import Any
 
 import llm
 import pytest
-from samples import PNG, fail, leave, picture, removal, strict_executor, weather
+from samples import PNG, fail, leave, picture, removal, weather
 
 from tools_adapters import from_llm, to_llm
 from tools_core import Context, Image, Result
@@ -236,12 +236,6 @@ def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allo
     allowed = {"approve": lambda request: True, "asynchronous": asynchronous}
     (result,) = chain(models, [remove], ("remove", {"path": "a"}), **allowed)
     assert result.output == "removed a"
-
-
-def test_an_executor_makes_the_calls_under_its_policy(models):
-    with strict_executor() as executor:
-        denied, made = chain(models, [weather, fail], ("fail", {}), ("weather", {"city": "Oslo"}), executor=executor)
-    assert (denied.exception.type, made.exception) == ("denied", None)
 
 
 def test_their_tools_become_ours():

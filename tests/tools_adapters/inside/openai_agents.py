@@ -11,7 +11,7 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, functi
 from agents.items import ToolCallOutputItem
 from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from samples import fail, is_cancelled, leave, picture, removal, strict_executor, weather
+from samples import fail, is_cancelled, leave, picture, removal, weather
 
 from tools_adapters import from_openai_agents, openai_agents_halt, to_openai_agents
 
@@ -115,13 +115,6 @@ def test_approval_is_asked_for_only_if_the_arguments_fit_and_never_skipped():
     assert "requires approval" in asyncio.run(made.on_invoke_tool(unasked, unasked.tool_arguments))
     assert removed == []
     assert answer_to(to_openai_agents(remove, approve="all"), "remove", {"path": "a"}).output == "removed a"
-
-
-def test_an_executor_makes_the_calls_under_its_policy():
-    with strict_executor() as executor:
-        made = to_openai_agents([weather, fail], executor=executor)
-        assert answer_to(made, "weather", {"city": "Oslo"}).custom_data["ok"]
-        assert answer_to(made, "fail", {}).custom_data["error_type"] == "denied"
 
 
 def test_their_tools_become_ours():

@@ -9,7 +9,7 @@ import pydantic_ai
 import pytest
 from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
-from samples import PNG, fail, is_cancelled, leave, picture, removal, strict_executor, weather
+from samples import PNG, fail, is_cancelled, leave, picture, removal, weather
 
 from tools_adapters import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
 
@@ -101,13 +101,6 @@ def test_without_deferred_requests_a_call_that_requires_approval_does_not_run():
     assert answer_to([remove], "remove", {}).content == "path is required: a string"
     allowed = to_pydantic_ai(remove, approve=lambda request: True, id="t")
     assert answer_to(allowed, "remove", {"path": "a"}).content == "removed a"
-
-
-def test_an_executor_makes_the_calls_under_its_policy():
-    with strict_executor() as executor:
-        made = to_pydantic_ai([weather, fail], executor=executor)
-        assert answer_to(made, "weather", {"city": "Oslo"}).outcome == "success"
-        assert answer_to(made, "fail", {}).outcome == "failed"
 
 
 def test_their_tools_become_ours():

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from functools import partial
 from inspect import isasyncgenfunction, iscoroutinefunction
+from itertools import chain
 from typing import Any, Unpack
 
 from agno.exceptions import AgentRunException, RetryAgentRun, StopAgentRun
@@ -38,19 +39,15 @@ def from_agno(tools: Iterable[Any]) -> list[Tool]:
     A function that requires confirmation requires approval, and one that stops its agent halts. A function that needs
     the user's input, or that is executed elsewhere, is a ValueError.
     """
-    found = [
-        one for each in tools for one in (each.get_async_functions().values() if isinstance(each, Toolkit) else [each])
-    ]
     made: list[Tool] = []
-    for one in found:
+    found = [each.get_async_functions().values() if isinstance(each, Toolkit) else [each] for each in tools]
+    for one in chain.from_iterable(found):
         function = one.model_copy(deep=True) if isinstance(one, Function) else Function.from_callable(one)
         function.process_entrypoint()
         if function.entrypoint is None or function.external_execution or function.requires_user_input:
             raise ValueError(f"{function.name} cannot run outside of an Agno agent: it waits for its user")
         body, asks = partial(_call_theirs, function), bool(function.requires_confirmation)
-        made.append(
-            foreign_tool(body, function.name, function.description, function.parameters, requires_approval=asks)
-        )
+        made.append(foreign_tool(body, function.name, function.description, function.parameters, asks))
     return made
 
 
@@ -75,8 +72,7 @@ def _function(bridged: BridgedTool, *, is_async: bool = False) -> Function:
 
 
 def _facts(run: Any, call: Any) -> dict[str, Any]:
-    # Agno pauses before a call that needs approval.
-    return {"call_id": call.call_id, "run_id": getattr(run, "session_id", None), "approved": True}
+    return {"call_id": call.call_id, "run_id": getattr(run, "session_id", None), "approved": True}  # after its pause
 
 
 def _output(result: Result, call: Any) -> ToolResult:

@@ -17,13 +17,8 @@ Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"]
 class Executor(Protocol):
     """Makes calls under its own policy and hooks, as a `tools_runtime.Executor` does."""
 
-    def call(self, call: ToolCall, /, *, context: Context | None = None) -> Result:
-        """Make one call."""
-        ...
-
-    async def acall(self, call: ToolCall, /, *, context: Context | None = None) -> Result:
-        """Make one call in an event loop."""
-        ...
+    def call(self, call: ToolCall, /, *, context: Context | None = None) -> Result: ...
+    async def acall(self, call: ToolCall, /, *, context: Context | None = None) -> Result: ...
 
 
 class Options(TypedDict, total=False):
@@ -139,7 +134,6 @@ def foreign_tool(
     name: str,
     description: str | None,
     parameters: Mapping[str, Any],
-    *,
     requires_approval: bool = False,
 ) -> Tool:
     """Make a tool that calls another framework's.
@@ -162,12 +156,9 @@ def foreign_tool(
     )
 
 
-def parts_of(result: Result, *kinds: str, error: str = "") -> list[Any]:
-    """Return what the model reads: texts, and blocks of these kinds and MIME types.
-
-    In place of another block there is its text, or a description. `error` begins the text of a failure.
-    """
-    content = result.content if result.ok else f"{error}{result.error or result.error_type}"
+def parts_of(result: Result, *kinds: str) -> list[Any]:
+    """Return what the model reads: texts, and blocks of these kinds and MIME types; others are described in text."""
+    content = result.content if result.ok else result.error or str(result.error_type)
     parts = (content,) if isinstance(content, str) else content
     return [
         part if isinstance(part, str) or part.kind in kinds or part.mime_type in kinds else _described(part)
@@ -175,9 +166,9 @@ def parts_of(result: Result, *kinds: str, error: str = "") -> list[Any]:
     ]
 
 
-def text_of(result: Result, *, error: str = "") -> str:
+def text_of(result: Result) -> str:
     """Return what the model reads as text alone."""
-    return "\n".join(parts_of(result, error=error))
+    return "\n".join(parts_of(result))
 
 
 def halt_in(data: Any) -> str | None:

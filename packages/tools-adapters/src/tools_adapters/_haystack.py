@@ -48,11 +48,9 @@ class AskTool(HaystackTool):
     """A tool of ours; its errors reach the model without the arguments that Haystack repeats in them."""
 
     def invoke(self, **arguments: Any) -> Any:
-        """Call the tool."""
         return _output(self.name, self.function(arguments))
 
     async def invoke_async(self, **arguments: Any) -> Any:
-        """Call the tool in an event loop."""
         return _output(self.name, await self.async_function(arguments))
 
 

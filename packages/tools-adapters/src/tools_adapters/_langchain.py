@@ -23,10 +23,9 @@ def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
 
     A ToolMessage has the content for the model, pictures and PDFs included, and `result.to_dict()` as its artifact. A
     failure has the status "error"; without a tool call, as in `tool.invoke({...})`, it raises ToolException. The run of
-    a call is the `thread_id`. In a graph, progress goes to the stream "custom". A tool that requires approval
+    a call is the `thread_id`. In a graph, progress goes to the stream "custom". A call that requires approval
     interrupts `create_agent`: resume with `{"decisions": [{"type": "approve"}]}` or another answer of the
-    human-in-the-loop middleware. Elsewhere, as in a ToolNode of your own, it refuses to run; where that middleware
-    asks, pass `approve="all"`. `langchain_halt()` ends a run after a halt.
+    human-in-the-loop middleware; elsewhere it is refused. Where that middleware asks, pass `approve="all"`.
     """
     found = bridge(tools, **options)
     return [AskTool(name=x.name, description=x.description, args_schema=x.schema, bridged=x) for x in found]

@@ -39,7 +39,7 @@ def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Too
     for each in tools:
         body = partial(_call_theirs, set_function_tool_failure_error_function(copy.copy(each), None), context)
         asks = each.needs_approval is not False
-        made.append(foreign_tool(body, each.name, each.description, each.params_json_schema, requires_approval=asks))
+        made.append(foreign_tool(body, each.name, each.description, each.params_json_schema, asks))
     return made
 
 
@@ -70,9 +70,10 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
             run_id=_run_id(ctx),
             approved=bool(ctx.is_tool_approved(bridged.name, ctx.tool_call_id)),
         )
-        parts = responses.content(parts_of(result, "image", "application/pdf", error="Error: "))
+        content = parts_of(result, "image", "application/pdf")
+        content = content if result.ok else [f"Error: {content[0]}"]
         # The SDK's names for the parts are those of the API without the prefix.
-        output = [{**part, "type": part["type"].removeprefix("input_")} for part in parts]
+        output = [{**part, "type": part["type"].removeprefix("input_")} for part in responses.content(content)]
         return output[0]["text"] if len(output) == 1 and output[0]["type"] == "text" else output
 
     def custom_data(about: Any) -> dict[str, Any] | None:

@@ -52,16 +52,13 @@ def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
     for name, each in found.items():
         its, asks = each.tool_def, each.tool_def.kind == "unapproved"
         if asks or its.kind == "function":  # others are not called by the agent
-            body = partial(_call_theirs, each, run)
-            made.append(foreign_tool(body, name, its.description, its.parameters_json_schema, requires_approval=asks))
+            body = partial(_call_theirs, each, replace(run, tool_name=name, tool_call_approved=asks))
+            made.append(foreign_tool(body, name, its.description, its.parameters_json_schema, asks))
     return made
 
 
 def pydantic_ai_halt() -> AbstractCapability[Any]:
-    """Make the capability that ends a run after a tool halted: the content of its result is the agent's output.
-
-    The agent's output has to be text.
-    """
+    """Make the capability that ends a run of text output after a tool halted: its content is the agent's output."""
 
     async def end_after_halt(ctx: Any, request_context: Any) -> Any:  # noqa: ARG001  (their signature)
         for part in request_context.messages[-1].parts:
@@ -113,18 +110,10 @@ async def _call(bridged: BridgedTool, ctx: Any, /, **arguments: Any) -> Any:
 
 
 async def _call_theirs(theirs: Any, run: Any, arguments: dict[str, Any], context: Context) -> Result:
-    name: str = theirs.tool_def.name
-    made = replace(
-        run,
-        tool_name=name,
-        tool_call_id=context.call_id,
-        run_id=context.run_id,
-        conversation_id=context.run_id,
-        tool_call_approved=theirs.tool_def.kind == "unapproved",
-    )
+    made = replace(run, tool_call_id=context.call_id, run_id=context.run_id, conversation_id=context.run_id)
     try:
         valid = theirs.args_validator.validate_python(arguments)
-        answer: Any = await theirs.toolset.call_tool(name, valid, made, theirs)
+        answer: Any = await theirs.toolset.call_tool(run.tool_name, valid, made, theirs)
     except (pydantic_ai.ModelRetry, pydantic_ai.ToolFailed) as error:
         raise ToolError(error.message) from error
     if not isinstance(answer, ToolReturn):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from keyword import iskeyword
@@ -17,7 +18,7 @@ from smolagents.local_python_executor import FinalAnswerException
 from smolagents.models import get_tool_json_schema
 
 from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Image, Result, Tool, ToolError
+from tools_core import Context, Image, Tool, ToolError
 
 _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
 
@@ -76,7 +77,8 @@ class AskTool(smolagents.Tool):
         self.output_schema = output if isinstance(output, dict) and output.get("type") == "object" else None
 
     def __call__(self, *args: Any, sanitize_inputs_outputs: bool = False, **arguments: Any) -> Any:
-        """Call the tool; only tool-calling agents set the flag: its model reads text, and code works with data."""
+        """Call the tool; only tool-calling agents set the flag: their models read text, and code works with data."""
+        is_code = not sanitize_inputs_outputs
         if len(args) > len(self.inputs):
             raise ToolError(f"{self.name} takes {', '.join(self.inputs) or 'nothing'}; got {len(args)} arguments")
         result = self.bridged.call(dict(zip(self.inputs, args, strict=False)) | arguments)
@@ -85,31 +87,22 @@ class AskTool(smolagents.Tool):
         parts = parts_of(result, "image")
         if len(parts) == 1 and isinstance(parts[0], Image):
             data = parts[0].data
-            value: Any = AgentImage(data) if sanitize_inputs_outputs else PIL.Image.open(BytesIO(data))
+            value: Any = PIL.Image.open(BytesIO(data)) if is_code else AgentImage(data)
         else:
-            value = text_of(result) if sanitize_inputs_outputs else _data(result)
-        if result.halted and not sanitize_inputs_outputs:
+            value = text_of(result)
+            if is_code and not isinstance(result.output, str | None):
+                with suppress(ValueError):  # the tool wrote other text for the model
+                    value = json.loads(value)
+        if result.halted and is_code:
             raise FinalAnswerException(value)
         return value
-
-
-def _data(result: Result) -> Any:
-    """Return structured output as plain data, and else the text."""
-    text = text_of(result)
-    if isinstance(result.output, str | None):
-        return text
-    try:
-        return json.loads(text)
-    except ValueError:  # the tool wrote other text for the model
-        return text
 
 
 def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     required = schema.get("required", ())
     made: dict[str, dict[str, Any]] = {}
     for name, given in schema["properties"].items():
-        value: Any = _inlined(given, schema)
-        value = dict(value) if isinstance(value, Mapping) else {}
+        value: dict[str, Any] = _inlined(given, schema) if isinstance(given, Mapping) else {}
         others = [each for each in value.get("anyOf", ()) if each != {"type": "null"}]
         if len(others) == 1:  # that null is accepted means little where an input can be left out
             del value["anyOf"]
