@@ -87,7 +87,7 @@ class Lifeline:
             assert words.startswith(seen)
 
     def holders_are_gone(self):
-        # A FIFO that was never opened has no end of file; a process that was killed before it could open it is gone, too.
+        # A FIFO that was never opened has no end of file: a process may have been killed before it could open it.
         os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
