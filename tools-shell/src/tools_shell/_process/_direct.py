@@ -58,19 +58,16 @@ class Direct(Process):
             super().close()
             raise
         self.release()
-        self._poll = select.poll()
-        self._poll.register(self.news, select.POLLIN)
 
     def take_news(self) -> None:
         """See Process."""
-        if self.exit is None and not self.is_gone and self._poll.poll(0):
-            try:
-                self.exit = self._status()
-            except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
-                self._process.wait()  # and the number of the group may be another's
-            if self._was_told:  # the rest of the grace is not needed
-                self.kill()
-            self.is_gone = True
+        try:
+            self.exit = self._status()
+        except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
+            self._process.wait()  # and the number of the group may be another's
+        if self._was_told:  # the rest of the grace is not needed
+            self.kill()
+        self.is_gone = True
 
     def _status(self) -> int:
         if not hasattr(os, "waitid"):  # before Python 3.13 on macOS

@@ -90,7 +90,7 @@ class Process(ABC):
 
     @abstractmethod
     def take_news(self) -> None:
-        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date."""
+        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date; called when `news` is readable."""
 
     @abstractmethod
     def interrupt(self) -> None:
