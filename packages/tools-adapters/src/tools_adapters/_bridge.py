@@ -27,8 +27,8 @@ class Options(TypedDict, total=False):
     `executor` makes the calls, so that its policy and hooks hold; by default the tools are called directly. The
     workspace, state and deadline of `context` apply to every call, and cancelling it cancels them; its `on_progress`
     replaces the framework's own progress, and its run id counts where the framework does not name the conversation.
-    `approve`, "all" or a function of an `ApprovalRequest`,
-    answers for tools that require approval, in place of the framework's own way to ask.
+    `approve`, "all" or a function of an `ApprovalRequest`, answers for tools that require approval, in place of the
+    framework's own way to ask.
     """
 
     executor: Executor | None
