@@ -150,7 +150,7 @@ def test_a_damaged_file_is_a_problem_and_hides_no_other_tool(ask_tools, file):
         (["add", "a", "npx"], "not a URL: npx"),
         (["add", "a b", "https://example.com"], "a server's name has letters"),
         (["add", "a", "https://example.com", "--env", "K=V"], "a server has a command, with variables"),
-        (["add", "a", "--header", "K", "https://example.com"], "expected KEY: VALUE, got 'K'"),
+        (["add", "a", "--header", "K", "https://example.com"], "'KEY: VALUE' for a header, got 'K'"),
         (["add", "--from", "nonesuch.json"], "nonesuch.json cannot be read"),
         (["update", "a"], "there is no server a"),
     ],

@@ -24,71 +24,64 @@ if TYPE_CHECKING:
     from tools_mcp._client._toolset import McpToolset
 
 _SERVERS = "mcpServers"
-_toolsets: dict[str, tuple[Configured, McpToolset]] = {}  # registries of one process share a server
+_toolsets: dict[str, McpToolset] = {}  # registries of one process share a server
 
 
 class Configured(NamedTuple):
-    """A server of the file; `error` says why it cannot be used."""
+    """A server of the file, or one of its tools, as the group `ask_tools.sources` describes it.
 
-    name: str
+    `error` says why the server cannot be used, and `remote` is its own name for the tool.
+    """
+
+    origin: str
+    folder: str
     address: Address
     definitions: dict[str, Definition]
     error: str
+    name: str = "server"
+    remote: str = ""
+    version: str = ""
+
+    @property
+    def value(self) -> str:
+        return described(self.address)
 
     @property
     def fix(self) -> str:
-        """The command that repairs it."""
-        return f"ask-tools mcp update {self.name}"
-
-
-class ServerTool(NamedTuple):
-    """A tool as the group `ask_tools.sources` describes it."""
-
-    name: str
-    remote: str
-    origin: str
-    value: str
-    folder: str
-    fix: str
-    error: str
-    server: Configured
-    version: str = ""
+        return f"ask-tools mcp update {self.origin}"
 
     def load(self) -> Tool:
         """Make the tool; its server is started when it is called."""
-        known, toolset = _toolsets.get(self.origin, (None, None))
-        if toolset is None or known != self.server:
+        toolset = _toolsets.get(self.origin)
+        if toolset is None or (toolset.address, toolset.definitions) != (self.address, self.definitions):
             from tools_mcp._client._toolset import McpToolset  # not needed to list names
 
-            toolset = McpToolset(self.server.address, name=self.origin, pins=self.server.definitions)
+            toolset = _toolsets[self.origin] = McpToolset(self.address, name=self.origin, pins=self.definitions)
             toolset.fix = f"a person has to review that: {self.fix}"
-            _toolsets[self.origin] = self.server, toolset
         return toolset.tool(self.remote)
 
 
-def server_tools(path: str) -> Iterator[ServerTool]:
-    """Yield the tools of all servers in the file, and one for a server with an error; ValueError for a bad file."""
+def server_tools(path: str) -> Iterator[Configured]:
+    """Yield the tools of all servers in the file, and servers with an error; ValueError if it cannot be read."""
     for server in read_servers(path).values():
         names = tool_names(server.definitions) if not server.error else {"": "server"}
-        for remote, name in names.items():
-            value = described(server.address)
-            yield ServerTool(name, remote, server.name, value, path, server.fix, server.error, server)
+        yield from (server._replace(name=name, remote=remote) for remote, name in names.items())
 
 
 def read_servers(path: str) -> dict[str, Configured]:
-    """Return the servers of the file by name; none if there is no file, ValueError if it cannot be read."""
-    return {name: _configured(name, entry) for name, entry in _entries(read_object(path), path).items()}
+    """Return the servers of the file by name, if there is one; ValueError if it cannot be read."""
+    return {name: _configured(name, path, entry) for name, entry in _entries(read_object(path), path).items()}
 
 
-def _configured(name: str, entry: Any) -> Configured:
+def _configured(name: str, path: str, entry: Any) -> Configured:
     address: Address = {}
     try:
         address = address_of(entry)
-        return Configured(name, address, {tool["name"]: tool for tool in entry["tools"]}, "")
+        return Configured(name, path, address, {tool["name"]: tool for tool in entry["tools"]}, "")
     except KeyError:
-        return Configured(name, address, {}, "its tools were not accepted yet")
+        return Configured(name, path, address, {}, "its tools were not accepted yet")
     except (ValueError, TypeError, AttributeError) as error:
-        return Configured(name, address, {}, str(error))
+        return Configured(name, path, address, {}, str(error))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ PARTS = ("name", "description", "inputSchema", "title", "outputSchema", "annotat
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """Return the object in a JSON file, empty if there is no file; ValueError that names the file."""
+    """Return the object in a JSON file, empty where the file is missing; ValueError that names the file."""
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)

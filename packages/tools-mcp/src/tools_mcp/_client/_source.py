@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms, and most users have no ser
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools_mcp._client._configured import ServerTool
+    from tools_mcp._client._configured import Configured
 
 
 def file_path() -> str:
@@ -18,7 +18,7 @@ def file_path() -> str:
     return user_path("XDG_CONFIG_HOME", "~/.config", "mcp.json")
 
 
-def source() -> Iterable[ServerTool]:
+def source() -> Iterable[Configured]:
     """Return the tools of all configured servers; ValueError if the file cannot be read."""
     path = file_path()
     if not os.path.exists(path):

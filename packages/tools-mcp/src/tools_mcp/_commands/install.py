@@ -30,10 +30,6 @@ examples:
 _UNINSTALL = """\
 Removes what `ask-tools mcp install` has added, and no other entry.
 Exit codes: 0 done, or nothing to do; 1 the file cannot be edited; 2 wrong usage.
-
-examples:
-  ask-tools mcp uninstall claude-code
-  ask-tools mcp uninstall cursor --project --dry-run
 """
 
 

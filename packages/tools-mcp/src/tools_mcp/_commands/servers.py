@@ -51,9 +51,9 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="the server's name here, which can prefix its tools")
     parser.add_argument("url", metavar="URL", nargs="?", help="of a server with streamable HTTP")
     text = "a variable for the command, which otherwise gets HOME, PATH and the like alone"
-    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=_variable, help=text)
+    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=_pair, help=text)
     text = "a header for the URL"
-    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_header, help=text)
+    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_pair, help=text)
     text = "add the servers of a client's file, or the one called NAME"
     parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help="for the start; 60 by default")
@@ -102,8 +102,8 @@ def _add(options: Namespace) -> int:
 
 def _update(options: Namespace) -> int:
     server = _find(options.name)
-    is_new = _review(server.name, server.address, server.definitions, options)
-    write(f"updated {server.name}" if is_new else f"{server.name} has not changed")
+    is_new = _review(server.origin, server.address, server.definitions, options)
+    write(f"updated {server.origin}" if is_new else f"{server.origin} has not changed")
     return 0
 
 
@@ -133,13 +133,13 @@ def _facts(server: Configured) -> dict[str, Any]:
     error = server.error and f"{server.error}; fix: {server.fix}"
     if not error:
         try:
-            with McpToolset(server.address, name=server.name, pins=server.definitions) as toolset:
+            with McpToolset(server.address, name=server.origin, pins=server.definitions) as toolset:
                 error = f"definitions have changed: {server.fix}" if toolset.changes() else ""
         except ToolError as failure:
-            error = str(failure).removeprefix(f"{server.name}: ")
+            error = str(failure).removeprefix(f"{server.origin}: ")
     return {
-        "name": server.name,
-        "server": described(server.address),
+        "name": server.origin,
+        "server": server.value,
         "state": error or counted(len(server.definitions), "tool"),
         "error": error or None,
         "tools": [{"name": name, "sha256": digest(each)} for name, each in server.definitions.items()],
@@ -214,15 +214,8 @@ def _from_file(path: Path, name: str | None) -> dict[str, Address]:
     return found
 
 
-def _variable(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not (found and name):
-        raise ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
-    return name, value
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, found, value = text.partition(":")
-    if not (found and name.strip()):
-        raise ArgumentTypeError(f"expected KEY: VALUE, got {text!r}")
-    return name.strip(), value.strip()
+def _pair(text: str) -> tuple[str, str]:
+    found = re.fullmatch(r"([^:=\s]+)(?:=|\s*:\s*)(.*)", text, re.DOTALL)
+    if found is None:
+        raise ArgumentTypeError(f"expected KEY=VALUE, or 'KEY: VALUE' for a header, got {text!r}")
+    return found[1], found[2]
