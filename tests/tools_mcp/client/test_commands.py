@@ -110,6 +110,13 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(added, ask_tools, 
     assert "new" in ask_tools("list", "mcp:odd").out
 
 
+def test_an_update_accepts_what_it_has_shown_whatever_the_server_lists_later(added, ask_tools, file):
+    added("shifty")
+    file.write_text(file.read_text().replace("listing 1", "listing 0"))
+    assert "+ echo: listing 1" in ask_tools("mcp", "update", "odd", "-y").out
+    assert "listing 1" in file.read_text()
+
+
 def test_a_removed_server_is_gone(added, ask_tools):
     added()
     ask_tools("mcp", "remove", "odd")
