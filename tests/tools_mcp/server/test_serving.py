@@ -189,6 +189,26 @@ def test_progress_arrives_in_order_and_only_forward(mode):
     assert reports == [(0, 2, "step 0"), (1, 2, "step 1"), (2, 2, "step 2")]
 
 
+def test_of_many_reports_the_latest_arrive(mode):
+    @tool(read_only=True)
+    def work(context: Context) -> None:
+        """Work."""
+        for done in range(10_000):
+            context.progress(done)
+
+    reports = []
+
+    async def use(client):
+        async def report(done, *_):
+            reports.append(done)
+
+        await client.call_tool("work", {}, progress_callback=report)
+
+    with_client(use, [work], mode)
+    assert reports[-1] == 9_999
+    assert reports == sorted(reports)
+
+
 def test_a_client_that_stops_waiting_cancels_the_tool(mode):
     started, ended = anyio.Event(), anyio.Event()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from math import inf, isfinite
@@ -18,7 +19,6 @@ from tools_mcp._server._approval import Question, advice, question
 if TYPE_CHECKING:
     import os
     from collections.abc import AsyncGenerator, Callable
-    from concurrent.futures import Future
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from tools_mcp._server._runs import Runs
     from tools_runtime import Executor
 
-    Report = Callable[..., None]
-
-_MOST_REPORTS = 100  # of progress that wait for a slow client; more are dropped
+_MOST_REPORTS = 100  # of progress that wait for a slow client; the oldest are dropped
 
 
 class Calls:
@@ -72,32 +70,35 @@ class Calls:
 
 
 @asynccontextmanager
-async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Report]:
+async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Callable[..., object]]:
     """Yield a function that sends reports, from any thread, to a client that asked for them; a tool never waits.
 
     They are sent in order, before the end of the block, and only those that go forward.
     """
     loop = asyncio.get_running_loop()
-    waiting: set[Future[None]] = set()
+    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MOST_REPORTS)
+    sending: asyncio.Task[None] | None = None
     last = -inf
 
-    def report(done: float, total: float | None = None, message: str = "") -> None:
-        nonlocal last
-        if last < done < inf and len(waiting) < _MOST_REPORTS:
+    async def send() -> None:
+        while waiting:
+            await ctx.session.report_progress(*waiting.popleft())
+
+    def add(done: float, total: float | None = None, message: str = "") -> None:
+        nonlocal last, sending
+        if last < done < inf:
             last = done
-            known = total if total is not None and isfinite(total) else None
-            sending = ctx.session.report_progress(done, known, message or None)
-            future = asyncio.run_coroutine_threadsafe(sending, loop)
-            waiting.add(future)
-            future.add_done_callback(waiting.discard)
+            waiting.append((done, total if total is not None and isfinite(total) else None, message or None))
+            if sending is None or sending.done():
+                sending = loop.create_task(send())
 
     try:
-        yield report
-        for future in tuple(waiting):
-            await asyncio.wrap_future(future)
+        yield lambda *report: loop.call_soon_threadsafe(add, *report)
+        if sending is not None:
+            await sending
     finally:
-        for future in tuple(waiting):
-            future.cancel()
+        if sending is not None:
+            sending.cancel()
 
 
 def _encode(call: ToolCall, tool: Tool, result: Result) -> dict[str, Any]:
