@@ -47,7 +47,6 @@ def reads_only(text, **arguments):
         ("[ -f x ] && [[ -d y && -e z ]]", ["[", "[["]),
         ("x=1; y=$(rm z)", ["", "rm", ""]),
         ("ls # rm x\npwd", ["ls", "pwd"]),
-        ("bash -c 'ls; rm x'", ["bash", "ls", "rm"]),
         ("env -i A=1 rm x", ["env", "rm"]),
         ("nohup nice -n 5 timeout -k 1 --signal KILL 5 rm x", ["nohup", "nice", "timeout", "rm"]),
         ("sudo -u root rm x", ["sudo", "rm"]),
@@ -78,7 +77,8 @@ def test_a_command_has_its_words_variables_and_files():
 @pytest.mark.parametrize(
     "text",
     [
-        "$x -rf", '"$(which rm)" x', "l* x", "eval $x", 'bash -c "$x"', "bash x.sh", "curl a | sh", ". ./x", "source x",
+        "$x -rf", '"$(which rm)" x', "l* x", "eval $x", 'bash -c "$x"', "bash -c ls", "bash x.sh", "curl a | sh", ". ./x",
+        "source x",
         "ls() { rm x; }; ls", "alias ls=rm", "trap 'rm x' EXIT", "enable -n test", "shopt -s extglob", "set -k",
         "PATH=.:$PATH; ls", "PATH=. ls", "export LD_PRELOAD=x.so", "env BASH_ENV=x bash -c ls", "read PATH",
         "for PATH in .; do ls; done", "select x in a; do b; done", "echo $((x[1]))", "echo ${x[$(rm)]}", "echo ${!x}",
@@ -118,7 +118,6 @@ def test_a_script_that_is_not_certain_is_unknown(text):
         "[[ -d a && $x == b ]] && ls a",
         'x=$(wc -l < f); echo "$x ${x:-0}"',
         "timeout 5 nice -n 5 ls",
-        "bash -c 'ls; pwd'",
         "diff <(sort a) <(sort b)",
         "echo $((1 + 2))",
         "printf '%s %5.2f%%\\n' a 1",

@@ -46,9 +46,8 @@ _QUOTED_HERE = re.compile(r"<<(['\"])([A-Za-z_]\w*)\1\n((?:.*\n)*)\2", re.ASCII)
 
 def parse_script(text: str) -> Script:
     """Read a bash script without running it."""
-    reader = _Reader()
     try:
-        reader.read(text, 0)
+        reader = _Reader(text)
     except Unreadable as reason:
         return Script(unknown=str(reason))
     except ImportError:
@@ -85,22 +84,18 @@ def _leaves(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.commands: list[Command] = []
-        self.files: list[Redirection] = []
-        self._data = b""
-
-    def read(self, text: str, depth: int) -> None:
+    def __init__(self, text: str) -> None:
         import tree_sitter  # optional: the extra `parser`
 
         _check_characters(text)
-        outer, self._data = self._data, text.encode()
+        self.commands: list[Command] = []
+        self.files: list[Redirection] = []
+        self._data = text.encode()
         root = tree_sitter.Parser(_language()).parse(self._data).root_node
         if root.has_error:
             raise Unreadable("a syntax error, or a rare construct")
         self._check_gaps(root)
-        self._visit(root, depth)
-        self._data = outer
+        self._visit(root, 0)
 
     def _check_gaps(self, root: tree_sitter.Node) -> None:
         """Check that between tokens there are blanks alone, and that comments begin a word."""
@@ -185,12 +180,8 @@ class _Reader:
             raise Unreadable("it runs commands by way of too many others")
         check_builtin(command)
         self.commands.append(command)
-        found = inner(command)
-        if isinstance(found, str):
-            self.read(found, depth + 1)
-        else:
-            for each in found:
-                self._add(each, depth + 1)
+        for each in inner(command):
+            self._add(each, depth + 1)
 
     def _assignment(self, node: tree_sitter.Node, depth: int) -> tuple[str, Word]:
         name, operator, *value = node.children

@@ -22,7 +22,7 @@ _READING = words("""
     tty type uname unexpand uptime users vdir wc which who whoami yes
 """)
 # The commands that they run are judged themselves.
-_WRAPPERS = words("bash command env find nice sh timeout xargs")
+_WRAPPERS = words("command env find nice timeout xargs")
 _VERSIONED = words("""
     cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
 """)
@@ -83,9 +83,16 @@ def reads_only(script: Script, *, trusts_repository: bool) -> bool:
 
 def _opens_for_reading(file: Redirection) -> bool:
     """Return whether it does, and not `/dev/tcp/host/port`, which is an address."""
-    if isinstance(file.target, str):
-        return file.operator == "<" and not file.target.startswith("/dev/")
-    return file.operator == "<" and file.target.prefix[:1] not in ("", "/")
+    is_literal = isinstance(file.target, str) and not file.target.startswith("/dev/")
+    return file.operator == "<" and (is_literal or _is_relative(file.target))
+
+
+def _beginning(word: Word) -> str:
+    return word if isinstance(word, str) else word.prefix
+
+
+def _is_relative(word: Word) -> bool:
+    return _beginning(word)[:1] not in ("", "/", "-", "+")
 
 
 def _reads(command: Command, *, trusts_repository: bool) -> bool:
@@ -153,14 +160,8 @@ def _awk(arguments: Sequence[Word]) -> bool:
         return False
     printed = rest[0].partition("print")[2].replace("||", "")
     is_plain = not any(sign in rest[0] for sign in _AWK_ACTIVE) and not any(sign in printed for sign in ">|")
-    return is_plain and not any(_may_be_option(word) or _may_be_address(word) for word in rest[1:])
-
-
-def _may_be_address(word: Word) -> bool:
-    """Return whether gawk may take a file for an address, `/inet/tcp/0/host/port`; `name=value` sets a variable."""
-    if isinstance(word, Dynamic):
-        return word.prefix[:1] in ("", "/")
-    return word.startswith("/inet") or "=" in word
+    # gawk takes `/inet/tcp/0/host/port` for an address, and `name=value` sets a variable.
+    return is_plain and all(_is_relative(word) and "=" not in _beginning(word) for word in rest[1:])
 
 
 def _date(arguments: Sequence[Word]) -> bool:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 # Commands that run what is not seen, or change what is read after them.
 _NEVER = words("""
-    . alias ash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable
+    . alias ash bash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable
     eval exec expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter
-    parallel popd pushd readarray readonly runuser script select setsid shopt source ssh stdbuf strace su suspend
+    parallel popd pushd readarray readonly runuser script select setsid sh shopt source ssh stdbuf strace su suspend
     systemd-run taskset trap typeset unalias unset unshare wait watch zsh
 """)
 # Flags, options with a value, and how many operands stand before the command that is run.
@@ -98,11 +98,9 @@ _CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
 }
 
 
-def inner(command: Command) -> str | list[Command]:
-    """Return what a command runs besides itself: commands, or a script."""
+def inner(command: Command) -> list[Command]:
+    """Return the commands that a command runs besides itself."""
     name, arguments = base_name(command.name), command.arguments
-    if name in ("bash", "sh"):
-        return _shell(name, arguments)
     if name == "find":
         return _find(arguments)
     if name not in _WRAPPERS or (name == "command" and arguments[:1] in (("-v",), ("-V",))):
@@ -138,15 +136,6 @@ def _operands(name: str, arguments: Sequence[Word]) -> list[Word]:
     if any(isinstance(word, Dynamic) for word in rest[: operands + 1]):
         raise Unreadable(f"`{name}` runs what is not literal")
     return rest[operands:]
-
-
-def _shell(name: str, arguments: Sequence[Word]) -> str:
-    script = arguments[-1] if arguments else None
-    if arguments[:-1] not in (("-c",), ("-ec",), ("-c", "--")) or not isinstance(script, str):
-        raise Unreadable(f"`{name}` runs what is not seen")
-    if name == "sh" and not re.fullmatch(r"[\w\s./:;|=,'-]*", script, re.ASCII):
-        raise Unreadable("`sh` may read its script otherwise than bash")
-    return script
 
 
 def _find(arguments: Sequence[Word]) -> list[Command]:
