@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_shell._output._text import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 LARGEST = 16 << 20  # bytes of a snapshot
 _HIDDEN = 10  # where bash keeps the descriptor of the snapshot while the script runs without it
@@ -30,9 +30,9 @@ _OWN = """
 """
 _OWN_LINE = re.compile(
     rf"declare -\S+ (?:{'|'.join(_OWN.split())})(?:=|$)"
-    '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'.encode()  # those of a sandbox, for one call
+    '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'  # those of a sandbox, for one call
 )
-_DECLARED = re.compile(rb"^declare -\S+ (\w+)", re.MULTILINE)
+_DECLARED = re.compile(r"^declare -\S+ (\w+)", re.MULTILINE)
 _IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '\\"$`'})
 # Octal for everything that is not plain, so that neither the locale nor line ends change anything.
 _QUOTED = {code: f"\\{code:03o}" for code in (*range(32), *b"'\\", *range(127, 256))}
@@ -67,7 +67,7 @@ done
 fi
 } < /dev/null > /dev/null 2>&1"""
 _FIELDS = 13
-_TRAP = re.compile(rb"trap -- (?:'[^']*'|\\')* \S+\n")
+_TRAP = re.compile(r"trap -- (?:'[^']*'|\\')* \S+\n")
 
 
 class Snapshot(NamedTuple):
@@ -80,13 +80,13 @@ class Snapshot(NamedTuple):
 
     def but(self, variables: Mapping[str, str], *, stays: bool) -> Snapshot:
         """Export `variables` anew, and with `stays` stay in the folder that the shell starts in."""
-        exports = (f"\n\\builtin export {name}={quoted(value)}" for name, value in variables.items())
+        exports = (f"\n\\builtin export {name}={quoted(encoded(value))}" for name, value in variables.items())
         return self._replace(setup="".join((self.setup, *exports)), folder="" if stays else self.folder)
 
 
 def quoted(text: str | bytes) -> str:
     """Return a word that bash reads as `text`, on one line."""
-    data = encoded(text) if isinstance(text, str) else text
+    data = text.encode(errors="surrogateescape") if isinstance(text, str) else text
     return f"$'{data.decode('latin-1').translate(_QUOTED)}'"
 
 
@@ -105,7 +105,7 @@ def program(before: Snapshot, script: str, file: int) -> bytes:
         f"{{ \\builtin eval {quoted(before.late)}; }} 2> /dev/null" if before.late else "",
         f"(\\builtin exit {before.status})" if before.status and not _reacts(before.late) else "",
         # The `!` keeps a last command that fails from running the ERR trap a second time.
-        f"! \\builtin eval {quoted(script)} {file}>&-",
+        f"! \\builtin eval {quoted(encoded(script))} {file}>&-",
         f"{{ ASK_TOOLS_STATUS=${{PIPESTATUS[0]}}; \\builtin eval {save}; }} > /dev/null 2>&1",
         '\\builtin exit "$ASK_TOOLS_STATUS"',
     ]
@@ -128,43 +128,34 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     Variables that bash was started with are left out as long as the script has not changed them: the next call has
     them, too, and secrets of a developer are not written to disk.
     """
-    fields = data.split(b"\0")
-    if len(fields) != _FIELDS or fields[-1] != b"end":
+    fields = data.decode(errors="surrogateescape").split("\0")
+    if len(fields) != _FIELDS or fields[-1] != "end":
         return None
     traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, files, _ = fields
     chosen: dict[str, list[str]] = {"-s": [], "-u": []}
-    for line in shopts.decode().splitlines():
+    for line in shopts.splitlines():
         _, sign, name = line.split()
         chosen[sign].append(name)
-    expands = "expand_aliases" in chosen["-s"]  # not while what is restored is read
     setup = [
-        umask.rstrip(),
-        f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}".encode(),
-        _changed(variables, environment).rstrip(),
+        umask,
+        # No alias while what is restored is read.
+        f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}",
+        _changed(variables, environment),
         *_reopened(files),
-        aliases.rstrip(),
-        functions.rstrip(),
-        *(b"\\builtin " + line for line in attributes.splitlines() if not line.startswith(b"declare -f ")),
-        b"\\builtin shopt -s expand_aliases" if expands else b"",
-        b"\\builtin set -- " + words,
+        aliases,
+        functions,
+        *(f"\\builtin {line}" for line in attributes.splitlines() if not line.startswith("declare -f ")),
+        "\\builtin shopt -s expand_aliases" if "expand_aliases" in chosen["-s"] else "",
+        f"\\builtin set -- {words}",
     ]
     late = [
-        *(b"\\builtin " + line for line in options.splitlines() if _is_unusual(line.decode())),
-        *(b"\\builtin " + trap.rstrip() for trap in _TRAP.findall(traps)),
+        *(f"\\builtin {line}\n" for line in options.splitlines() if _is_unusual(line)),
+        *(f"\\builtin {trap}" for trap in _TRAP.findall(traps)),
     ]
-    place = folder.decode("utf-8", "surrogateescape")
     # A folder that was removed is made again for a moment: the shell stays where it was, as it would have done.
-    back = f"\\builtin cd -- {place} || {{ mkdir -- {place} && \\builtin cd -- {place} && rmdir -- {place}; }}"
-    code = int(status) if status.isdigit() else 0
-    return Snapshot(_text(setup), "".join(f"{line}\n" for line in map(_decoded, late)), back, code)
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def _text(parts: Sequence[bytes]) -> str:
-    return _decoded(b"\n".join(filter(None, parts)))
+    back = f"\\builtin cd -- {folder} || {{ mkdir -- {folder} && \\builtin cd -- {folder} && rmdir -- {folder}; }}"
+    setup_text = "\n".join(stripped for part in setup if (stripped := part.rstrip("\n")))
+    return Snapshot(setup_text, "".join(late), back, int(status) if status.isdigit() else 0)
 
 
 def _is_unusual(option: str) -> bool:
@@ -172,25 +163,24 @@ def _is_unusual(option: str) -> bool:
     return (sign == "-o") != (name in _BY_DEFAULT)
 
 
-def _changed(variables: bytes, environment: Mapping[str, str]) -> bytes:
+def _changed(variables: str, environment: Mapping[str, str]) -> str:
     """Return the declarations that differ from `environment`, and what removes the variables that are gone from it."""
-    same = {encoded(f'declare -x {name}="{value.translate(_IN_QUOTES)}"') for name, value in environment.items()}
-    kept = [line for line in variables.split(b"\n") if line not in same and not _OWN_LINE.match(line)]
-    declared = {name.decode() for name in _DECLARED.findall(variables)}
-    gone = environment.keys() - declared
-    return b"\n".join([*kept, *(f"\\builtin unset {name}".encode() for name in gone)])
+    same = {f'declare -x {name}="{value.translate(_IN_QUOTES)}"' for name, value in environment.items()}
+    kept = [line for line in variables.split("\n") if line not in same and not _OWN_LINE.match(line)]
+    gone = environment.keys() - set(_DECLARED.findall(variables))
+    return "\n".join([*kept, *(f"\\builtin unset {name}" for name in gone)])
 
 
-def _reopened(files: bytes) -> list[bytes]:
+def _reopened(files: str) -> list[str]:
     """Return what opens the files again that were left open by `exec 3> file`."""
-    commands = []
-    for line in files.splitlines():
-        number, path, *facts = line.rsplit(b" ")
-        if len(facts) < 4 or facts[0] != b"pos:":
+    commands: list[str] = []
+    for line in filter(None, files.split("\n")):
+        number, path, *facts = line.rsplit(" ")
+        if len(facts) < 4 or facts[0] != "pos:":
             continue  # a kernel that does not tell, or a name with a blank
-        position, flags = int(facts[1]), int(facts[3], 8)
+        flags = int(facts[3], 8)
         if flags & 3 == 0:
-            commands.append(b"\\exec %s< %s; command -p head -c %d <&%s" % (number, path, position, number))
+            commands.append(f"\\exec {number}< {path}; command -p head -c {facts[1]} <&{number}")
         else:
-            commands.append(b"\\exec %s%s %s" % (number, b"<>" if flags & 3 == 2 else b">>", path))
+            commands.append(f"\\exec {number}{'<>' if flags & 3 == 2 else '>>'} {path}")
     return commands
