@@ -161,8 +161,6 @@ def test_programs_are_not_looked_for_in_the_folder_of_the_script(root, monkeypat
         ({"a=b": "x"}, "validation_error", "name"),
         ({"é": "x"}, "validation_error", "name"),
         ({"A": "x\0y"}, "validation_error", "NUL"),
-        ({"A": "x" * 40_000}, "limit_exceeded", "32 KiB"),
-        ({f"A{n}": "" for n in range(101)}, "limit_exceeded", "100"),
     ],
 )
 def test_a_variable_that_acts_before_the_script_is_refused_and_the_message_says_why(root, variables, kind, says):

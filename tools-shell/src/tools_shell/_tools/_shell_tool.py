@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
 from tools_shell._environment import checked_additions, clean_environment
@@ -32,14 +32,6 @@ if TYPE_CHECKING:
         secrets: Iterable[str]
 
 
-class _Host(NamedTuple):
-    """The environment of this process at some moment, what of it a command gets, and its secrets."""
-
-    variables: Mapping[Any, Any]
-    clean: Mapping[str, str]
-    redactor: Redactor
-
-
 class ShellTool(Tool, abstract=True):
     """A tool that runs something in the workspace, with the settings of a developer."""
 
@@ -63,10 +55,14 @@ class ShellTool(Tool, abstract=True):
         """
         preload()
         self._root = None if root is None else os.fspath(root)
-        self._sandbox = _settings(sandbox)
+        if not isinstance(sandbox, Sandbox):  # which refuses what is not a level
+            sandbox = Sandbox(level=sandbox or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
+        self._sandbox = sandbox
         self._env = dict(env or {})
         self._secrets = tuple(secrets)
-        self._host = _Host({}, {}, Redactor())
+        self._host: Mapping[Any, Any] = {}  # the environment of this process when it was looked at last
+        self._clean: Mapping[str, str] = {}
+        self._redactor = Redactor()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
         """See Tool: an approval depends on where commands run, how isolated, and in which environment."""
@@ -93,15 +89,17 @@ class ShellTool(Tool, abstract=True):
 
     def redactor(self) -> Redactor:
         """Return what removes secrets from output: named ones, and those of the environment."""
-        return self._current_host().redactor
+        self._look_at_host()
+        return self._redactor
 
-    def _current_host(self) -> _Host:
+    def _look_at_host(self) -> None:
         # The mapping behind os.environ, which itself decodes each variable anew, at a third of the time of a call.
         variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
-        if variables != self._host.variables:  # it rarely changes, and looking for secrets in it takes a while
+        if variables != self._host:  # it rarely changes, and looking for secrets in it takes a while
             now = os.environ.copy()
-            self._host = _Host(dict(variables), clean_environment(now), Redactor.of_host(self._secrets, now, self._env))
-        return self._host
+            self._clean = clean_environment(now)
+            self._redactor = Redactor.of_host(self._secrets, now, self._env)
+            self._host = dict(variables)
 
     @contextmanager
     def prepared(
@@ -132,9 +130,10 @@ class ShellTool(Tool, abstract=True):
                 message = "the workspace escapes from a folder that commands can write to, by a link; name its target"
                 raise ToolError(message, "denied")
             try:
+                self._look_at_host()
                 if readable:
                     sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
-                variables = {**self._current_host().clean, **self._env, **(checked_additions(env) if env else {})}
+                variables = {**self._clean, **self._env, **(checked_additions(env) if env else {})}
                 with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
                     yield Command(
                         arguments=arguments,
@@ -158,10 +157,3 @@ def _check_system() -> None:
     if os.name != "posix":
         message = "this needs Linux or macOS: this system has no process groups to end a command by"
         raise ToolError(message, "unavailable")
-
-
-def _settings(given: Sandbox | Level | None) -> Sandbox:
-    if isinstance(given, Sandbox):
-        return given
-    # What is no level is refused there.
-    return Sandbox(level=given or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
