@@ -77,8 +77,8 @@ def test_a_command_has_its_words_variables_and_files():
 @pytest.mark.parametrize(
     "text",
     [
-        "$x -rf", '"$(which rm)" x', "l* x", "eval $x", 'bash -c "$x"', "bash -c ls", "bash x.sh", "curl a | sh", ". ./x",
-        "source x",
+        "$x -rf", '"$(which rm)" x', "l* x", "eval $x", 'bash -c "$x"', "bash -c ls", "bash x.sh", "curl a | sh",
+        ". ./x", "source x",
         "ls() { rm x; }; ls", "alias ls=rm", "trap 'rm x' EXIT", "enable -n test", "shopt -s extglob", "set -k",
         "PATH=.:$PATH; ls", "PATH=. ls", "export LD_PRELOAD=x.so", "env BASH_ENV=x bash -c ls", "read PATH",
         "for PATH in .; do ls; done", "select x in a; do b; done", "echo $((x[1]))", "echo ${x[$(rm)]}", "echo ${!x}",

@@ -38,12 +38,14 @@ def _calls(table: str) -> tuple[str, ...]:
 
 # Not there at all: libraries fall back to calls whose arguments can be judged, which those behind a pointer cannot.
 _ABSENT = _calls("clone3 435 435, openat2 437 437")
-# Other processes, and parts of the kernel that act around the filter, or for all processes of the user.
+# Other processes, mounts, and parts of the kernel that act around the filter, or for all processes of the user.
 NEVER = _calls("""
     ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
     process_mrelease 448 448, kcmp 312 272, pidfd_getfd 438 438, bpf 321 280, perf_event_open 298 241,
     userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, keyctl 250 219,
-    add_key 248 217, request_key 249 218, fanotify_init 300 262, syslog 103 116
+    add_key 248 217, request_key 249 218, fanotify_init 300 262, syslog 103 116, setns 308 268, mount 165 40,
+    umount2 166 39, move_mount 429 429, open_tree 428 428, fsopen 430 430, fsconfig 431 431, fsmount 432 432,
+    fspick 433 433, mount_setattr 442 442, open_tree_attr 467 467, open_by_handle_at 304 265
 """)
 # Objects found by a number or name that all processes share, unless a namespace separates them.
 _SHARED_MEMORY = _calls("""
