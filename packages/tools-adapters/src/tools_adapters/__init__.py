@@ -57,3 +57,7 @@ def __getattr__(name: str) -> object:
         extra = framework.replace("_", "-")
         message = f"{error}; install the extra: pip install 'tools-adapters[{extra}]'"
         raise ImportError(message, name=error.name) from error
+
+
+def __dir__() -> list[str]:
+    return __all__
