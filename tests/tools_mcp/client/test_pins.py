@@ -7,7 +7,7 @@ import os
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tools_mcp import McpToolset
@@ -77,6 +77,7 @@ def test_a_damaged_file_of_pins_is_refused(odd, tmp_path, text):
         odd(pins=pins)
 
 
+@example({"1st", "_1st", "1.st"})
 @given(st.sets(st.text(min_size=1, max_size=80), min_size=1, max_size=8))
 def test_whatever_names_a_server_uses_its_tools_have_legal_and_different_ones(names):
     toolset = McpToolset("nonesuch", name="odd", pins={name: {"name": name, "inputSchema": {}} for name in names})

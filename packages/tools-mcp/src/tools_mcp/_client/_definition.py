@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from difflib import unified_diff
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tools_core._definition._naming import NAME_PATTERN
@@ -34,22 +32,27 @@ def read_object(path: str) -> dict[str, Any]:
 
 def tool_names(remote: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Return a legal name for each name that the server uses; those that are legal stay as they are."""
-    wanted = {name: re.sub("^(?=[0-9-])", "_", prefix + name) for name in remote}
+    wanted = {name: prefix + name for name in remote}
     if all(re.fullmatch(NAME_PATTERN, full) for full in wanted.values()):
         return wanted
     from tools_core.formats import legal_names  # only for unusual names
 
-    legal = legal_names(wanted.values(), "openai")
-    return {name: legal[full] for name, full in wanted.items()}
+    begun = legal_names(wanted.values(), "gemini")  # with a letter or _
+    legal = legal_names(begun.values(), "openai")
+    return {name: legal[begun[full]] for name, full in wanted.items()}
 
 
 def digest(definition: Definition) -> str:
     """Return the SHA-256 of a definition, from canonical JSON."""
+    from hashlib import sha256  # 5 ms that discovery does not need
+
     return sha256(json.dumps(definition, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:
     """Return what the server lists otherwise than it was accepted: lines that begin with + and -, as in a patch."""
+    from difflib import unified_diff  # discovery does not need it
+
     changes = list(unified_diff(_lines(accepted), _lines(listed), n=0, lineterm=""))[2:]
     return [f"{line[0]} {line[1:]}" for line in changes if not line.startswith("@@")]
 

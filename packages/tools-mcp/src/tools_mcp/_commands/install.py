@@ -84,7 +84,7 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     known = section.get(name)
     if not (known is None or _starts_us(known)):
         raise CommandError(f"{name} in {path} starts another server", "choose another --name", status=1)
-    if known == (entry and {**(known or {}), **entry}):
+    if known == (None if entry is None else {**(known or {}), **entry}):
         write(f"{path} needs no change")
         return 0
     new = _edit.changed(old, client.section, name, entry, is_toml=is_toml)
