@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from mcp_types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, ToolListChangedNotification
 from pydantic import ValidationError
 
 from tools_core import ToolError
@@ -30,6 +31,8 @@ _MOST_PAGES = 100
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 _FIELDS = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
+
+logging.getLogger("mcp.client").addHandler(logging.NullHandler())  # errors have what it reports, without tracebacks
 
 
 class Session:
@@ -148,4 +151,7 @@ def _text(error: BaseException) -> str:
         return f"it sent what the protocol does not have: {where}: {first['msg']}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename}"
-    return clip(str(error).partition("\n\n")[0] or type(error).__name__, 1_000)
+    end = (
+        "\n" if isinstance(error, MCPError) and error.code == PARSE_ERROR else "\n\n"
+    )  # details of pydantic, or jsonschema
+    return clip(str(error).partition(end)[0] or type(error).__name__, 1_000)

@@ -50,7 +50,9 @@ def changed(text: str, section: str, name: str, entry: Mapping[str, Any] | None,
     if entry is None:
         return _remove(text, servers, name)
     start, at, end = servers[name]
-    return text[:at] + _rendered(text, (json.loads(plain[at:end]) or {}) | entry, _indent(text, start)) + text[end:]
+    return (
+        text[:at] + _rendered(text, {**(json.loads(plain[at:end]) or {}), **entry}, _indent(text, start)) + text[end:]
+    )
 
 
 def _changed_toml(text: str, section: str, name: str, entry: Mapping[str, Any] | None) -> str:
