@@ -1,114 +1,66 @@
+"""The surroundings of a command in bubblewrap: what is mounted, its home, and its room for temporary files."""
+
 from __future__ import annotations
 
-import sys
+import os
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tools_shell._sandbox._bubblewrap import Bubblewrap, options
-from tools_shell._sandbox._visible import Visible, is_inside
-
-# ruff: noqa: S108  # these folders are those of a sandbox
-
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
-
-MADE = Bubblewrap("/usr/bin/bwrap", frozenset(("--size", "--disable-userns", "--ro-bind-fd")))
-SEEN = Visible(("/usr",), ("/project",))
-MOUNTS = {
-    "--tmpfs": 1,
-    "--dev": 1,
-    "--proc": 1,
-    "--ro-bind": 2,
-    "--ro-bind-try": 2,
-    "--bind-try": 2,
-    "--file": 2,
-    "--symlink": 2,
-}
+from tools_core import ToolError
+from tools_shell import Bash, Sandbox
 
 
-def told(seen=SEEN, environment=None, *, bubblewrap=MADE, network=False, terminal=False):
-    return options(bubblewrap, seen, environment or {}, "/project", network=network, terminal=terminal)
+@pytest.fixture
+def bash(root):
+    """`bash(environment, **paths)`: a tool in bubblewrap."""
+    try:
+        Bash(root, sandbox="bubblewrap").diagnose()
+    except ToolError as error:
+        pytest.skip(f"this system does not have it: {error.message}")
+
+    def made(environment=None, **paths):
+        return Bash(root, sandbox=Sandbox(level="bubblewrap", **paths), env=environment)
+
+    return made
 
 
-def mounts(words):
-    """What is mounted where, in this order."""
-    at = [place for place, word in enumerate(words) if word in MOUNTS]
-    return [(words[place], words[place + MOUNTS[words[place]]]) for place in at]
+def test_an_older_version_is_not_given_options_that_it_does_not_know(bash, tmp_path, monkeypatch):
+    usage = "--unshare-all --ro-bind-fd"
+    script = f'case "$*" in --help) echo "{usage}";; *) exec /usr/bin/bwrap "$@";; esac'
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    newer = bash(readable=[tmp_path]).call(command="stat -f -c %b /tmp").output["stdout"]
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert int(bash().call(command="stat -f -c %b /tmp").output["stdout"]) < int(newer)  # there was no --size
 
 
-def test_root_keeps_no_capability_and_gets_a_user_namespace():
-    words = told()
-    assert {"--unshare-all", "--unshare-user", "--disable-userns", "--new-session"} <= set(words)
-    assert words[words.index("--cap-drop") + 1] == "ALL"
+def test_what_is_not_mounted_for_it_is_read_only(bash):
+    output = bash().call(command="touch /file /dev/file /usr/file; ls -d /var /srv /etc/shadow").output
+    assert output["stderr"].count("Read-only file system") == 3
+    assert output["stdout"] == ""
 
 
-def test_the_network_is_shared_only_when_it_is_asked_for():
-    assert "--share-net" not in told()
-    assert "--share-net" in told(network=True)
+@pytest.mark.parametrize("home", ["/", "/usr/none", "relative", "/dev/null", "/home/../dev/null", "ROOT/home", "/me"])
+def test_a_home_is_a_folder_that_can_be_written(bash, root, home):
+    (root / "home").mkdir()
+    home = home.replace("ROOT", str(root))
+    output = bash({"HOME": home}).call(command="echo ~; touch ~/file && ls ~/file").output
+    kept = home if home in (f"{root}/home", "/me") else "/tmp"  # noqa: S108  (that of the sandbox)
+    assert output["stdout"] == f"{kept}\n{kept}/file\n"
 
 
-def test_a_terminal_stays_the_controlling_one():
-    assert "--new-session" not in told(terminal=True)
+@pytest.mark.parametrize("named", ["readable", "writable"])
+def test_a_home_that_is_named_is_the_one_outside(bash, tmp_path, named):
+    (tmp_path / "file").write_text("mine")
+    output = bash({"HOME": str(tmp_path)}, **{named: [tmp_path]}).call(command=f"cat {tmp_path}/file").output
+    assert output["stdout"] == "mine"
 
 
-def test_older_versions_are_not_told_what_they_do_not_know():
-    assert {"--size", "--disable-userns"}.isdisjoint(told(bubblewrap=MADE._replace(known=frozenset())))
-
-
-def test_nothing_but_what_may_be_seen_is_mounted_and_the_rest_is_closed():
-    words = told(environment={"HOME": "/home/me"})
-    assert sorted(mounts(words)) == sorted([
-        *(("--tmpfs", path) for path in ("/tmp", "/dev/shm", "/home/me")),
-        *(("--dev", "/dev"), ("--proc", "/proc"), ("--ro-bind-try", "/usr"), ("--bind-try", "/project")),
-    ])  # fmt: skip
-    closed = [words[place + 1] for place, word in enumerate(words) if word == "--remount-ro"]
-    assert closed == ["/dev", "/proc", "/"]
-
-
-NAMES = st.lists(st.sampled_from(["a", "b", "tmp", "usr"]), min_size=1, max_size=4).map(
-    lambda names: "/" + "/".join(names)
-)
-
-
-@pytest.mark.slow
-@given(st.lists(NAMES), st.lists(NAMES, min_size=1), NAMES)
-def test_what_is_mounted_later_never_hides_what_was_mounted_before(readable, writable, home):
-    words = told(Visible(tuple(readable), tuple(writable)), {"HOME": home})
-    places = [place for _, place in mounts(words)]
-    for number, place in enumerate(places):
-        assert not any(is_inside(earlier, [place]) for earlier in places[:number])
-
-
-@given(st.lists(NAMES), st.lists(NAMES, min_size=1), NAMES)
-def test_a_home_and_temporary_folders_are_new_unless_they_are_named(readable, writable, home):
-    seen = Visible(tuple(readable), tuple(writable))
-    found = {place: kind for kind, place in mounts(told(seen, {"HOME": home}))}
-    for folder in (home, "/tmp"):
-        is_named = is_inside(folder, [*readable, *writable])
-        assert (found.get(folder) == "--tmpfs") is not is_named
-
-
-@pytest.mark.parametrize(
-    ("home", "becomes"),
-    [
-        ("/", "/tmp"),
-        ("/usr/share/nobody", "/tmp"),
-        ("relative", "/tmp"),
-        ("/dev/null", "/tmp"),
-        ("/proc/none", "/tmp"),
-        ("/home/../dev/null", "/tmp"),
-        ("/project/home", "/project/home"),
-        ("/home/me", "/home/me"),
-    ],
-)
-def test_a_home_is_a_folder_that_can_be_written(home, becomes):
-    words = told(environment={"HOME": home})
-    assert words[words.index("HOME") + 1] == becomes
-
-
-def test_folders_for_temporary_files_are_named_only_when_they_are_there():
-    words = told(environment={"TMPDIR": "/var/tmp/mine", "TEMP": "/project/t", "OTHER": "/var/tmp"})
-    assert "TMPDIR" not in words
-    assert words[words.index("TEMP") + 1] == "/project/t"
-    assert words[words.index("OTHER") + 1] == "/var/tmp"
+def test_folders_for_temporary_files_are_named_only_where_they_can_be_written(bash, root):
+    environment = {"TMPDIR": "/var/tmp/mine", "TEMP": str(root), "OTHER": "/var/tmp"}  # noqa: S108
+    assert bash(environment).call(command="echo $TMPDIR $TEMP $OTHER").output["stdout"] == f"{root} /var/tmp\n"
+    script = "mktemp; touch /dev/shm/file && echo both"
+    output = bash(readable=["/tmp"]).call(command=script).output  # noqa: S108
+    assert output["stdout"].startswith("/dev/shm/") and output["stdout"].endswith("both\n")  # noqa: S108
+    assert not os.path.exists("/dev/shm/file")  # noqa: S108

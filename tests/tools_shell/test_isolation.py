@@ -1,5 +1,8 @@
+"""The level that is asked for or the best there is, and what it leaves open, as results and `ask-tools doctor` say."""
+
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -10,12 +13,7 @@ import tempfile
 import pytest
 
 from tools_core import ToolError
-from tools_shell import Bash
-from tools_shell._sandbox._choose import candidates, isolation_for
-from tools_shell._sandbox._command import Command
-from tools_shell._sandbox._start import wrap
-from tools_shell._sandbox._visible import is_inside
-from tools_shell._settings import Resources, Sandbox
+from tools_shell import Bash, Sandbox
 
 IS_LINUX = sys.platform == "linux"
 linux = pytest.mark.skipif(not IS_LINUX, reason="sandboxes are for Linux")
@@ -31,41 +29,35 @@ def root(tmp_path):
     return folder
 
 
+def found(sandbox, root):
+    """Return the isolation that commands get, and what it leaves open."""
+    facts = Bash(root, sandbox=sandbox).diagnose()
+    return facts["isolation"], tuple(facts["not_isolated"])
+
+
 def rungs():
     """Those that there are on this machine, with what each does not give."""
     words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/true"]
     if shutil.which("bwrap") and subprocess.run(words, capture_output=True, check=False).returncode == 0:
         yield "bubblewrap", ()
-    if IS_LINUX:
-        from tools_shell._supervisor._landlock import abi
-
-        if abi():
-            yield "landlock", ("protected files", "file metadata", *(("signals",) if abi() < 6 else ()), "process list")
+    abi = ctypes.CDLL(None).syscall(444, None, 0, 1) if IS_LINUX else -1  # landlock_create_ruleset
+    if abi > 0:
+        yield "landlock", ("protected files", "file metadata", *(("signals",) if abi < 6 else ()), "process list")
     yield "contained", OUTSIDE
 
 
 @linux
 def test_no_level_but_a_sandbox_promises_anything(root):
-    none, contained = (isolation_for(Sandbox(level=level), str(root)) for level in ("none", "contained"))
-    assert (none.level, none.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
-    assert (contained.level, contained.missing) == ("contained", OUTSIDE)
+    assert found("none", root) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert found("contained", root) == ("contained", OUTSIDE)
 
 
 @pytest.mark.parametrize("level", ["contained", "sandboxed"])
 def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    found = isolation_for(Sandbox(level=level), str(root))
-    assert (found.level, found.missing) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert found(level, root) == ("none", (*OUTSIDE, "detached processes", "limits"))
     with pytest.raises(ToolError, match="sandboxes need Linux"):
-        isolation_for(Sandbox(level="required"), str(root))
-
-
-@linux
-def test_a_command_without_a_sandbox_is_as_it_was(root):
-    isolation = isolation_for(Sandbox(level="contained"), str(root))
-    command = Command(["/bin/true", "x"], {"A": "1"}, -1, str(root), isolation, Resources())
-    launch = wrap(command)
-    assert (launch.arguments, launch.environment, launch.policy) == (["/bin/true", "x"], {"A": "1"}, None)
+        found("required", root)
 
 
 @linux
@@ -74,15 +66,13 @@ def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
     best = next(rungs())
     if best[0] == "contained":
         pytest.skip("this kernel has no sandbox")
-    found = isolation_for(Sandbox(level=level), str(root))
-    assert (found.level, found.missing) == best
+    assert found(level, root) == best
 
 
 @linux
 def test_without_bubblewrap_the_next_rung_is_found(root, monkeypatch):
     monkeypatch.setenv("PATH", str(root))
-    found = isolation_for(Sandbox(), str(root))
-    assert (found.level, found.missing) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
+    assert found(Sandbox(), root) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
 
 
 @linux
@@ -92,7 +82,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
         fake.write_text(f"#!/bin/sh\n{script}\n")
         fake.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        assert isolation_for(Sandbox(readable=(root,)), str(root)).level != "bubblewrap"
+        assert found(Sandbox(readable=(root,)), root)[0] != "bubblewrap"
 
 
 @linux
@@ -109,7 +99,7 @@ def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_
     (tmp_path / "bin" / "bwrap").symlink_to(fake)
     monkeypatch.setenv("PATH", f"{path.format(root=root, outside=tmp_path)}:/usr/bin:/bin")
     monkeypatch.chdir(root / "bin")
-    assert isolation_for(Sandbox(), str(root)).level == best
+    assert found(Sandbox(), root)[0] == best
     assert not (tmp_path / "escaped").exists()
 
 
@@ -118,8 +108,8 @@ def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_l
     (tmp_path / "secrets").mkdir()
     (root / "bin").symlink_to(tmp_path / "secrets")
     monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
-    found = candidates(Sandbox(), str(root))
-    assert not any(is_inside(str(tmp_path / "secrets"), one.seen.readable) for one in found)
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        assert Bash(root, sandbox=rung).call(command=f"ls {tmp_path}/secrets").output["exit_code"] != 0
 
 
 @linux
@@ -141,7 +131,7 @@ def test_a_sandbox_shows_what_the_shims_of_a_version_manager_call(root, tmp_path
 @pytest.mark.parametrize("name", ["readable", "writable"])
 def test_a_named_path_that_is_not_there_is_said_to_be_missing(root, name):
     with pytest.raises(ToolError, match=r"/nothing.*does not exist") as raised:
-        isolation_for(Sandbox(**{name: ("/nothing",)}), str(root))
+        found(Sandbox(**{name: ("/nothing",)}), root)
     assert raised.value.type == "not_found"
 
 
@@ -154,13 +144,13 @@ def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_
     (tmp_path / "way").symlink_to(tmp_path / "cache")
     paths = {"writable": [tmp_path / "cache"], "readable": []}
     paths[name] = [*paths[name], tmp_path / way]
-    sandbox = Sandbox(**paths)
+    (tmp_path / "secrets/secret").write_text("secret")
     (tmp_path / "cache/shown").rmdir()
     (tmp_path / "cache/shown").symlink_to(tmp_path / "secrets")
-    for one in candidates(sandbox, str(root)):
-        shown = (*one.seen.readable, *one.seen.writable)
-        assert is_inside(str(tmp_path / "cache"), shown)
-        assert not is_inside(str(tmp_path / "secrets"), map(os.path.realpath, shown))
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        bash = Bash(root, sandbox=Sandbox(level=rung, **paths))
+        assert bash.call(command=f"touch {tmp_path}/cache/{rung}").output["exit_code"] == 0
+        assert bash.call(command=f"cat {tmp_path}/secrets/secret").output["exit_code"] != 0
 
 
 @linux
@@ -180,27 +170,26 @@ def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_f
 
 @linux
 def test_where_the_workspace_is_everything_files_are_not_kept(root):
-    assert all(found.missing[0] == "files" for found in candidates(Sandbox(), "/"))
+    assert all(found(rung, "/")[1][0] == "files" for rung, _ in rungs())
 
 
 # A kernel without Landlock, as far as this process can tell: the three calls are answered with "not implemented".
 BARE = """
-import json, os, struct, sys
+import ctypes, json, os, struct, sys
 from tools_core import ToolError
-from tools_shell import Sandbox
-from tools_shell._sandbox._choose import isolation_for
-from tools_shell._supervisor._seccomp import install
-from tools_shell._supervisor._system import gain_nothing
+from tools_shell import Bash
 steps = [(0x20, 0, 0, 0), *((0x15, 0, 1, number) if step == 0 else (0x06, 0, 0, 0x50000 | 38)
          for number in (444, 445, 446) for step in (0, 1)), (0x06, 0, 0, 0x7FFF0000)]
-gain_nothing()
-install(b"".join(struct.pack("<HBBI", *step) for step in steps))
+code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
+filter = ctypes.create_string_buffer(struct.pack("HP", len(steps), ctypes.addressof(code)))
+if ctypes.CDLL(None).prctl(38, 1, 0, 0, 0) or ctypes.CDLL(None).prctl(22, 2, filter, 0, 0):
+    sys.exit("no filter")
 os.environ["PATH"] = "/nothing"
-found = isolation_for(Sandbox(), sys.argv[1])
-said = [found.level, found.missing]
+facts = Bash(sys.argv[1]).diagnose()
+said = [facts["isolation"], facts["not_isolated"]]
 for level in ("required", "landlock", "bubblewrap"):
     try:
-        isolation_for(Sandbox(level=level), sys.argv[1])
+        Bash(sys.argv[1], sandbox=level).diagnose()
     except ToolError as error:
         said += [error.type, str(error)]
 print(json.dumps(said))
@@ -228,8 +217,8 @@ def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_w
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(root / "missing"))
         with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):
-            isolation_for(setting, str(root))
-    assert isolation_for(setting, str(root)).level == next(rungs())[0]
+            found(setting, root)
+    assert found(setting, root)[0] == next(rungs())[0]
 
 
 @linux
@@ -238,17 +227,17 @@ def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_
     os.chown(root, 65534, 65534)
     root.chmod(0o700)
     with pytest.raises(ToolError, match="belong to another user"):
-        isolation_for(Sandbox(level="required"), str(root))
+        found("required", root)
 
 
 @linux
 def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
     best = next(rungs())[0]
     root.chmod(0o555)
-    assert isolation_for(Sandbox(), str(root)).level == best
+    assert found(Sandbox(), root)[0] == best
     root.chmod(0)
     with pytest.raises(ToolError, match="closed to its own user") as raised:
-        isolation_for(Sandbox(network=True), str(root))
+        found(Sandbox(network=True), root)
     assert raised.value.type == "denied"
     root.chmod(0o755)
 
@@ -284,4 +273,5 @@ def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(ro
     (tmp_path / "outside").mkdir()
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
-    assert all("own environment" in one.missing for one in candidates(Sandbox(), str(root)))
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        assert "own environment" in found(rung, root)[1]

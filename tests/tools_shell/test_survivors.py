@@ -11,8 +11,7 @@ import threading
 import pytest
 
 from tools_core import ToolError
-from tools_shell import Bash, Sandbox
-from tools_shell._sandbox._choose import isolation_for
+from tools_shell import Bash
 
 RUNGS = ["contained", "landlock", "bubblewrap"]
 
@@ -178,7 +177,7 @@ def wait_until_empty(folder):
 
 def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root, lifeline, tmp_path, monkeypatch):
     try:
-        isolation_for(Sandbox(level="landlock"), str(root))
+        Bash(root, sandbox="landlock").diagnose()
     except ToolError as error:
         pytest.skip(f"this system does not have it: {error.message}")
     folder = tmp_path / "temporary"
