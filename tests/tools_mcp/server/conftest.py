@@ -86,7 +86,7 @@ def lines(tmp_path):
         client.process.communicate()
 
 
-@pytest.fixture(name="serving")
+@pytest.fixture(name="serving", scope="session")
 def _serving():
     """Start HTTP servers: `with serving(folder, command) as (process, port)`."""
     return serving

@@ -48,8 +48,19 @@ Server([run, wait, big]).run_http(port=0, token=os.environ.get("TOKEN"))
 """
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory, serving):
+    """The port of a server that tests share."""
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "server.py").write_text(PROGRAM)
+    with serving(folder, [sys.executable, "server.py"]) as (_, port):
+        yield port
+
+
 @pytest.fixture
-def program(tmp_path, serving):
+def noting(tmp_path, serving):
+    """The port of a server of one test, which reads what it notes."""
+    os.mkfifo(tmp_path / "notes")
     (tmp_path / "server.py").write_text(PROGRAM)
     with serving(tmp_path, [sys.executable, "server.py"]) as (_, port):
         yield port
@@ -89,21 +100,17 @@ def test_tools_are_listed_and_called(program, mode):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("changes", "status"),
-    [
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Host": "evil.example"}, 421),
-        ({"Mcp-Name": "other"}, 400),
-        ({"Content-Type": "text/plain"}, 400),
-        ({"MCP-Protocol-Version": "1999-01-01"}, 400),
-    ],
-    ids=["origin", "host", "name", "type", "version"],
-)
-def test_requests_that_browsers_or_clumsy_clients_send_are_refused(program, envelope, changes, status):
+def test_requests_that_browsers_or_clumsy_clients_send_are_refused(program, envelope):
     headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
     assert post(program, headers, body).status_code == 200
-    assert post(program, headers | changes, body).status_code == status
+    changes = {
+        ("Origin", "https://evil.example"): 403,
+        ("Host", "evil.example"): 421,
+        ("Mcp-Name", "other"): 400,
+        ("Content-Type", "text/plain"): 400,
+        ("MCP-Protocol-Version", "1999-01-01"): 400,
+    }
+    assert {change: post(program, headers | dict([change]), body).status_code for change in changes} == changes
 
 
 @pytest.mark.slow
@@ -127,18 +134,17 @@ def test_each_session_has_its_own_run_and_a_stateless_call_one_of_its_own(progra
 
 
 @pytest.mark.slow
-def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(program, tmp_path, envelope):
+def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(noting, tmp_path, envelope):
     params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
     headers, body = request("tools/call", params, envelope=envelope)
-    os.mkfifo(tmp_path / "notes")
-    with streaming(program, headers, body) as other:
-        with streaming(program, headers, body):
+    with streaming(noting, headers, body) as other:
+        with streaming(noting, headers, body):
             pass
         with open(tmp_path / "notes") as notes:
             assert notes.readline() == "ended\n"
         assert '"progress":1' in next(other)
         headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
-        assert post(program, headers, body).status_code == 200
+        assert post(noting, headers, body).status_code == 200
 
 
 @pytest.mark.slow
@@ -155,22 +161,21 @@ def test_clients_that_do_not_read_or_finish_harm_no_other(program, envelope):
 
 
 @pytest.mark.slow
-def test_the_end_of_a_session_ends_its_calls(program, tmp_path):
+def test_the_end_of_a_session_ends_its_calls(noting, tmp_path):
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
     headers, body = request("initialize", hello, era="2025-11-25")
-    session = {"Mcp-Session-Id": post(program, headers, body).headers["mcp-session-id"]}
+    session = {"Mcp-Session-Id": post(noting, headers, body).headers["mcp-session-id"]}
     params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
     headers, body = request("tools/call", params, era="2025-11-25")
-    os.mkfifo(tmp_path / "notes")
-    with streaming(program, headers | session, body):
+    with streaming(noting, headers | session, body):
         leaving = threading.Thread(
-            target=httpx2.delete, args=(f"http://127.0.0.1:{program}/mcp",), kwargs={"headers": session}
+            target=httpx2.delete, args=(f"http://127.0.0.1:{noting}/mcp",), kwargs={"headers": session}
         )
         leaving.start()
         with open(tmp_path / "notes") as notes:
             assert notes.readline() == "ended\n"
         leaving.join()
-    assert post(program, headers | session, body).status_code == 404
+    assert post(noting, headers | session, body).status_code == 404
 
 
 @pytest.mark.slow
