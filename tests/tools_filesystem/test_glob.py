@@ -181,9 +181,7 @@ def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
     assert all(result.ok and result.metadata["count"] > 300 for result in results)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["{a,b}" * 12, "x" * 5000, "{" + "," * 300 + "}", "{,}" * 30, "{" + "{a,b}" * 20 + ",x}"]
-)
+@pytest.mark.parametrize("pattern", ["{a,b}" * 12, "{" + "," * 300 + "}", "{,}" * 30, "{" + "{a,b}" * 20 + ",x}"])
 def test_brace_bombs_are_refused(glob, pattern):
     assert glob.call(pattern=pattern).error_type == "limit_exceeded"
 

@@ -1,9 +1,13 @@
-"""Pseudo files, as below /proc: they describe the machine, and may never end."""
+"""What Python does not offer of the system: calls of the C library, pseudo files as below /proc, and mounts."""
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
 import re
+import sys
+from typing import Any
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 _FILE_SYSTEMS = frozenset(
@@ -28,8 +32,35 @@ def is_pseudo_file(found: os.stat_result) -> bool:
 
 
 def mounts_below(folder: str) -> list[str]:
-    """Return the places in a folder, by its real path, where other file systems are mounted; OSError if not Linux."""
-    with open("/proc/self/mountinfo", "rb") as mounts:
-        points = [line.split(b" ", 5)[4] for line in mounts]
+    """Return the places in a folder, by its real path, where other file systems are mounted (Linux)."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            points = [line.split(b" ", 5)[4] for line in mounts]
+    except OSError:
+        return []
     plain = [os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), point)) for point in points]
     return [point for point in plain if point.startswith(f"{folder.rstrip('/')}/") and point != "/"]
+
+
+def call_libc(name: str, *arguments: int | bytes) -> int:
+    """Call a function of the C library; OSError where it fails, with ENOSYS where it is missing (outside Linux)."""
+    function = _function(name) if sys.platform == "linux" else None
+    if function is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)
+    import ctypes  # loaded already
+
+    result: int = function(*(ctypes.c_long(one) if isinstance(one, int) else one for one in arguments))
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return result
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    try:
+        import ctypes  # 5 ms, and only where it is used; a Python may be built without it
+
+        return getattr(ctypes.CDLL(None, use_errno=True), name)
+    except (ImportError, AttributeError):  # the C library is older than the call
+        return None

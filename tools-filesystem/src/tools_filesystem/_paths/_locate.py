@@ -102,6 +102,16 @@ class Located:
         check_regular(self.state, self.given)
         return open_file(self.folder, self.name)
 
+    def read(self, megabytes: int) -> tuple[bytes, os.stat_result]:
+        """Return the content of a regular file, and its state before it was read; ToolError when it is too large."""
+        with open(self.open_file(), "rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            data = b"" if found.st_size > megabytes << 20 else file.readall()
+        if max(found.st_size, len(data)) > megabytes << 20:
+            message = f"{self.given!r} has {found.st_size} bytes; files up to {megabytes} MB are changed"
+            raise ToolError(message, "limit_exceeded")
+        return data, found
+
     def read_start(self, size: int) -> bytes:
         """Return the first bytes of a regular file; anything else raises OSError unopened."""
         with open(self.open_file(), "rb", buffering=0) as file:

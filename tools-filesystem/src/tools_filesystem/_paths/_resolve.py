@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._paths._kernel import is_pseudo_file
-from tools_filesystem._paths._libc import call_libc
+from tools_filesystem._paths._kernel import call_libc, is_pseudo_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence

@@ -166,24 +166,12 @@ def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> Shown:
     endings = {line.ending for line in lines if line.ending}
     if endings:
         facts["line_endings"] = "mixed" if len(endings) > 1 else "crlf" if b"\r\n" in endings else "lf"
-    has_nul = "\0" in text
-    notes = _notes(name, is_broken=is_broken, has_nul=has_nul, has_crlf=b"\r\n" in endings)
-    is_faithful = not (is_broken or has_nul or any(line.more for line in lines))
-    return Shown(text.replace("\0", "\u2400"), notes, facts, is_faithful)
-
-
-def _notes(name: str, *, is_broken: bool, has_nul: bool, has_crlf: bool) -> list[str]:
-    notes: list[str] = []
-    if name == "cp1252":
-        notes.append("not UTF-8: read as cp1252, which is a guess")
-    elif name == "utf-8-sig":
-        notes.append("encoding utf-8-sig: its byte order mark is not shown")
-    elif name != "utf-8":
-        notes.append(f"encoding {name}")
+    notes = {"utf-8": [], "cp1252": ["not UTF-8: read as cp1252, which is a guess"]}.get(name, [f"encoding {name}"])
     if is_broken:
         notes.append(f"bytes that are not {name} are shown as \ufffd")
-    if has_nul:
+    if "\0" in text:
         notes.append("NUL bytes are shown as \u2400")
-    if has_crlf:
+    if b"\r\n" in endings:
         notes.append("line endings are CRLF, shown as LF")
-    return notes
+    is_faithful = not (is_broken or "\0" in text or any(line.more for line in lines))
+    return Shown(text.replace("\0", "\u2400"), notes, facts, is_faithful)

@@ -86,16 +86,9 @@ def _rg(program: str, root: int, below: str, order: Order) -> Command:
         arguments += [f"--type-add=wanted:{name}" for name in order.names]
         arguments += ["--type=wanted"] if order.names else []
     folder = real_path(root)
-    arguments += ["--one-file-system"] if _has_mounts(folder) else []  # it doubles the time of a listing
+    arguments += ["--one-file-system"] if mounts_below(folder) else []  # it doubles the time of a listing
     # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
     return Command([*arguments, "--", f"./{below}"], folder, (f"/proc/self/fd/{root}", program, *_LIBRARIES))
-
-
-def _has_mounts(folder: str) -> bool:
-    try:
-        return bool(mounts_below(folder))
-    except OSError:
-        return True
 
 
 def _by_scan(place: Located, order: Order, context: Context) -> Answer:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     # One test for each name of a path; None stands for `**`.
     Parts = list[Callable[[str], object] | None]
 
-_LONGEST = 4096
 _MOST_ALTERNATIVES = 256
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # the innermost ones
 WILD = frozenset("*?[]{}!\\")
@@ -48,8 +47,6 @@ class PathPattern:
 
 
 def _expanded(pattern: str) -> list[str]:
-    if len(pattern) > _LONGEST:
-        raise ToolError(f"the pattern is {len(pattern)} characters long; the limit is {_LONGEST}", "limit_exceeded")
     found: dict[str, None] = {}
     waiting = [pattern]
     for _ in range(8 * _MOST_ALTERNATIVES):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from tools_filesystem._paths._libc import call_libc
+from tools_filesystem._paths._kernel import call_libc
 from tools_filesystem._paths._resolve import closing
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+from contextlib import suppress
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
@@ -63,14 +64,7 @@ def _report(path: str, text: str, pattern: re.Pattern[str], order: dict[str, Any
 
 
 def _listed(start: int, order: dict[str, Any]) -> list[str]:
-    found: list[tuple[int, str]] = []
-    for path, name, folder in _walk(start, order):
-        try:
-            state = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError:
-            continue  # gone
-        if stat.S_ISREG(state.st_mode):
-            found.append((-state.st_mtime_ns if order["newest"] else 0, path))
+    found = [(-state.st_mtime_ns if order["newest"] else 0, path) for path, _, _, state in _walk(start, order)]
     return [path for _, path in sorted(found)]
 
 
@@ -78,21 +72,21 @@ def _opened(start: int, order: dict[str, Any]) -> Iterator[tuple[str, int]]:
     if stat.S_ISREG(os.fstat(start).st_mode):
         yield ".", os.dup(start)
         return
-    for path, name, folder in _walk(start, order):
-        try:
-            if stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                yield path, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        except OSError:
-            continue  # gone, or not permitted
+    for path, name, folder, _ in _walk(start, order):
+        with suppress(OSError):  # gone, or not permitted
+            yield path, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
 
 
-def _walk(start: int, order: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Yield the path, the name and the open folder of each wanted file; links are not followed."""
+def _walk(start: int, order: dict[str, Any]) -> Iterator[tuple[str, str, int, os.stat_result]]:
+    """Yield the path, the name, the open folder and the state of each wanted file; links are not followed."""
     for where, folders, names, folder in os.fwalk(".", dir_fd=start, follow_symlinks=False):
         folders[:] = sorted(name for name in folders if name != ".git" and order["depth"] != 1)
         for name in sorted(names):
             if name != ".git" and (not order["names"] or any(fnmatch.fnmatchcase(name, one) for one in order["names"])):
-                yield os.path.normpath(f"{where}/{name}"), name, folder
+                with suppress(OSError):  # gone
+                    state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    if stat.S_ISREG(state.st_mode):
+                        yield os.path.normpath(f"{where}/{name}"), name, folder, state
 
 
 if __name__ == "__main__":

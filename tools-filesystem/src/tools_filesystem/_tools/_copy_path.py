@@ -8,7 +8,8 @@ from tools_core import Context, Result
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._relocate import check_free, copy_into, survey_copy
+from tools_filesystem._writing._rename import check_free
+from tools_filesystem._writing._tree import copy_tree
 
 
 class CopyPath(FileTool):
@@ -38,7 +39,6 @@ class CopyPath(FileTool):
             replaces = new.found is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
-                survey_copy(old, new, context)
-                copied = copy_into(old, new, context)
+                copied = copy_tree(old, new, context)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok({**report, "entries": copied.entries, "bytes": copied.size})

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._edit import Edit, check_edit, diff, lines_of, replaced, resolve
+from tools_filesystem._writing._edit import Edit, diff, line_numbers, replaced, resolve
 from tools_filesystem._writing._text import LARGEST, text_of
-
-if TYPE_CHECKING:
-    from tools_filesystem._paths._locate import Located
 
 _MOST_LINES = 20  # numbers of lines in the result
 
@@ -52,10 +48,10 @@ class EditFile(FileTool):
         with self.access(context) as access, locate(access, path, write=True) as file:
             if not dry_run:
                 lock(context, file)
-            data, found = _content(file)
+            data, found = file.read(LARGEST)
             text = text_of(data, path)
             spans = resolve(text, wanted, path)
-            lines = lines_of(text, spans)
+            lines = line_numbers(text.data, [span.start for span in spans])
             shown = diff(text, spans, path)
             if not dry_run:
                 file.check_permitted("write_file with overwrite=true replaces it")
@@ -76,18 +72,12 @@ def _wanted(old: str, new: str, replace_all: bool, edits: list[OneEdit]) -> list
         for number, edit in enumerate(edits)
     ] or [Edit(old, new, replace_all, "")]
     for edit in wanted:
-        check_edit(edit)
+        if not edit.old:
+            problem = "old_string must not be empty: to insert, repeat the text beside the place in both strings"
+            raise ToolError(edit.label + problem, "validation_error")
+        if edit.old == edit.new:
+            raise ToolError(f"{edit.label}old_string and new_string are the same", "validation_error")
     return wanted
-
-
-def _content(place: Located) -> tuple[bytes, os.stat_result]:
-    with open(place.open_file(), "rb", buffering=0) as file:
-        found = os.fstat(file.fileno())
-        data = b"" if found.st_size > LARGEST else file.readall()
-    if max(found.st_size, len(data)) > LARGEST:
-        message = f"{place.given!r} has {found.st_size} bytes; the limit is {LARGEST >> 20} MB"
-        raise ToolError(message, "limit_exceeded")
-    return data, found
 
 
 def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:

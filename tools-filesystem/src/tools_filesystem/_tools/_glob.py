@@ -42,7 +42,7 @@ class Glob(FileTool):
 
     def execute(
         self,
-        pattern: Annotated[str, "Relative to path, or an absolute path in the workspace."],
+        pattern: Annotated[str, "Relative to path, or an absolute path in the workspace.", Limits(max_length=4096)],
         path: Annotated[str, "Folder to search."] = ".",
         sort: Annotated[Literal["path", "newest"], "By path, or last modified first."] = "path",
         limit: Annotated[int, "Maximum number of paths.", Limits(ge=1, le=10_000)] = 1000,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
     from tools_filesystem._search._process import Answer
 
-_LONGEST = 10_000  # characters of a pattern
 _MOST_SHOWN = 100_000  # characters of one result
 _SNIFF = 64 << 10
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")
@@ -44,9 +43,17 @@ class Grep(FileTool):
 
     def execute(  # noqa: PLR0913, PLR0917  (its parameters are the model's words)
         self,
-        pattern: Annotated[str, "Regular expression, matched line by line. Escape ( [ { . to match them literally."],
+        pattern: Annotated[
+            str,
+            "Regular expression, matched line by line. Escape ( [ { . to match them literally.",
+            Limits(max_length=10_000),
+        ],
         path: Annotated[str, "Folder or file to search."] = ".",
-        glob: Annotated[str, "Search only matching files, e.g. '*.{ts,tsx}', 'src/**/*.py'; '!*.min.js' skips."] = "",
+        glob: Annotated[
+            str,
+            "Search only matching files, e.g. '*.{ts,tsx}', 'src/**/*.py'; '!*.min.js' skips.",
+            Limits(max_length=4096),
+        ] = "",
         type: Annotated[str, "Search only this file type: py, js, ts, rust, go, java, ..."] = "",
         output_mode: Annotated[Literal["content", "files", "count"], "What to return."] = "content",
         ignore_case: Annotated[bool, "Match upper and lower case alike."] = False,
@@ -86,8 +93,6 @@ class _Page(NamedTuple):
 def _check(pattern: str) -> None:
     if not pattern:
         raise ToolError("pattern must not be empty; glob finds files by name", "validation_error")
-    if len(pattern) > _LONGEST:
-        raise ToolError(f"pattern has {len(pattern)} characters; the limit is {_LONGEST}", "limit_exceeded")
     if "\n" in pattern or "\0" in pattern:
         message = "pattern must not contain line breaks or NUL characters: lines are searched one by one"
         raise ToolError(message, "validation_error")

@@ -11,8 +11,8 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._relocate import check_free, copy_into, put, survey_copy
-from tools_filesystem._writing._tree import Survey, remove
+from tools_filesystem._writing._rename import check_free, put
+from tools_filesystem._writing._tree import Survey, copy_tree, remove
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
@@ -63,8 +63,7 @@ def _move(old: Located, new: Located, context: Context) -> None:
         if error.errno != errno.EXDEV:
             raise
         # Another file system: the copy is complete before the original goes.
-        survey_copy(old, new, context)
-        copy_into(old, new, context)
+        copy_tree(old, new, context)
         _remove(old)
 
 

@@ -159,7 +159,7 @@ class Change:
             while left:
                 left = left[os.write(descriptor, left) :]
             if model is not None:
-                keep_attributes(model.folder, model.name, model.state, descriptor)
+                keep_attributes(f"/proc/self/fd/{model.folder}/{model.name}", model.state, descriptor)
             if self.executable is not None:
                 mode = os.fstat(descriptor).st_mode & 0o777
                 os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if self.executable else mode & ~0o111)

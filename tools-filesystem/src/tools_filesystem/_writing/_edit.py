@@ -38,15 +38,6 @@ class Span(NamedTuple):
     data: bytes
 
 
-def check_edit(edit: Edit) -> None:
-    """Refuse what would change nothing, or could be anywhere."""
-    if not edit.old:
-        problem = "old_string must not be empty: to insert, repeat the text beside the place in both strings"
-        raise ToolError(edit.label + problem, "validation_error")
-    if edit.old == edit.new:
-        raise ToolError(f"{edit.label}old_string and new_string are the same", "validation_error")
-
-
 def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
     """Return what changes, in ascending order; ToolError `conflict` when an edit does not fit.
 
@@ -59,11 +50,6 @@ def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
             message = f"{label.rstrip(': ')} and {other.rstrip(': ')} overlap in line {line}; make them one edit"
             raise ToolError(message, "conflict")
     return [span for span, _ in spans]
-
-
-def lines_of(text: Text, spans: Sequence[Span]) -> list[int]:
-    """Return the numbers of the lines that spans begin in."""
-    return _line_numbers(text.data, [span.start for span in spans])
 
 
 def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
@@ -81,7 +67,7 @@ def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
         hint = near_miss(text.decoded(text.data), edit.old, edit.new)
         raise ToolError(f"{edit.label}old_string is not in {path!r}; {hint}", "conflict")
     if len(positions) > 1 and not edit.replace_all:
-        lines = ", ".join(map(str, _line_numbers(text.data, positions[:_NAMED])))
+        lines = ", ".join(map(str, line_numbers(text.data, positions[:_NAMED])))
         more = ", ..." if len(positions) > _NAMED else ""
         message = f"{edit.label}old_string is not unique in {path!r}: {len(positions)} matches, on lines {lines}{more}"
         raise ToolError(f"{message}; add lines around it, or pass replace_all=true", "conflict")
@@ -136,7 +122,8 @@ def _ends_with_crlf(data: bytes, at: int) -> bool:
     return end > 0 and data[end - 1 : end] == b"\r"
 
 
-def _line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
+def line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
+    """Return the numbers of the lines that hold some positions, which are in order."""
     numbers: list[int] = []
     line, counted = 1, 0
     for at in positions:

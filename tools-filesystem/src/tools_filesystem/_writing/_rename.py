@@ -6,18 +6,22 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from tools_filesystem._paths._libc import call_libc
+from tools_core import ToolError
+from tools_filesystem._paths._kernel import call_libc
+from tools_filesystem._paths._resolve import SpecialFileError
+
+if TYPE_CHECKING:
+    from tools_filesystem._paths._locate import Located
 
 _NOREPLACE, _EXCHANGE = 1, 2
-# Inode, size and time of change of a file: enough to recognise it under another name.
-Identity = tuple[int, int, int]
 # The kernel, a filter of a container or the file system does not know the call.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-def identity(found: os.stat_result) -> Identity:
-    """Return what a file is recognised by."""
+def identity(found: os.stat_result) -> tuple[int, int, int]:
+    """Return what a file is recognised by under another name."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -25,6 +29,39 @@ def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
     """Rename; FileExistsError when the new name is taken, by whatever."""
     if not _by_kernel(folder, name, to_folder, to_name, _NOREPLACE):
         _by_two_steps(folder, name, to_folder, to_name)
+
+
+def put(folder: int, name: str, goal: Located) -> None:
+    """Rename to the destination; FileExistsError when something is there that was not before."""
+    if goal.found is None:
+        rename_new(folder, name, goal.folder, goal.name)
+    else:
+        os.rename(name, goal.name, src_dir_fd=folder, dst_dir_fd=goal.folder)
+    for changed in {folder, goal.folder}:
+        with suppress(OSError):  # it is there for all to see: an error would say that it is not
+            os.fsync(changed)
+
+
+def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
+    """Raise `conflict` unless the destination is free, or is to be replaced and can be."""
+    state, path = source.state, goal.given
+    if goal.found is None:
+        if path.endswith("/") and not source.is_folder:
+            message = f"{path!r} ends with a slash, but {source.name!r} is not a folder; give its new path in full"
+            raise ToolError(message, "conflict")
+        return
+    if os.path.samestat(state, goal.found):
+        raise ToolError(f"{path!r} is the same file already; choose another destination", "conflict")
+    if goal.is_folder:
+        name = f"{path.rstrip('/')}/{source.name}"
+        message = f"{path!r} is a folder; give the new path in full, such as {name!r}, or delete it first"
+        raise ToolError(message, "conflict")
+    if source.is_folder:
+        raise ToolError(f"{path!r} exists and is a file, which a folder cannot replace; delete it first", "conflict")
+    if not overwrite:
+        raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
+    if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):
+        raise SpecialFileError(path)
 
 
 def exchange(folder: int, name: str, other: str) -> bool:

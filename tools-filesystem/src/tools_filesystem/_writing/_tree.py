@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.protected import host_folders, is_git_directory, is_protected
-from tools_filesystem._paths._kernel import mounts_below
-from tools_filesystem._paths._libc import call_libc
+from tools_filesystem._paths._kernel import call_libc, mounts_below
 from tools_filesystem._paths._protected import real_path
-from tools_filesystem._paths._resolve import closing, open_file, open_inner
-from tools_filesystem._writing._attributes import copy_attributes, copy_link_attributes
+from tools_filesystem._paths._resolve import SpecialFileError, closing, open_file, open_inner
+from tools_filesystem._writing._attributes import copy_link_attributes, keep_attributes
+from tools_filesystem._writing._changes import own_name
+from tools_filesystem._writing._rename import put
 
 if TYPE_CHECKING:
     from tools_core import Context
     from tools_filesystem._paths._access import Access
+    from tools_filesystem._paths._locate import Located
 
-MOST_ENTRIES = 1_000_000
-MOST_COPIED = 100_000
-MOST_BYTES = 1 << 30  # of one copy
+_MOST_ENTRIES = 1_000_000
+_MOST_COPIED = 100_000
+_MOST_BYTES = 1 << 30  # of one copy
 _DEEPEST = 200  # each level keeps a folder open
 _BLOCK = 1 << 20
 
@@ -39,7 +41,7 @@ class Survey:
         self.context = context
         self.protected = access.workspace.protected
         self.goal = goal
-        self.most = MOST_ENTRIES if goal is None else MOST_COPIED
+        self.most = _MOST_ENTRIES if goal is None else _MOST_COPIED
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
@@ -93,11 +95,8 @@ class Survey:
 
 def _holds_mount(folder: int, name: str) -> bool:
     """Return whether something is mounted there or below, also if it is from the same file system (Linux)."""
-    try:
-        above = real_path(folder).rstrip("/")
-        return any(f"{point}/".startswith(f"{above}/{name}/") for point in mounts_below(above))
-    except OSError:
-        return False  # macOS, where the device of a folder tells
+    above = real_path(folder).rstrip("/")
+    return any(f"{point}/".startswith(f"{above}/{name}/") for point in mounts_below(above))
 
 
 def remove(folder: int, name: str) -> None:
@@ -108,7 +107,7 @@ def remove(folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def remove_own(folder: int, name: str) -> None:
+def _remove_own(folder: int, name: str) -> None:
     """Delete what a call has made itself, also where folders in it do not permit it to their owner."""
     with suppress(FileNotFoundError):
         if os.geteuid() != 0:
@@ -116,6 +115,32 @@ def remove_own(folder: int, name: str) -> None:
                 for _, _, _, inner in os.fwalk(name, dir_fd=folder):
                     os.fchmod(inner, 0o700)
         remove(folder, name)
+
+
+def copy_tree(source: Located, goal: Located, context: Context) -> Copy:
+    """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way.
+
+    ToolError when it is too much, special, protected or holds its own goal.
+    """
+    inside = os.fstat(goal.folder)
+    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino))
+    survey.add(source.folder, source.name, source.given)
+    if survey.special is not None:
+        raise SpecialFileError(survey.special)
+    if survey.size > _MOST_BYTES:
+        message = f"{source.given!r} has {survey.size} bytes; at most {_MOST_BYTES} are copied at once"
+        raise ToolError(message, "limit_exceeded")
+    aside = own_name(".copy")
+    _remove_own(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
+    copy = Copy(context)
+    try:
+        copy.take(source.folder, source.name, goal.folder, aside)
+        _sync_file_system(goal.folder)
+        put(goal.folder, aside, goal)
+    except BaseException:
+        _remove_own(goal.folder, aside)
+        raise
+    return copy
 
 
 class Copy:
@@ -139,26 +164,31 @@ class Copy:
             with closing(open_inner(folder, name)) as inner, closing(open_inner(to_folder, to_name)) as to_inner:
                 for child in os.listdir(inner):
                     self.take(inner, child, to_inner, child)
-                copy_attributes(inner, os.fstat(inner), to_inner)
+                _copy_attributes(inner, os.fstat(inner), to_inner)
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with closing(open_file(folder, name)) as source:
                 found = os.fstat(source)
                 with closing(os.open(to_name, flags, 0o600, dir_fd=to_folder)) as target:
                     self._pour(source, target)
-                    copy_attributes(source, found, target)
+                    _copy_attributes(source, found, target)
 
     def _pour(self, source: int, target: int) -> None:
         while block := os.read(source, _BLOCK):
             self.size += len(block)
-            if self.size > MOST_BYTES:  # a file grows while it is copied
-                raise ToolError(f"there are more than {MOST_BYTES} bytes; copy smaller parts", "limit_exceeded")
+            if self.size > _MOST_BYTES:  # a file grows while it is copied
+                raise ToolError(f"there are more than {_MOST_BYTES} bytes; copy smaller parts", "limit_exceeded")
             left = memoryview(block)
             while left:
                 left = left[os.write(target, left) :]
 
 
-def sync_file_system(descriptor: int) -> None:
+def _copy_attributes(old: int, found: os.stat_result, new: int) -> None:
+    keep_attributes(old, found, new)
+    os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _sync_file_system(descriptor: int) -> None:
     """Bring all of the descriptor's file system to the disk: of many files, that takes a tenth of the time."""
     try:
         call_libc("syncfs", descriptor)

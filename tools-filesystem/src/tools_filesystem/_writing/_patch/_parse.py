@@ -1,16 +1,34 @@
-"""From the text of a patch to its sections: which of the two formats it is, and nothing guessed."""
+"""From the text of a patch to its sections: `*** Begin Patch` and `*** End Patch`, or a unified diff.
+
+Between the markers, every content line carries a prefix, so that no content is ever taken for a marker.
+"""
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._writing._patch._envelope import parse_envelope
+from tools_filesystem._writing._near_miss import shown
+from tools_filesystem._writing._patch._sections import BLANK, Hunk, Section, hunk_of, refuse
 from tools_filesystem._writing._patch._unified import parse_unified
 
 if TYPE_CHECKING:
-    from tools_filesystem._writing._patch._sections import Section
+    from typing import Literal
 
+    Numbered = list[tuple[int, str]]
+
+_ACTIONS: dict[str, Literal["add", "update", "delete"]] = {
+    "add file": "add",
+    "update file": "update",
+    "delete file": "delete",
+}
+_NUMBERS = re.compile(r"-(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@")
+_MARKERS = (
+    "'*** Add File: PATH', '*** Update File: PATH', '*** Move to: PATH' (below an update), '*** Delete File: PATH' "
+    "or '*** End Patch'"
+)
 _FORMATS = (
     "a patch begins with '*** Begin Patch' and then '*** Update File: PATH', '*** Add File: PATH' or "
     "'*** Delete File: PATH', or it is a unified diff with '--- PATH' and '+++ PATH'"
@@ -29,7 +47,7 @@ def parse(patch: str) -> list[Section]:
     if first is None:
         raise ToolError(f"the patch is empty: {_FORMATS}", "validation_error")
     if lines[first].strip().lower() == "*** begin patch":
-        sections = parse_envelope(lines, first + 1)
+        sections = _envelope(lines, first + 1)
     elif any(line.startswith(("diff --git ", "--- ")) for line in lines):
         sections = parse_unified(lines)
     else:
@@ -46,3 +64,97 @@ def _without_fence(lines: list[str]) -> list[str]:
     if len(marked) < 2 or not lines[marked[0]].startswith("```") or lines[marked[-1]].strip() != "```":
         return lines
     return ["", *lines[marked[0] + 1 : marked[-1]]]
+
+
+def _envelope(lines: list[str], position: int) -> list[Section]:
+    """The sections of the lines from `position` on, which is behind the first marker."""
+    end = next((at for at in range(position, len(lines)) if _marker(lines[at])[0] == "end patch"), None)
+    if end is None:
+        refuse(len(lines), "the patch breaks off: its last line is '*** End Patch'")
+    heads = [at for at in range(position, end) if _marker(lines[at])[0] in _ACTIONS]
+    for at in range(position, min([*heads, end])):
+        if lines[at] not in BLANK:
+            refuse(at + 1, f"{shown(lines[at])} is not a marker: {_MARKERS}")
+    for at in range(end + 1, len(lines)):
+        if lines[at] not in BLANK:
+            refuse(at + 1, "text behind '*** End Patch'; content of that wording begins with its prefix")
+    numbered = list(enumerate(lines, 1))
+    return [_section(*numbered[head], numbered[head + 1 : following]) for head, following in pairwise([*heads, end])]
+
+
+def _section(number: int, line: str, body: Numbered) -> Section:
+    marker, path = _marker(line)
+    if not path:
+        refuse(number, f"'{line.strip()}' lacks the path behind the colon")
+    if marker == "add file":
+        return Section(number, "add", path, _added(body))
+    destination = None
+    if marker == "update file" and body and _marker(body[0][1])[0] == "move to":
+        destination = _marker(body[0][1])[1]
+        if not destination:
+            refuse(body[0][0], "'*** Move to:' lacks the path behind the colon")
+        body = body[1:]
+    hunks = _hunks(body)
+    if marker == "delete file" and hunks:
+        refuse(hunks[0].number, "a deleted file has no hunks")
+    if marker == "update file" and not hunks and destination is None:
+        refuse(number, "this update has no hunk: '@@', then lines that begin with ' ', '-' or '+'")
+    return Section(number, _ACTIONS[marker], path, hunks, destination)
+
+
+def _added(body: Numbered) -> tuple[Hunk, ...]:
+    while body and body[-1][1] in BLANK:  # they separate it from the next section
+        body = body[:-1]
+    for number, line in body:
+        if not line.startswith(("+", "\\")):
+            refuse(number, f"in a new file every line begins with '+', an empty one too; this is {shown(line)}")
+    return (hunk_of(body[0][0], body),) if body else ()
+
+
+def _hunks(body: Numbered) -> tuple[Hunk, ...]:
+    found: list[Hunk] = []
+    heads: Numbered = []
+    content: Numbered = []
+
+    def close(*, at_end: bool = False) -> None:
+        # Bare empty lines around a hunk may as well separate it from the next one.
+        filled = [at for at, (_, line) in enumerate(content) if line not in BLANK]
+        if heads or filled or at_end:
+            inner = content[filled[0] : filled[-1] + 1] if filled else []
+            found.append(_hunk(heads, inner, at_end=at_end))
+        heads.clear()
+        content.clear()
+
+    for number, line in body:
+        if line.startswith("@@"):
+            if content:
+                close()
+            heads.append((number, line))
+        elif _marker(line)[0] == "end of file":
+            close(at_end=True)
+        else:
+            content.append((number, line))
+    close()
+    return tuple(found)
+
+
+def _hunk(heads: Numbered, content: Numbered, *, at_end: bool) -> Hunk:
+    """Read a hunk below its `@@` lines: each may carry a line that the hunk lies below, or line numbers."""
+    start, anchors = None, list[bytes]()
+    for _, line in heads:
+        text = line[2:].rstrip("\r")
+        numbers = _NUMBERS.match(text.strip())
+        if numbers:
+            start = int(numbers[1])
+        elif text.strip(" @"):
+            anchors.append(text.removeprefix(" ").encode())
+    number = (heads or content or [(0, "")])[0][0]
+    return hunk_of(number, content, anchors=anchors, start=start, at_end=at_end)
+
+
+def _marker(line: str) -> tuple[str, str]:
+    """The words of a marker line, and what is behind its colon; two empty texts for any other line."""
+    if not line.startswith("*** "):
+        return "", ""
+    words, _, rest = line[4:].partition(":")
+    return words.strip().lower(), rest.strip()

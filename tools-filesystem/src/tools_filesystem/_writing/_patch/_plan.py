@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +12,7 @@ from tools_filesystem._writing._changes import Change
 from tools_filesystem._writing._patch._apply import Applied, apply_hunks
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Sequence
     from contextlib import ExitStack
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
     from tools_filesystem._writing._patch._sections import Section
 
-LARGEST = 10_000_000  # bytes of one file, before or after
-MOST = 100_000_000  # bytes of all files together
+LARGEST = 10  # megabytes of one file, before or after
+MOST = 100  # megabytes of all files together
 MOST_SECTIONS = 100  # because their folders are held open at the same time
 
 
@@ -58,7 +58,7 @@ class PatchPlan:
             tool = "move_path moves" if moves else "delete_path deletes"
             raise ToolError(f"{section.path!r} is a link, which no patch changes; {tool} the link itself", "not_a_file")
         with explained(section.path):
-            data, found = _content(place)
+            data, found = place.read(LARGEST)
         self._count(data)
         place.check_permitted("write_file with overwrite=true replaces it")
         applied = apply_hunks(data, section.hunks, section.path)
@@ -114,17 +114,6 @@ class PatchPlan:
 
     def _count(self, data: bytes) -> None:
         self._size += len(data)
-        if len(data) > LARGEST or self._size > MOST:
-            message = f"the patch makes files of more than {LARGEST} bytes, or of {MOST} together; split it"
+        if len(data) > LARGEST << 20 or self._size > MOST << 20:
+            message = f"the patch makes files of more than {LARGEST} MB, or of {MOST} MB together; split it"
             raise ToolError(f"{message}. Nothing was changed.", "limit_exceeded")
-
-
-def _content(place: Located) -> tuple[bytes, os.stat_result]:
-    """Return the content of a file, and its state before it was read; ToolError when it is too large."""
-    with open(place.open_file(), "rb") as file:
-        found = os.fstat(file.fileno())
-        data = b"" if found.st_size > LARGEST else file.read(LARGEST + 1)
-    if max(found.st_size, len(data)) > LARGEST:
-        message = f"{place.given!r} has {found.st_size} bytes; at most {LARGEST} can be patched"
-        raise ToolError(message, "limit_exceeded")
-    return data, found
