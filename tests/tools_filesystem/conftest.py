@@ -13,6 +13,8 @@ import pytest
 from tools_core import Context
 from tools_filesystem import ListDirectory, ReadFile, WriteFile
 
+IS_LINUX = sys.platform == "linux"  # before a test says otherwise
+
 
 @pytest.fixture
 def root(tmp_path):
@@ -51,7 +53,7 @@ while True:
 @pytest.fixture
 def swapping(root):
     """While it is held, somebody swaps `place` for a link to the outside, and back, without a pause."""
-    if sys.platform != "linux":
+    if not IS_LINUX:
         pytest.skip("only Linux exchanges two names at once")
 
     @contextmanager

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
@@ -36,6 +37,7 @@ _MOST_NAMES = 2000  # how many siblings are compared with a name that was not fo
 _MOST_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
 
 
+@dataclass(slots=True, eq=False)
 class Located:
     """The place that a path means; used in a `with` block, which explains errors of the system by that path.
 
@@ -44,19 +46,17 @@ class Located:
     leads to. `links` are the real paths of the links that were followed at the end.
     """
 
-    __slots__ = ("_made", "folder", "found", "given", "is_slashed", "links", "missing", "name", "note", "path", "root")
-
-    def __init__(self, root: PinnedRoot, path: str) -> None:
-        self.root = root
-        self.given = self.path = path
-        self.note = ""
-        self.links: list[str] = []
-        self.is_slashed = path.endswith(("/", "/."))
-        self.folder = -1
-        self.missing: tuple[str, ...] = ()
-        self.name = ""
-        self.found: os.stat_result | None = None
-        self._made: list[list[str]] = []
+    root: PinnedRoot
+    given: str
+    path: str = ""
+    note: str = ""
+    links: list[str] = field(default_factory=list[str])
+    is_slashed: bool = False
+    folder: int = -1
+    missing: tuple[str, ...] = ()
+    name: str = ""
+    found: os.stat_result | None = None
+    _made: list[list[str]] = field(default_factory=list[list[str]])
 
     @property
     def real(self) -> str:
@@ -213,7 +213,7 @@ def locate(
     only name that looks the same.
     """
     root, names = access.root_of(path)
-    place = Located(root, path)
+    place = Located(root, path, path, is_slashed=path.endswith(("/", "/.")))
     try:
         with explained(path):
             _find(place, names, follow=follow, repair=repair)

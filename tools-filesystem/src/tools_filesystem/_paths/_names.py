@@ -12,6 +12,7 @@ import unicodedata
 from difflib import get_close_matches
 
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_ODD = ("\\x", "/ ", " /")
 _SPACES_AND_QUOTES = str.maketrans("\u00a0\u2007\u202f\u2018\u2019\u201c\u201d", "   ''\"\"")
 
 
@@ -20,6 +21,12 @@ def escaped(path: str) -> str:
     if path.isprintable() and "\\x" not in path and " " not in (path[:1], path[-1:]):
         return path
     return "/".join(map(_escaped, path.split("/")))
+
+
+def all_escaped(paths: list[str]) -> list[str]:
+    """Return many paths as they are shown, fast where none of them needs it."""
+    text = f"/{'/'.join(paths)}/"
+    return list(map(escaped, paths)) if not text.isprintable() or any(odd in text for odd in _ODD) else paths
 
 
 def unescaped(part: str) -> str | None:

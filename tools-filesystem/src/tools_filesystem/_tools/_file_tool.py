@@ -54,12 +54,8 @@ class FileTool(Tool, abstract=True):
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """The paths that the arguments name, as they are given; None where that is not clear."""
-        named: list[Any] = []
-        for name, schema in self.input_schema["properties"].items():
-            if name in _PATHS:
-                given = arguments.get(name, schema.get("default"))
-                named += given if isinstance(given, list) else [given]
-        return named
+        properties = self.input_schema["properties"]
+        return [arguments.get(name, properties[name].get("default")) for name in _PATHS if name in properties]
 
 
 # A host that runs as `python agent.py` in its own workspace imports from there first: a file that a tool has named like
@@ -77,7 +73,7 @@ def _preload() -> None:
             import_module(name)
 
 
-_PATHS = frozenset(("path", "paths", "source", "destination"))
+_PATHS = ("path", "source", "destination")
 
 
 def _meanings(access: Access, path: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
-from tools_filesystem._paths._names import escaped
+from tools_filesystem._paths._names import all_escaped
 from tools_filesystem._search._engine import Order, search
 from tools_filesystem._search._glob import WILD, PathPattern
 from tools_filesystem._tools._file_tool import FileTool
@@ -71,8 +71,7 @@ def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, l
     total, some = len(found), found[offset : offset + limit]
     notes = [start.note] if start.note else []
     facts = {"total": total, "count": len(some), **answer.page(offset, offset + len(some), total, "files", notes)}
-    lines = [start.prefix + one for one in some]
-    lines = list(map(escaped, lines))
+    lines = all_escaped([start.prefix + one for one in some])
     if total and not some:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:

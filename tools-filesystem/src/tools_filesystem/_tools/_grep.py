@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
@@ -78,16 +78,7 @@ class Grep(FileTool):
             found = [file for file in found if not listed.matches_any_of(file.path)]
         elif listed is not None and start.is_folder and names is None:
             found = [file for file in found if listed.matches(file.path)]
-        return _result(_Page(output_mode, limit, offset, context), found, answer, start)
-
-
-class _Page(NamedTuple):
-    """The part of the matches that is asked for."""
-
-    mode: str
-    limit: int
-    offset: int
-    context: int
+        return _result(order, found, answer, start, limit=limit, offset=offset)
 
 
 def _check(pattern: str) -> None:
@@ -111,46 +102,46 @@ def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:
     return sorted(file._replace(path=answer.inner(file.path) if is_folder else "") for file in files)
 
 
-def _result(page: _Page, found: list[FileRows], answer: Answer, start: Located) -> Result:
+def _result(order: Order, found: list[FileRows], answer: Answer, start: Located, *, limit: int, offset: int) -> Result:
     prefix = start.prefix if start.is_folder else start.path.removeprefix("./")
-    is_content = page.mode == "content"
+    is_content = order.mode == "content"
     matches = sum(file.matches for file in found)
     total = matches if is_content else len(found)
     facts: dict[str, Any] = {"matches": matches, "files": len(found), "total": total}
     notes = [start.note] if start.note else []
     if is_content:
-        lines, reached, cut = _content(page, found, prefix)
+        lines, reached, cut = _content(order, found, prefix, limit, offset)
         if cut:
             notes.append(f"{cut} lines are longer than {WIDTH} characters and cut around the match")
     else:
-        some = found[page.offset : page.offset + page.limit]
-        reached = page.offset + len(some)
-        lines = [escaped(prefix + file.path) + f":{file.matches}" * (page.mode == "count") for file in some]
+        some = found[offset : offset + limit]
+        reached = offset + len(some)
+        lines = [escaped(prefix + file.path) + f":{file.matches}" * (order.mode == "count") for file in some]
     where = f" in {len(found)} files" if is_content and len(found) > 1 else ""
     unit = f"matching lines{where}" if is_content else "files"
-    facts |= answer.page(page.offset, reached, total, unit, notes)
+    facts |= answer.page(offset, reached, total, unit, notes)
     if not lines:
-        lines = [f"{total} matches; offset {page.offset} is past the last" if total else "No matches"]
+        lines = [f"{total} matches; offset {offset} is past the last" if total else "No matches"]
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 
 
-def _content(page: _Page, found: list[FileRows], prefix: str) -> tuple[list[str], int, int]:
+def _content(order: Order, found: list[FileRows], prefix: str, limit: int, offset: int) -> tuple[list[str], int, int]:
     """Return the lines of a page, how many matches lie before what comes next, and how many lines are cut.
 
     A line is `path:line:text`, or `path-line-text` around matches, with `--` where lines are left out between.
     """
     lines: list[str] = []
-    skip, left, cut, room = page.offset, page.limit, 0, _MOST_SHOWN
+    skip, left, cut, room = offset, limit, 0, _MOST_SHOWN
     for file in found:
         if not left or room <= 0:
             break
         path, last = escaped(prefix + file.path), None
-        rows = rows_of(file, skip, left, page.context)
+        rows = rows_of(file, skip, left, order.context)
         skip = max(0, skip - file.matches)
         for row in rows:
             if room <= 0:
                 break
-            if page.context and lines and (last is None or row.number > last + 1):
+            if order.context and lines and (last is None or row.number > last + 1):
                 lines.append("--")
             mark = ":" if row.is_match else "-"
             lines.append(f"{path}{mark}{row.number}{mark}{row.text}")
@@ -158,4 +149,4 @@ def _content(page: _Page, found: list[FileRows], prefix: str) -> tuple[list[str]
             left -= row.is_match
             cut += row.is_cut
             room -= len(lines[-1])
-    return lines, page.offset + page.limit - left, cut
+    return lines, offset + limit - left, cut
