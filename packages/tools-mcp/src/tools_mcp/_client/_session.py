@@ -151,7 +151,6 @@ def _text(error: BaseException) -> str:
         return f"it sent what the protocol does not have: {where}: {first['msg']}"
     if isinstance(error, FileNotFoundError):
         return f"there is no program {error.filename}"
-    end = (
-        "\n" if isinstance(error, MCPError) and error.code == PARSE_ERROR else "\n\n"
-    )  # details of pydantic, or jsonschema
-    return clip(str(error).partition(end)[0] or type(error).__name__, 1_000)
+    is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
+    text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
+    return clip(text or type(error).__name__, 1_000)
