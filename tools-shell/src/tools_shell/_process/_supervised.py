@@ -29,7 +29,7 @@ class Supervised(Process):
         self._untold = 0  # orders whose signals may not have been sent yet
         self._is_started = False
         self._rest = b""  # of the news: the beginning of a line
-        self._supervisor = 0
+        self._is_taken = False  # by a supervisor
         self._temporary = command.temporary
         self._control = _CLOSED
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
@@ -45,11 +45,11 @@ class Supervised(Process):
     def _begin(self, command: Launch) -> None:
         """Have the command started; OSError when it cannot be."""
         for _ in range(2):  # the server may have been killed before anything has begun: then the next one is new
-            if self._is_taken(command):
+            if self._is_begun(command):
                 return
         raise OSError(errno.EAGAIN, "no supervisor could be started")
 
-    def _is_taken(self, command: Launch) -> bool:
+    def _is_begun(self, command: Launch) -> bool:
         """Return whether a supervisor has begun with the command; OSError when that cannot be started."""
         self._control.close()
         self._control, theirs = socket.socketpair()
@@ -59,7 +59,7 @@ class Supervised(Process):
         with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
             self._control.sendall(self._request(command))
         while not (self._is_started or self.is_gone):
-            if not self._hear() and not self._supervisor:
+            if not self._hear() and not self._is_taken:
                 return False
         return True
 
@@ -90,9 +90,8 @@ class Supervised(Process):
             chunk = self._control.recv(1 << 16)
         except ConnectionResetError:
             chunk = b""
-        if (
-            not chunk and self._supervisor and not self.is_gone
-        ):  # the supervisor was killed, and the server ends its job
+        # Then the supervisor was killed, and the server ends its job.
+        if not chunk and self._is_taken and not self.is_gone:
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -101,7 +100,7 @@ class Supervised(Process):
             if "failed" in news:
                 number, text = news["failed"]
                 raise OSError(number or errno.EIO, text)
-            self._supervisor = news.get("taken", self._supervisor)
+            self._is_taken |= "taken" in news
             self._is_started |= "started" in news
             self.exit = news.get("exit", self.exit)
             self.hit = news.get("hit", self.hit)
@@ -141,6 +140,6 @@ class Supervised(Process):
     def _close_all(self) -> None:
         self._control.close()
         super().close()
-        if self._temporary and not self._supervisor:
+        if self._temporary and not self._is_taken:
             with suppress(OSError):  # it was taken after all, and the news came too late
                 os.rmdir(self._temporary)

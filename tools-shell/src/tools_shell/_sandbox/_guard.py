@@ -51,7 +51,8 @@ class Guard:
         self._names = names
         self._folders: dict[str, int] = {}
         self._held: set[int] = set()
-        self._done: set[str] = set()  # places that are guarded, and with a slash folders of which parts are
+        self._done: set[str] = set()
+        self._controlled: set[str] = set()
         roots = [path for path in seen.writable if os.path.isdir(path)]
         try:
             for root in roots:
@@ -95,36 +96,37 @@ class Guard:
             if listing.is_git_directory and ".git" in self._names:
                 self._add_control(path, CONTROL[".git"])
 
-    def _is_new(self, path: str) -> bool:
-        is_new = path not in self._done and not is_inside(path, self._read_only)
-        self._done.add(path)
-        return is_new
-
     def _prevent_names(self, top: str) -> None:
         occupied = (self._names & FOLDERS) - {".git"}  # so that `git init` works
         for name in sorted(occupied):
-            self._prevent(top, name, None)
+            self._keep(f"{top}/{name}")
         absent = (f"{top}/{name}" for name in sorted(self._names - occupied))
         self.watched += [path for path in absent if not os.path.lexists(path)]
 
-    def _keep(self, path: str) -> None:
-        """Keep an existing place from being changed, and the git directory that it names."""
-        if not self._is_new(path):
+    def _keep(self, path: str, content: bytes | None = None) -> None:
+        """Keep a place from being changed, with the git directory that it names, or from being created.
+
+        What occupies it then is a folder when `content` is None.
+        """
+        if path in self._done or is_inside(path, self._read_only):
             return
+        self._done.add(path)
         folder, _, name = path.rpartition("/")
         try:
-            found = os.stat(name, dir_fd=self._open(folder), follow_symlinks=False)
-            if stat.S_ISLNK(found.st_mode):
+            parent = self._open(folder)
+            found = os.stat(name, dir_fd=parent, follow_symlinks=False) if os.path.lexists(path) else None
+            if found is None or is_placeholder(found):
+                self.placeholders.append(occupy(parent, name, content))
+                self._mount(path, self.placeholders[-1].descriptor)
+            elif stat.S_ISLNK(found.st_mode):
                 self.is_complete = False  # whoever can write to its folder can replace it
-            elif is_placeholder(found):
-                self._prevent(folder, name, None if stat.S_ISDIR(found.st_mode) else _EMPTY.get(name, b""))
             elif stat.S_ISDIR(found.st_mode) and fold(name) in CONTROL:
                 self._add_control(path, CONTROL[fold(name)])
             else:
-                self._mount(path, self._hold(os.open(name, _PIN, dir_fd=self._open(folder))))
+                self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
                 if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
                     self._keep_git_directory(path, b"gitdir:")
-        except OSError:  # it was changed meanwhile, or is closed to this user
+        except OSError:  # it was changed meanwhile, or is closed to this user; or the file system is full
             self.is_complete = False
 
     def _keep_git_directory(self, path: str, prefix: bytes) -> None:
@@ -137,35 +139,16 @@ class Guard:
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
         """Guard the parts of a repository that decide which programs run."""
-        if not self._is_new(f"{folder}/"):
+        if folder in self._controlled or is_inside(folder, self._read_only):
             return
+        self._controlled.add(folder)
         self._open(folder)
         common = f"{folder}/commondir"
         is_linked = os.path.lexists(common) and not is_placeholder(os.lstat(common))
         for name in ("commondir", "config.worktree") if is_linked else names:
-            path = f"{folder}/{name}"
-            if os.path.lexists(path):
-                self._keep(path)
-            else:
-                self._prevent(folder, name, _EMPTY[name])
+            self._keep(f"{folder}/{name}", _EMPTY[name])
         if is_linked:
             self._keep_git_directory(common, b"")
-
-    def _prevent(self, folder: str, name: str, content: bytes | None) -> None:
-        """Occupy a name that does not exist; nothing happens to one that does."""
-        try:
-            parent = self._open(folder)
-            if os.path.lexists(f"{folder}/{name}") and not is_placeholder(os.lstat(f"{folder}/{name}")):
-                return
-            placeholder = occupy(parent, name, content)
-        except OSError:  # the folder is read-only, or the file system is full
-            placeholder = None
-        if placeholder is None:
-            self.is_complete = False
-            return
-        self._done.add(f"{folder}/{name}")
-        self.placeholders.append(placeholder)
-        self._mount(f"{folder}/{name}", placeholder.descriptor)
 
     def _open(self, path: str) -> int:
         """Open a folder without following links; it becomes a writable mount, which cannot be moved away."""

@@ -27,7 +27,7 @@ def supervise(control: int, descriptors: list[int]) -> None:
     `descriptors` are those of the command, in the order of the request, and last that of the folder to start in.
     Whatever is raised, the server will clean up.
     """
-    _say(control, taken=os.getpid())
+    _say(control, taken=True)
     os.setsid()  # which also gives it a separate share of the processor, however many processes the job has (sched(7))
     come_first()
     adopt_orphans()

@@ -6,6 +6,7 @@ them. A special mode marks them, so that the next job takes over those of a supe
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -34,8 +35,8 @@ def is_placeholder(found: os.stat_result) -> bool:
     return stat.S_IMODE(found.st_mode) & 0o7700 == mark and found.st_uid == os.geteuid()
 
 
-def occupy(folder: int, name: str, content: bytes | None) -> Placeholder | None:
-    """Create a placeholder or share an existing one; None when the name is taken by something else.
+def occupy(folder: int, name: str, content: bytes | None) -> Placeholder:
+    """Create a placeholder or share an existing one; OSError when the name is taken by something else.
 
     It is a folder when `content` is None.
     """
@@ -56,7 +57,7 @@ def occupy(folder: int, name: str, content: bytes | None) -> Placeholder | None:
     if is_made:  # the file system has neither such modes nor such locks
         with suppress(OSError):
             (os.rmdir if content is None else os.unlink)(name, dir_fd=folder)
-    return None
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def remove_placeholders(placeholders: Iterable[Placeholder]) -> None:
