@@ -10,16 +10,15 @@ from tools_shell._script._parts import Dynamic, Unreadable, Word
 # as many as there are, wherever it stands; always one.
 SPLIT, MANY, ONE = "\0", "\1", "\2"
 _PIECE = re.compile(
-    r"""'(?P<raw>[^']*)'|"(?P<string>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<glob>[*?[\]])|(?P<tilde>~)"""
+    r"""'(?P<raw>[^'\0-\2]*)'|"(?P<string>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<glob>[*?[\]])|(?P<tilde>~)"""
     r"|(?P<mark>[\0-\2])|(?P<plain>\{\}|[\w./:@%+,=^!-]+)"
 )
 _IN_STRING = re.compile(r"""\\[$`"\\]|[\0-\2]|[^`$]|\$(?=[\s|)/]|$)""")
-_ALONE = ("[", "]")
 
 
 def decoded(text: str) -> Word:
     """Return the word that the shell makes of this text, whose expansions are marked."""
-    if text in _ALONE:
+    if text in ("[", "]"):
         return text
     literal, at = "", 0
     is_known = is_single = True
