@@ -5,28 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+from base64 import b64decode
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, ToolListChangedNotification
+from mcp_types import (
+    CONNECTION_CLOSED,
+    PARSE_ERROR,
+    Implementation,
+    TextResourceContents,
+    ToolListChangedNotification,
+)
 from pydantic import ValidationError
 
-from tools_core import ToolError
+from tools_core import Audio, File, Image, Result, ToolError
 from tools_core._values._problem import clip
 from tools_mcp._client._address import expanded
 from tools_mcp._client._definition import Definition
 from tools_mcp._client._transport import connect, run_program
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
+    from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import ContentBlock
+
+    from tools_core._values._content import Block
     from tools_mcp._client._address import Address
 
     T = TypeVar("T")
 
+_HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
 _MOST_PAGES = 100
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
@@ -41,7 +53,7 @@ class Session:
     All methods run in the background loop.
     """
 
-    client: Client
+    _client: Client
 
     def __init__(self, address: Address, timeout: float | None) -> None:
         self._timeout = math.inf if timeout is None else timeout
@@ -59,30 +71,29 @@ class Session:
         """Return whether a new session is needed: also in a process that was forked since."""
         return self._over.is_set() or self._task.get_loop() is not asyncio.get_running_loop()
 
-    async def opened(self) -> None:
-        """Wait for the server; ToolError if it cannot be used."""
-        await self._is_ready.wait()
-        if self._error:
-            raise ToolError(f"the server cannot be used: {self._error}", "unavailable")
-
-    async def ask(self, question: Awaitable[T]) -> T:
-        """Await an answer of the server; ConnectionError if the session ends before it."""
-        try:
-            return await question
-        except Exception as error:
-            is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
-            if not (is_closed or self._over.is_set() or "Session terminated" in str(error)):
-                raise ToolError(_text(error)) from error
-            await self.close()
-            raise ConnectionError(self._described(error)) from error
-
     async def listed(self, *, again: bool = False) -> dict[str, Definition]:
         """Return the definitions of all tools by name; the server is asked if they have changed, or `again`."""
         async with self._listing:
             if again or self._notices != self._listed_notices:
-                with anyio.fail_after(self._timeout):
-                    await self.ask(self._list())
+                await self._ask(self._list)
             return self._tools
+
+    async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None) -> Result:
+        """Call a tool; its structured content is the output, and its content blocks are what the model reads."""
+        answer = await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
+        try:
+            parts: Any = [_part(block) for block in answer.content]
+        except ValueError as error:
+            raise ToolError(f"its result cannot be read: {error}") from error
+        text = "\n".join(part for part in parts if isinstance(part, str))
+        content = text if all(isinstance(part, str) for part in parts) else parts
+        if answer.is_error:
+            made = Result.error(text or "the server reports an error without a text")
+        elif answer.structured_content is not None:
+            made = Result.ok(answer.structured_content, content=content or None)
+        else:
+            made = Result.ok(content)
+        return Result.halt(made) if (answer.meta or {}).get(_HALTED) is True else made
 
     async def close(self) -> None:
         """End the session; a program that does not end by itself is killed."""
@@ -97,7 +108,7 @@ class Session:
                 way = connect if "url" in address else run_program
                 streams = way(expanded(address), self._facts, self._over)
                 client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
-                async with client as self.client:
+                async with client as self._client:
                     start.deadline = math.inf
                     self._is_ready.set()
                     listening = asyncio.create_task(self._listen())
@@ -110,16 +121,31 @@ class Session:
             self._over.set()
             self._is_ready.set()
 
-    async def _list(self) -> None:
+    async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
+        """Ask the server when it is ready; ToolError for an error, ConnectionError if the session ends with it."""
+        await self._is_ready.wait()
+        if self._error:
+            raise ToolError(f"the server cannot be used: {self._error}", "unavailable")
+        try:
+            return await question(self._client)
+        except Exception as error:
+            is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
+            if not (is_closed or self._over.is_set() or "Session terminated" in str(error)):
+                raise ToolError(self._text(error)) from error
+            await self.close()
+            raise ConnectionError(self._described(error)) from error
+
+    async def _list(self, client: Client) -> None:
         notices, found, cursor = self._notices, dict[str, Definition](), None
-        for _ in range(_MOST_PAGES):
-            page = await self.client.list_tools(cursor=cursor)
-            for tool in page.tools:
-                found[tool.name] = tool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
-            cursor = page.next_cursor
-            if not cursor:
-                self._tools, self._listed_notices = found, notices
-                return
+        with anyio.fail_after(self._timeout):
+            for _ in range(_MOST_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                for tool in page.tools:
+                    found[tool.name] = tool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
+                cursor = page.next_cursor
+                if not cursor:
+                    self._tools, self._listed_notices = found, notices
+                    return
         raise ValueError("the list of tools has no end")
 
     async def _notice(self, message: object) -> None:
@@ -128,29 +154,50 @@ class Session:
 
     async def _listen(self) -> None:
         """Receive notices of changes where the protocol requires a subscription for them."""
-        tools = self.client.server_capabilities.tools
+        tools = self._client.server_capabilities.tools
         if tools is not None and tools.list_changed:
             with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-                async with self.client.listen(tools_list_changed=True) as changes:
+                async with self._client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
                         self._notices += 1
 
     def _described(self, error: BaseException) -> str:
+        """Return the message of an error with all that is known of the server."""
         facts = [self._facts[key] for key in ("size", "noise", "status", "exit", "log") if key in self._facts]
-        text = f"no answer within {self._timeout:g} s" if isinstance(error, TimeoutError) else _text(error)
-        return clip("; ".join([text, *facts]), 4_000)
+        return clip("; ".join([self._text(error), *facts]), 4_000)
+
+    def _text(self, error: BaseException) -> str:
+        """Return the message of an error of the SDK or the system, in a bounded form."""
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if isinstance(error, TimeoutError):
+            return f"no answer within {self._timeout:g} s"
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            return f"it sent what the protocol does not have: {where}: {first['msg']}"
+        if isinstance(error, FileNotFoundError):
+            return f"there is no program {error.filename}"
+        is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
+        text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
+        return clip(text or type(error).__name__, 1_000)
 
 
-def _text(error: BaseException) -> str:
-    """Return the message of an error of the SDK or the system, in a bounded form."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"it sent what the protocol does not have: {where}: {first['msg']}"
-    if isinstance(error, FileNotFoundError):
-        return f"there is no program {error.filename}"
-    is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
-    text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
-    return clip(text or type(error).__name__, 1_000)
+def _part(block: ContentBlock) -> str | Block:
+    if block.type == "text":
+        return block.text
+    if block.type == "image":
+        return Image(_bytes(block.data), block.mime_type)
+    if block.type == "audio":
+        return Audio(_bytes(block.data), block.mime_type)
+    if block.type == "resource_link":
+        about = ", ".join(filter(None, (block.mime_type, block.description)))
+        return f"[resource {block.name}: {block.uri}{f' ({about})' if about else ''}]"
+    resource = block.resource
+    if isinstance(resource, TextResourceContents):
+        return resource.text
+    return File(_bytes(resource.blob), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
+
+
+def _bytes(data: str) -> bytes:
+    return b64decode(data, validate=True)

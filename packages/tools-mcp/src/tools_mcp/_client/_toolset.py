@@ -194,10 +194,8 @@ class McpToolset:
         return await self._ask(lambda session: session.listed(again=True))
 
     async def _call(
-        self, definition: Definition, arguments: Any, report: ProgressFnT | None, *, may_repeat: bool
+        self, definition: Definition, arguments: dict[str, Any], report: ProgressFnT | None, *, may_repeat: bool
     ) -> Result:
-        from tools_mcp._client._results import result_of  # brings the SDK
-
         name = definition["name"]
 
         async def call(session: Session) -> Result:
@@ -206,11 +204,7 @@ class McpToolset:
                 parts = [part for part in PARTS if listed and definition.get(part) != listed.get(part)]
                 what = f"has another {' and '.join(parts)} than was accepted" if listed else "is no longer there"
                 raise ToolError(f"{name} {what}, and was not called; {self.fix}", "conflict")
-            answer = await session.ask(session.client.call_tool(name, arguments, progress_callback=report))
-            try:
-                return result_of(answer)
-            except ValueError as error:
-                raise ToolError(f"its result cannot be read: {error}") from error
+            return await session.call(name, arguments, report)
 
         return await self._ask(call, may_repeat=may_repeat)
 
@@ -223,12 +217,9 @@ class McpToolset:
                 self._session = Session(self.address, self.timeout)
             session = self._session
             try:
-                await session.opened()
                 return await question(session)
             except ToolError as error:
                 raise ToolError(f"{self.name}: {error}", error.type) from error
-            except TimeoutError as error:
-                raise ToolError(f"{self.name}: no answer within {self.timeout:g} s", "unavailable") from error
             except ConnectionError as error:
                 if not may_repeat:
                     text = f"the connection was lost: {error}. The call may have had effects, and was not repeated"
