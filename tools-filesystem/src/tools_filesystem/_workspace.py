@@ -49,9 +49,6 @@ class Workspace:
     def __str__(self) -> str:
         return ", ".join(map(str, self.roots))
 
-    def __repr__(self) -> str:
-        return f"<Workspace {self}>"
-
 
 _default_ledger = Ledger()  # of tools without a workspace
 

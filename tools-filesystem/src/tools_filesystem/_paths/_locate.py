@@ -133,11 +133,6 @@ class Located:
             message = "the path must end with the name of an entry: not the root itself, and not '..'"
             raise ToolError(message, "denied")
 
-    def check_writable(self) -> None:
-        """Raise `denied` for the root, a read-only root and a protected place."""
-        self.check_name()
-        check_writable(self.root, self.folder, "/".join(self.tail))
-
     def check_repository(self) -> None:
         """Raise `denied` where another call has made this a part of a git repository."""
         check_repository(self.root, self.folder, self.tail[0])
@@ -179,7 +174,8 @@ class Located:
 
     def prepare(self) -> None:
         """Check that this may be written, and open its folder so that it can be locked and synced."""
-        self.check_writable()
+        self.check_name()
+        check_writable(self.root, self.folder, "/".join(self.tail))
         folder = open_inner(self.folder)
         os.close(self.folder)
         self.folder = folder

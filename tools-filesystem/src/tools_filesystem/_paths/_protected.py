@@ -35,7 +35,8 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
             raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
         if is_protected(one, protected):
             raise _denied("/".join(names[:end]), "what lies there is run or trusted later")
-    if protected and is_of_host(f"{real_path(folder)}/{name}"):
+    place = f"{real_path(folder)}/{name}/"
+    if protected and any(place.startswith(f"{host}/") for host in host_folders()):
         raise _denied("/".join(names), "this program itself runs from there")
     if _is_linked(root, folder, names[len(below)], len(below)):
         raise _denied("/".join(names), "a protected name is a link to it")
@@ -48,11 +49,6 @@ def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
         repository = _repository(folder, [*names_below(root.descriptor, folder), name.partition("/")[0]])
         if repository is not None:
             raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
-
-
-def is_of_host(path: str) -> bool:
-    """Return whether a real path lies in a folder that this process runs from."""
-    return any(f"{path}/".startswith(f"{folder}/") for folder in host_folders())
 
 
 def real_path(descriptor: int) -> str:

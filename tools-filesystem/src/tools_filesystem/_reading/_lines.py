@@ -140,17 +140,8 @@ def _boundary(data: bytes, at: int) -> int:
     return next((at - back for back in range(4) if data[at - back] & 0xC0 != 0x80), at)
 
 
-class Shown(NamedTuple):
-    """The text, notes and facts about some lines; `is_faithful` if each character stands for its very bytes."""
-
-    text: str
-    notes: list[str]
-    facts: dict[str, Any]
-    is_faithful: bool
-
-
-def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> Shown:
-    """Return lines as text."""
+def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> tuple[str, list[str], dict[str, Any], bool]:
+    """Return lines as text, with notes and facts, and whether each character stands for its very bytes."""
     codec = encoding if encoding.width == 1 else UTF_8
     codec = settle(codec, b"\n".join(line.text for line in lines))
     decoded = [codec.decode(line.text) for line in lines]
@@ -174,4 +165,4 @@ def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> Shown:
     if b"\r\n" in endings:
         notes.append("line endings are CRLF, shown as LF")
     is_faithful = not (is_broken or "\0" in text or any(line.more for line in lines))
-    return Shown(text.replace("\0", "\u2400"), notes, facts, is_faithful)
+    return text.replace("\0", "\u2400"), notes, facts, is_faithful

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tools_core import ToolError
 from tools_filesystem._paths._kernel import is_pseudo_file, mounts_below
 from tools_filesystem._paths._protected import real_path
-from tools_filesystem._paths._resolve import SpecialFileError
+from tools_filesystem._paths._resolve import SpecialFileError, closing
 from tools_filesystem._search import _scan
 from tools_filesystem._search._process import Answer, Command, run
 
@@ -98,12 +98,9 @@ def _by_scan(place: Located, order: Order, context: Context) -> Answer:
         re.compile(order.pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise _explained(f"regex parse error: {error}", order) from error
-    descriptor = place.open_folder() if place.is_folder else place.open_file()
-    try:
-        program = [sys.executable, "-I", "-S", _scan.__file__, json.dumps(order._asdict()), str(descriptor)]
-        answer = run(Command(program, files=(descriptor,)), context)
-    finally:
-        os.close(descriptor)
+    with closing(place.open_folder() if place.is_folder else place.open_file()) as start:
+        program = [sys.executable, "-I", "-S", _scan.__file__, json.dumps(order._asdict()), str(start)]
+        answer = run(Command(program, files=(start,)), context)
     if answer.code > 0:
         raise ToolError(f"the search failed: {answer.complaints.strip()[-200:]}", "execution_error")
     return answer

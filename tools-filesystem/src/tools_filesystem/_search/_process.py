@@ -131,14 +131,11 @@ def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tu
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    if process.poll() is None:
-        with suppress(subprocess.TimeoutExpired):  # it has closed its pipes, or is to be killed
-            process.wait(0.05)
-        process.kill()
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
-    try:
+    with suppress(subprocess.TimeoutExpired):  # it has closed its pipes, or is to be killed
+        process.wait(0.05)
+    process.kill()
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        pipe.close()
+    with suppress(subprocess.TimeoutExpired):  # it ends as soon as its file system answers
         return process.wait(_LAST_WAIT)
-    except subprocess.TimeoutExpired:  # it ends as soon as its file system answers
-        return -9
+    return -9

@@ -46,12 +46,10 @@ class ApplyPatch(FileTool):
         """The files that the patch names."""
         patch = arguments.get("patch")
         try:
-            sections = parse(patch) if isinstance(patch, str) else None
+            sections = parse(patch) if isinstance(patch, str) else []
         except ToolError:
-            sections = None
-        if sections is None:
             return None
-        return [path for section in sections for path in (section.path, section.destination) if path is not None]
+        return [path for one in sections for path in (one.path, one.destination) if path is not None] or None
 
     def execute(
         self,
@@ -62,11 +60,9 @@ class ApplyPatch(FileTool):
         sections = parse(patch)
         with self.access(context) as access, ExitStack() as stack:
             plan = PatchPlan(access, sections, stack)
-            commit(plan.changes, context)
+            commit([change for outcome in plan.outcomes for change in outcome.changes], context)
             for outcome in plan.outcomes:
-                # Of a new file the patch is all there is.
-                state = None if outcome.section.action == "delete" else outcome.change.state
-                access.ledger(context).replace(outcome.before, state)
+                access.ledger(context).replace(outcome.before, outcome.changes[0].state)
         results = [_result(outcome) for outcome in plan.outcomes]
         notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
         summary = "\n".join(map(_summary, results))

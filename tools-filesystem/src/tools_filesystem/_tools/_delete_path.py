@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._paths._resolve import closing
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._tree import Survey, remove
-
-if TYPE_CHECKING:
-    from tools_filesystem._paths._locate import Located
 
 
 class DeletePath(FileTool):
@@ -33,7 +30,11 @@ class DeletePath(FileTool):
             lock(context, place)
             state = place.state
             if place.is_folder and not recursive:
-                _check_empty(place)
+                with closing(place.open_folder()) as folder:
+                    count = len(os.listdir(folder))
+                if count:
+                    message = f"{path!r} is a folder with {count} entries"
+                    raise ToolError(f"{message}; pass recursive=true to delete it with all that is in it", "conflict")
             survey = Survey(context, access)
             survey.add(place.folder, place.name, path)
             try:
@@ -48,11 +49,3 @@ class DeletePath(FileTool):
                     os.fsync(place.folder)
             access.ledger(context).replace(state, None)
         return Result.ok({"path": path, "entries": survey.entries})
-
-
-def _check_empty(place: Located) -> None:
-    with closing(place.open_folder()) as folder:
-        count = len(os.listdir(folder))
-    if count:
-        message = f"{place.given!r} is a folder with {count} entries"
-        raise ToolError(f"{message}; pass recursive=true to delete it with all that is in it", "conflict")

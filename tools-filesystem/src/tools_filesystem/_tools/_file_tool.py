@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from contextlib import suppress
 from importlib import import_module
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Effects, Tool, ToolError
@@ -14,7 +15,7 @@ from tools_filesystem._workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 class FileTool(Tool, abstract=True):
@@ -43,14 +44,18 @@ class FileTool(Tool, abstract=True):
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """See Tool: the real paths that are named and the links on the way, not what lies below them."""
         named = self.paths_in(arguments)
-        found: list[str] | None = None
-        if named is not None and all(isinstance(path, str) for path in named):
-            try:
-                with self.access(context or Context()) as access:
-                    found = [real for path in named for real in _meanings(access, path)]
-            except ToolError:  # the call itself will end with it
-                pass
-        return Effects(self.annotations, paths=None if found is None else list(dict.fromkeys(found)))
+        found: dict[str, None] = {}
+        if named is None or not all(isinstance(path, str) for path in named):
+            return Effects(self.annotations, paths=None)
+        try:
+            with self.access(context or Context()) as access:
+                # Where a path leads; of one that does not exist, also the file whose name a tool would take for it.
+                for path, repair in product(named, (True, False)):
+                    with locate(access, path, new=True, repair=repair) as place:
+                        found |= dict.fromkeys((*place.links, place.real))
+        except ToolError:  # the call itself will end with it
+            return Effects(self.annotations, paths=None)
+        return Effects(self.annotations, paths=list(found))
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """The paths that the arguments name, as they are given; None where that is not clear."""
@@ -74,10 +79,3 @@ def _preload() -> None:
 
 
 _PATHS = ("path", "source", "destination")
-
-
-def _meanings(access: Access, path: str) -> Iterator[str]:
-    """Yield where a path leads; of one that does not exist, also the file whose name a tool would take for it."""
-    for repair in (True, False):
-        with locate(access, path, new=True, repair=repair) as place:
-            yield from (*place.links, place.real)

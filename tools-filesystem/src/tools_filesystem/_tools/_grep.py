@@ -74,10 +74,9 @@ class Grep(FileTool):
                 return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
             answer = search(start, order, access.workspace, call)
         found = _found(answer, output_mode, is_folder=start.is_folder)
-        if listed is not None and start.is_folder and is_excluded:
-            found = [file for file in found if not listed.matches_any_of(file.path)]
-        elif listed is not None and start.is_folder and names is None:
-            found = [file for file in found if listed.matches(file.path)]
+        if listed is not None and start.is_folder and names is None:
+            fits = listed.matches_any_of if is_excluded else listed.matches
+            found = [file for file in found if fits(file.path) is not is_excluded]
         return _result(order, found, answer, start, limit=limit, offset=offset)
 
 

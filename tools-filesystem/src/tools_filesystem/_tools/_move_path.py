@@ -64,15 +64,10 @@ def _move(old: Located, new: Located, context: Context) -> None:
             raise
         # Another file system: the copy is complete before the original goes.
         copy_tree(old, new, context)
-        _remove(old)
-
-
-def _remove(old: Located) -> None:
-    """Delete what was copied; the copy is there by now, and stays."""
-    try:
-        remove(old.folder, old.name)
-    except OSError as error:
-        message = f"{old.given!r} was copied in full, but could not be deleted: {error.strerror} ({error.filename!r})"
-        raise ToolError(f"{message}; delete what is left of it", "execution_error") from error
-    with suppress(OSError):  # it is gone for all to see: an error would say that it is not
-        os.fsync(old.folder)
+        try:
+            remove(old.folder, old.name)
+        except OSError as left:
+            message = f"{old.given!r} was copied in full, but could not be deleted: {left.strerror} ({left.filename!r})"
+            raise ToolError(f"{message}; delete what is left of it", "execution_error") from left
+        with suppress(OSError):  # it is gone for all to see: an error would say that it is not
+            os.fsync(old.folder)

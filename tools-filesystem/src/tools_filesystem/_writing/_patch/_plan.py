@@ -26,10 +26,10 @@ MOST_SECTIONS = 100  # because their folders are held open at the same time
 
 
 class Outcome(NamedTuple):
-    """What becomes of the file of a section, and how many lines that adds and removes."""
+    """What becomes of the file of a section: the first change is the one that leaves it there, if any does."""
 
     section: Section
-    change: Change
+    changes: tuple[Change, ...]
     applied: Applied
     before: os.stat_result | None = None
 
@@ -42,7 +42,6 @@ class PatchPlan:
             message = f"the patch has {len(sections)} sections; at most {MOST_SECTIONS} are applied at once: split it"
             raise ToolError(message, "limit_exceeded")
         self.access = access
-        self.changes: list[Change] = []
         self._stack = stack
         self._root: PinnedRoot | None = None
         self._taken: dict[str, str] = {}
@@ -62,24 +61,24 @@ class PatchPlan:
         self._count(data)
         place.check_permitted("write_file with overwrite=true replaces it")
         applied = apply_hunks(data, section.hunks, section.path)
+        gone = Change(place=place, data=None, found=found, content=data)
         if section.action == "delete" and section.exact and applied.data:
             message = f"{section.path!r}: the patch deletes a file, but does not show all of its lines; read it again"
             raise ToolError(f"{message}. Nothing was changed.", "conflict")
         if section.action == "delete":
             lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
             applied = applied._replace(removed=lines)
-            return Outcome(section, self._change(place, None, found, content=data), applied, found)
+            return Outcome(section, (gone,), applied, found)
         self._count(applied.data)
         if section.destination is None:
-            change = self._change(place, applied.data, found, content=data, executable=section.executable)
-            return Outcome(section, change, applied, found)
+            change = Change(place=place, data=applied.data, found=found, content=data, executable=section.executable)
+            return Outcome(section, (change,), applied, found)
         goal = self._locate(section.destination, new=True, follow=False)
         if goal.found is not None:
             message = f"{section.destination!r} exists already, so {section.path!r} cannot become it"
             raise ToolError(f"{message}: choose another name, or delete it in another patch first", "conflict")
-        change = self._change(goal, applied.data, None, model=place, executable=section.executable)
-        self._change(place, None, found, content=data)
-        return Outcome(section, change, applied, found)
+        change = Change(place=goal, data=applied.data, found=None, model=place, executable=section.executable)
+        return Outcome(section, (change, gone), applied, found)
 
     def _add(self, section: Section) -> Outcome:
         place = self._locate(section.path, new=True)
@@ -89,15 +88,8 @@ class PatchPlan:
             raise ToolError(f"{message}. Nothing was changed.", "conflict")
         applied = apply_hunks(b"", section.hunks, section.path)
         self._count(applied.data)
-        return Outcome(section, self._change(place, applied.data, None, executable=section.executable), applied)
-
-    def _change(
-        self, place: Located, data: bytes | None, found: os.stat_result | None, *, content: bytes | None = None,
-        model: Located | None = None, executable: bool | None = None,
-    ) -> Change:  # fmt: skip
-        change = Change(place=place, data=data, found=found, content=content, model=model, executable=executable)
-        self.changes.append(change)
-        return change
+        change = Change(place=place, data=applied.data, found=None, executable=section.executable)
+        return Outcome(section, (change,), applied)
 
     def _locate(self, path: str, *, new: bool = False, follow: bool = True) -> Located:
         place = self._stack.enter_context(locate(self.access, path, write=True, new=new, follow=follow))
