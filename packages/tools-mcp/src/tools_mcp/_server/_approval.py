@@ -68,12 +68,12 @@ question: ContextVar[Question] = ContextVar("question")
 def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[Answer]]:
     """Return a function that approves calls of allowed tools, and asks the client's user about others."""
 
-    async def approve(request: ApprovalRequest) -> Answer:
+    async def ask_client(request: ApprovalRequest) -> Answer:
         if any(fnmatchcase(request.tool.name, pattern) for pattern in allowed):
             return "once"
         return await question.get().ask(request)
 
-    return approve
+    return ask_client
 
 
 def advice(name: str) -> str:
