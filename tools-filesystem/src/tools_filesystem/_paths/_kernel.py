@@ -1,4 +1,4 @@
-"""What Python does not offer of the system: calls of the C library, pseudo files as below /proc, and mounts."""
+"""Parts of the system that Python does not offer: calls of the C library, pseudo files as below /proc, and mounts."""
 
 from __future__ import annotations
 

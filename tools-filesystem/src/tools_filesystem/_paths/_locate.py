@@ -87,7 +87,7 @@ class Located:
 
     @property
     def prefix(self) -> str:
-        """What precedes a path in this folder, so that the whole can be sent back."""
+        """The beginning of each path in this folder, as a caller can send it back."""
         bare = self.path.removeprefix("./").rstrip("/")
         return "" if bare in ("", ".") and not self.path.startswith("/") else f"{bare}/"
 

@@ -1,4 +1,4 @@
-"""What a file is: its type, by its mode, and its MIME type, by its first bytes before its name."""
+"""The type of a file, by its mode, and its MIME type, by its first bytes before its name."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_SECTIONS = 100  # because their folders are held open at the same time
 
 
 class Outcome(NamedTuple):
-    """What becomes of the file of a section: the first change is the one that leaves it there, if any does."""
+    """The changes that a section makes; the first is that of the file which is left, if any is."""
 
     section: Section
     changes: tuple[Change, ...]
