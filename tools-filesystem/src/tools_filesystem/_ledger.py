@@ -70,9 +70,8 @@ class Ledger:
             problem = f"{path!r} exists ({stamp.size} bytes), and was not read in its present form"
         elif known != stamp:
             when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
-            problem = (
-                f"{path!r} has changed since it was read: {known.size} bytes then, {stamp.size} now, modified {when}"
-            )
+            sizes = f"{known.size} bytes then, {stamp.size} now"
+            problem = f"{path!r} has changed since it was read: {sizes}, modified {when}"
         else:
             problem = f"only {sum(end - start for start, end in ranges)} of {stamp.size} bytes of {path!r} were read"
         fix = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import stat
 import sys
@@ -36,7 +37,7 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
         if is_protected(one, protected):
             raise _denied("/".join(names[:end]), "what lies there is run or trusted later")
     place = f"{real_path(folder)}/{name}/"
-    if protected and any(place.startswith(f"{host}/") for host in host_folders()):
+    if protected and any(place.startswith(f"{host}/") for host in _host(len(sys.modules))):
         raise _denied("/".join(names), "this program itself runs from there")
     if _is_linked(root, folder, names[len(below)], len(below)):
         raise _denied("/".join(names), "a protected name is a link to it")
@@ -85,22 +86,23 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
 def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
     """Return whether a name in a folder, or a folder above it, is the target of a protected link of the root."""
     if root.linked is None:  # once in a call
-        targets = (_target_of(root.descriptor, link) for link in root.access.workspace.protected)
-        root.linked = {target for target in targets if target is not None}
+        root.linked = set()
+        for link in root.access.workspace.protected:
+            found = lstat(root.descriptor, link)
+            if found is not None and stat.S_ISLNK(found.st_mode):
+                with suppress(OSError):  # a link to nowhere
+                    target = os.stat(link, dir_fd=root.descriptor)
+                    root.linked.add((target.st_dev, target.st_ino))
     if not root.linked:
         return False
     states = (lstat(folder, path) for path in [name, *("/".join([".."] * count) or "." for count in range(depth))])
     return any(state is not None and (state.st_dev, state.st_ino) in root.linked for state in states)
 
 
-def _target_of(folder: int, name: str) -> tuple[int, int] | None:
-    found = lstat(folder, name)
-    if found is None or not stat.S_ISLNK(found.st_mode):
-        return None
-    with suppress(OSError):
-        target = os.stat(name, dir_fd=folder)
-        return target.st_dev, target.st_ino
-    return None
+@functools.lru_cache(maxsize=1)
+def _host(_modules: int) -> list[str]:
+    """Return the folders that this process runs from; looked up again when more modules are loaded."""
+    return host_folders()
 
 
 def _denied(place: str, reason: str) -> ToolError:
