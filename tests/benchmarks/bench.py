@@ -624,6 +624,8 @@ def made_packages(folder: Path, count: int) -> Path:
             f"Metadata-Version: 2.1\nName: tools-made-{n:04d}\nVersion: 1.0\nSummary: Made up.\n"
         )
         (info / "entry_points.txt").write_text(f"[ask_tools.tools]\nmade_{n:04d} = tools_made_{n:04d}:made\n")
+        module = 'from tools_core import tool\n\n@tool\ndef made() -> None:\n    """Do nothing."""\n'
+        (site / f"tools_made_{n:04d}.py").write_text(module)
     return site
 
 
