@@ -84,7 +84,7 @@ def moments(root, call_in, happens, files):
             return
         if has_happened:
             yield made[moment - 1], result, {file.name: file.read_bytes() for file in root.iterdir()}
-        moment += 5
+        moment += 2
 
 
 FILES = {"f": b"old\n", "e": b"e\n"}

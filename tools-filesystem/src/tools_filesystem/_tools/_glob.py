@@ -68,10 +68,10 @@ class Glob(FileTool):
 
 
 def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
-    total, some = len(found), found[offset : offset + limit]
+    total, some, prefix = len(found), found[offset : offset + limit], start.prefix
     notes = [start.note] if start.note else []
     facts = {"total": total, "count": len(some), **answer.page(offset, offset + len(some), total, "files", notes)}
-    lines = all_escaped([start.prefix + one for one in some])
+    lines = all_escaped([prefix + one for one in some])
     if total and not some:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:
