@@ -16,9 +16,9 @@ from tools_shell._supervisor._placeholders import Placeholder, remove_placeholde
 from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
 
 _ROUND = 2  # milliseconds between two rounds of killing, in which the killed may disappear
+_STUCK = 200  # the same for what will not go, say a process that hangs inside the kernel
 # A command may have left folders that not even their owner can empty, as Go does.
 _REMOVE = ("/bin/sh", "-c", 'chmod -R u+rwx "$0"; rm -rf "$0"')
-_STUCK = 200  # the same for what will not go, say a process that hangs inside the kernel
 
 
 def supervise(control: int, descriptors: list[int]) -> None:
@@ -41,7 +41,14 @@ def supervise(control: int, descriptors: list[int]) -> None:
         job.run()
     come_last()  # the rest has time
     if request["temporary"]:
-        os.waitpid(os.posix_spawn(_REMOVE[0], [*_REMOVE, request["temporary"]], {"PATH": os.defpath}), 0)
+        _remove(request["temporary"])
+
+
+def _remove(folder: str) -> None:
+    try:
+        os.rmdir(folder)  # as most commands leave it, and without a process
+    except OSError:
+        os.waitpid(os.posix_spawn(_REMOVE[0], [*_REMOVE, folder], {"PATH": os.defpath}), 0)
 
 
 def _read_request(control: int) -> dict[str, Any]:
