@@ -81,7 +81,7 @@ def here(root):
 
 
 def test_a_job_goes_on_in_the_background_and_tells_its_end(on, level):
-    result = on.try_start("echo begun; read line; echo got $line; exit 3", stdin=True, name="reader")
+    result = on.try_start("echo begun; read line; echo got $line; exit 3", stdin=True)
     assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
     id = result.output["id"]
     facts = on.output(id, wait_for="begun")
@@ -455,13 +455,11 @@ def test_a_key_that_is_none_and_a_line_that_is_too_long_for_a_terminal_are_refus
 
 def test_the_list_has_every_job_with_what_became_of_it(here):
     assert here.list() == []
-    first = here.start("exit 7", name="first")
+    first = here.start("exit 7")
     here.end_of(first)
     second = here.start(f"sleep 900 # {'long ' * 100}")
     ended, running = here.list()
-    assert (ended["id"], ended["name"], ended["command"], ended["status"], ended["exit_code"]) == (
-        first, "first", "exit 7", "ended", 7,
-    )  # fmt: skip
+    assert (ended["id"], ended["command"], ended["status"], ended["exit_code"]) == (first, "exit 7", "ended", 7)
     assert (running["id"], running["status"], running["output_size"]) == (second, "running", 0)
     assert len(running["command"]) == 200
     assert running["age"] >= 0

@@ -30,10 +30,9 @@ _CHUNK = 1 << 16  # bytes of input at a time
 class Job:
     """`changed` guards the output and the end, and is notified of both."""
 
-    def __init__(self, id: str, name: str, script: str, limit: float, command: Command, redactor: Redactor) -> None:
+    def __init__(self, id: str, script: str, limit: float, command: Command, redactor: Redactor) -> None:
         """Start it for `limit` seconds at most; OSError when that is not possible."""
         self.id = id
-        self.name = name
         self.script = script
         self._limit = limit
         self.isolation = command.isolation

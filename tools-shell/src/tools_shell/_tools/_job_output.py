@@ -83,7 +83,7 @@ def _listed(found: list[Job]) -> Result:
     for job in found:
         command = " ".join(job.script.split())
         command = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
-        facts = {"id": job.id, "name": job.name, "command": command, **job.status()}
+        facts = {"id": job.id, "command": command, **job.status()}
         rows.append({**facts, "age": round(job.age, 1), "output_size": job.end})
-        lines.append(f"{job.id} {f'{job.name} ' if job.name else ''}({job.remark()}): {command}")
+        lines.append(f"{job.id} ({job.remark()}): {command}")
     return Result.ok(rows, content="\n".join(lines) or "[no jobs; they end with the process or run that started them]")

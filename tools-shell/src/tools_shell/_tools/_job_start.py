@@ -47,7 +47,6 @@ class JobStart(ScriptTool):
     def execute(
         self,
         command: Annotated[str, "The script."],
-        name: Annotated[str, "A name for the list of jobs.", Limits(max_length=64)] = "",
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
         stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
@@ -63,7 +62,7 @@ class JobStart(ScriptTool):
             with self.prepared(
                 context, workdir, arguments, env=env, has_stdin=stdin or tty, terminal=tty, merged=True
             ) as prepared:
-                return Job(id, name, command, timeout or math.inf, prepared, self.redactor())
+                return Job(id, command, timeout or math.inf, prepared, self.redactor())
 
         job = jobs.start(owner_of(context, self._root), make, self._most)
         record = {"id": job.id, "status": "running"}
