@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tools_shell._output._output import Output
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Ended, conclude, settle, wait_for_end
 from tools_shell._report import exit_of
@@ -18,13 +19,11 @@ from tools_shell._sandbox._start import start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._output._output import Output
     from tools_shell._sandbox._command import Command
 
     # `value`; `type`, `message` and `traceback` of what was raised; `exit_code` of a SystemExit; `images`; `note`.
     Reply: TypeAlias = dict[str, str]
 
-_BOM = "\ufeff"
 _LARGEST = 64 << 20  # bytes of a reply
 # Nothing is imported from the workspace before the code itself runs; -P is for what Python 3.13 imports on its own.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
@@ -36,7 +35,7 @@ class Kernel:
     def __init__(self, command: Command, stdin: bytes = b"") -> None:
         self.isolation = command.isolation
         self.lost: str | None = None
-        self._output: Output | None = None
+        self._output = Output()  # of the code that runs
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
         number = theirs.detach()  # `start` closes it
@@ -47,7 +46,7 @@ class Kernel:
             self._channel.close()
             raise
         self._channel.setblocking(False)
-        channel = {self._channel.fileno(): self._hear}
+        channel = {self._channel.fileno(): self._heard.extend}
         self._pump = Pump(self.process, self._add_stdout, self._add_stderr, stdin, more=channel)
 
     def is_alive(self) -> bool:
@@ -60,7 +59,7 @@ class Kernel:
     def run(self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]) -> tuple[Ended, Reply | None]:
         """Run `code` in this session; at its limit it is interrupted, and without an answer the kernel is ended."""
         started = time.monotonic()
-        reply, reason = self._ask((False, code.removeprefix(_BOM)), output, started + limit, cancelled)
+        reply, reason = self._ask(code, output, started + limit, cancelled)
         duration = time.monotonic() - started
         if reply is None:
             self.end("it could not be interrupted" if reason else self._how_it_ended())
@@ -79,7 +78,7 @@ class Kernel:
         """Run `code`, and wait for the end of the process with its threads and what it has registered with `atexit`."""
         started = time.monotonic()
         until = started + limit
-        reply, reason = self._ask((True, code.removeprefix(_BOM)), output, until, cancelled)
+        reply, reason = self._ask(code, output, until, cancelled, is_last=True)
         until = time.monotonic() + GRACE if reason else until
         try:
             stopped = wait_for_end(
@@ -93,11 +92,12 @@ class Kernel:
             self._close()
 
     def _ask(
-        self, request: tuple[bool, str], output: Output, until: float, cancelled: Callable[[], bool]
+        self, code: str, output: Output, until: float, cancelled: Callable[[], bool], *, is_last: bool = False
     ) -> tuple[Reply | None, str | None]:
         """Have the code run; returns the reply, and why it was interrupted."""
         self._output = output
         self._heard.clear()
+        request = is_last, code.removeprefix("\ufeff")
         try:
             with suppress(OSError):  # it has ended, and will not answer
                 self._channel.settimeout(max(until - time.monotonic(), 0.01))
@@ -147,16 +147,11 @@ class Kernel:
         found = exit_of(self.process.exit, self.isolation.level)
         return found.get("signal") or f"exit code {self.process.exit}"
 
-    def _hear(self, chunk: bytes) -> None:
-        self._heard += chunk
-
     def _add_stdout(self, chunk: bytes) -> None:
-        if self._output is not None:
-            self._output.add_stdout(chunk)
+        self._output.add_stdout(chunk)
 
     def _add_stderr(self, chunk: bytes) -> None:
-        if self._output is not None:
-            self._output.add_stderr(chunk)
+        self._output.add_stderr(chunk)
 
 
 @functools.cache
