@@ -38,5 +38,5 @@ unshare --mount --propagation private bash -euc '
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all env -i \
         HOME="$home" PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 CI="${CI-}" PYTHONDONTWRITEBYTECODE=1 \
         HYPOTHESIS_STORAGE_DIRECTORY="$home/hypothesis" \
-        "$python" -m pytest -p no:cacheprovider --basetemp="$home/tests" "$@"
+        "$python" -m pytest -o cache_dir="$home/cache" --basetemp="$home/tests" "$@"
 ' bash "$home" "$python" "$@"
