@@ -1,7 +1,7 @@
 """Write a tool once; any model, agent framework or shell can call it, safely.
 
-The names below are the contract. Each is loaded when it is first used, so that who lists tools, or runs one
-sub-command, does not pay for what defines and validates them.
+The names below are the contract. Each is loaded when it is first used, so that a program which only lists
+tools does not pay for the code that defines and validates them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where a body runs that must not run here: worker threads, and an event loop for a coroutine without one.
 
-For who runs calls: `in_thread` and `start_coroutine` are what `Tool.call` and `Tool.acall` use themselves.
+`Tool.call` and `Tool.acall` use `in_thread` and `start_coroutine`; runtimes of other packages can use them, too.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _loop() -> AbstractEventLoop:
 def leave_blocked_loop() -> None:
     """Have what comes later run in another event loop, if something blocks the one in which `start_coroutine` runs it.
 
-    For who gives up a coroutine that did not end.
+    Callers use it when they abandon a coroutine that did not end.
     """
     global _running_loop  # noqa: PLW0603  (see _loop)
     loop = _running_loop

@@ -223,7 +223,7 @@ class _Writer:
     # -- scalars
 
     def scalar(self, schema: dict[str, Any], x: str) -> str | None:
-        """Return the condition under which `x` is refused, or None when this is no plain scalar."""
+        """Return the condition under which `x` is refused, or None when this is not a plain scalar."""
         keywords = schema.keys() & CONSTRAINTS
         types = types_of(schema)
         if ("enum" in schema) != ("const" in schema) and keywords <= _CHOICE:

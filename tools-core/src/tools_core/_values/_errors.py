@@ -90,7 +90,7 @@ class UnknownToolError(KeyError):
 class Halt(BaseException):
     """Raise or return it to end the conversation after this tool's result.
 
-    It is no `Exception`, so that a tool's own `except Exception` cannot swallow the decision.
+    It is not an `Exception`, so that a tool's own `except Exception` cannot swallow the decision.
     `output` is the last result; a `Result.error(...)` halts with a failure.
     """
 
