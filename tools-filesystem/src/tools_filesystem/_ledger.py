@@ -23,14 +23,14 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> Stamp:
-        """The stamp of what `fstat` found."""
+        """Return the stamp of an `fstat` result."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 class Ledger:
     """The byte ranges of each file that a session has been shown; safe to use from many threads.
 
-    A file that changes in any way that its stamp shows starts anew.
+    A file whose stamp has changed counts as unread.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class Ledger:
         self._seen: dict[tuple[int, int], tuple[Stamp, list[tuple[int, int]]]] = {}
 
     def record(self, stamp: Stamp, start: int, end: int) -> None:
-        """Bytes `start` to `end` (exclusive) were shown, all of them and as they are."""
+        """Record that bytes `start` to `end` (exclusive) were shown completely and unchanged."""
         key = (stamp.device, stamp.inode)
         with self._lock:
             known, ranges = self._seen.get(key, (stamp, []))
             self._seen[key] = (stamp, _merged([*(ranges if known == stamp else ()), (start, end)]))
 
     def replace(self, before: os.stat_result | None, after: os.stat_result | None, *, is_known: bool = False) -> None:
-        """A file was replaced or deleted: a session that knew all of it, or of the new content, knows that now."""
+        """Record a replaced or deleted file; the new content counts as shown if the old one was, or if `is_known`."""
         is_known = is_known or before is None or self.covers(Stamp.of(before))
         if before is not None:
             with self._lock:
@@ -54,13 +54,13 @@ class Ledger:
             self.record(Stamp.of(after), 0, after.st_size)
 
     def covers(self, stamp: Stamp) -> bool:
-        """Return whether all of the file was shown, and it is unchanged."""
+        """Return whether the whole file was shown and is unchanged."""
         with self._lock:
             known, ranges = self._seen.get((stamp.device, stamp.inode), (None, []))
         return known == stamp and (stamp.size == 0 or ranges == [(0, stamp.size)])
 
     def check_known(self, path: str, found: os.stat_result) -> None:
-        """Raise `conflict` unless all of the file was shown, and it is unchanged."""
+        """Raise ToolError (`conflict`) unless the whole file was shown and is unchanged."""
         stamp = Stamp.of(found)
         if self.covers(stamp):
             return

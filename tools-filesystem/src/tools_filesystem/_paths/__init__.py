@@ -1,1 +1,1 @@
-"""Paths: which file a path means, without leaving the workspace, and what is protected."""
+"""Resolving paths inside the workspace, and protected places."""

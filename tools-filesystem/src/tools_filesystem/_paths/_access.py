@@ -1,4 +1,4 @@
-"""A workspace during one call: its roots are held open, and every path is taken relative to one of them."""
+"""A workspace during one call: its roots stay open, and each path is resolved relative to one of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN = 300  # characters of a path in a message
 
 
 class PinnedRoot:
-    """A root as a descriptor; `linked` are the targets of links in it whose names are protected, once looked up."""
+    """An open root; `linked` caches the targets of its links with protected names."""
 
     __slots__ = ("access", "descriptor", "identity", "linked", "path", "writable")
 
@@ -37,7 +37,7 @@ class PinnedRoot:
         self.identity = found.st_dev, found.st_ino
 
     def names_of(self, path: str) -> list[str]:
-        """Return the names of a path, from the root on; OSError (EXDEV) for an absolute one elsewhere."""
+        """Return the components of a path below the root; OSError (EXDEV) for an absolute path elsewhere."""
         names = _names(path)
         if not path.startswith("/"):
             return names
@@ -50,7 +50,7 @@ class PinnedRoot:
 
 
 class Access:
-    """Opens the roots of a workspace, and closes them at the end of the block."""
+    """Context manager that opens the roots of a workspace and closes them."""
 
     def __init__(self, workspace: Workspace) -> None:
         if not hasattr(os, "O_NOFOLLOW") or os.open not in os.supports_dir_fd:
@@ -66,9 +66,9 @@ class Access:
             raise
 
     def root_of(self, path: str) -> tuple[PinnedRoot, list[str]]:
-        """Return the root that a path lies below by its text, and the names from there on; ToolError if there is none.
+        """Return the root that contains a path by its text, and the components below it; ToolError if none does.
 
-        A relative path is below the first root. Of nested roots, the inner one is returned.
+        Relative paths are below the first root. Of nested roots, the innermost is returned.
         """
         check_path(path)
         absolute = path if path.startswith("/") else f"{self.roots[0].path}/{path}"
@@ -84,7 +84,7 @@ class Access:
         return found
 
     def ledger(self, context: Context) -> Ledger:
-        """Return the ledger of a call: that of its session (`file_ledger` in the state), else the workspace's."""
+        """Return the ledger of the session (`file_ledger` in the state), or else the workspace's."""
         own = context.state.get("file_ledger")
         return own if isinstance(own, Ledger) else self.workspace.ledger
 
@@ -97,7 +97,7 @@ class Access:
 
 
 def check_path(path: str) -> None:
-    """Raise `validation_error` for text that is not a path, before the system sees it."""
+    """Raise ToolError (`validation_error`) for text that cannot be a path."""
     if not path:
         raise ToolError("path must not be empty; '.' is the workspace itself", "validation_error")
     if "\0" in path:
@@ -112,7 +112,7 @@ def check_path(path: str) -> None:
 
 
 def clipped(path: str) -> str:
-    """Return a path in quotes, short enough for a message."""
+    """Return a quoted path, truncated for a message."""
     return repr(path if len(path) <= _SHOWN else f"{path[: _SHOWN // 2]}[...]{path[-_SHOWN // 2 :]}")
 
 

@@ -1,4 +1,4 @@
-"""Messages for errors of the system: what went wrong with a path, and what would work."""
+"""Messages for operating-system errors: what went wrong with a path, and what would work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = {
 
 
 def explanation(error: OSError, path: str) -> ToolError:
-    """Return the error of a tool for one of the system."""
+    """Return a ToolError that explains an OSError."""
     if isinstance(error, SpecialFileError):
         message = f"{clipped(path)} is a pipe, a socket, a device or a file of the kernel, which is not opened"
         return ToolError(message, "not_a_file")

@@ -1,4 +1,4 @@
-"""Parts of the system that Python does not offer: calls of the C library, pseudo files as below /proc, and mounts."""
+"""Operating-system features without a Python API: C library calls, pseudo files such as those in /proc, mounts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILE_SYSTEMS = frozenset(
 
 
 def is_pseudo_file(found: os.stat_result) -> bool:
-    """Return whether a regular file is made by the kernel while it is read."""
+    """Return whether the kernel generates a regular file's content on each read, as in /proc."""
     if found.st_blocks or os.major(found.st_dev):  # it has a place on a disk, or in memory
         return False
     device = f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"
@@ -32,7 +32,7 @@ def is_pseudo_file(found: os.stat_result) -> bool:
 
 
 def mounts_below(folder: str) -> list[str]:
-    """Return the places in a folder, by its real path, where other file systems are mounted (Linux)."""
+    """Return the mount points below a folder, given its real path (Linux)."""
     try:
         with open("/proc/self/mountinfo", "rb") as mounts:
             points = [line.split(b" ", 5)[4] for line in mounts]
@@ -43,7 +43,7 @@ def mounts_below(folder: str) -> list[str]:
 
 
 def call_libc(name: str, *arguments: int | bytes) -> int:
-    """Call a function of the C library; OSError where it fails, with ENOSYS where it is missing (outside Linux)."""
+    """Call a C library function; OSError if it fails, with ENOSYS if it does not exist."""
     function = _function(name) if sys.platform == "linux" else None
     if function is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)

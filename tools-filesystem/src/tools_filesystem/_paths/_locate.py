@@ -1,4 +1,4 @@
-"""Where a path leads: a name in a folder that is held open, for reading and writing alike."""
+"""`locate`: resolve a path to a name in an open folder, for reading and for writing."""
 
 from __future__ import annotations
 
@@ -75,35 +75,35 @@ class Located:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether this is a folder, and not a link to one."""
+        """Return whether this is a folder, not a link to one."""
         return self.found is not None and stat.S_ISDIR(self.found.st_mode)
 
     @property
     def state(self) -> os.stat_result:
-        """The state of what is there; FileNotFoundError if there is nothing."""
+        """The `stat` result; FileNotFoundError if nothing exists."""
         if self.found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
         return self.found
 
     @property
     def prefix(self) -> str:
-        """The beginning of each path in this folder, as a caller can send it back."""
+        """The prefix of the paths in this folder, as a caller can send them back."""
         bare = self.path.removeprefix("./").rstrip("/")
         return "" if bare in ("", ".") and not self.path.startswith("/") else f"{bare}/"
 
     def look(self) -> None:
-        """Bring `found` up to date."""
+        """Refresh `found`."""
         with suppress(FileNotFoundError):
             self.found = None
             self.found = os.stat(self.name or ".", dir_fd=self.folder, follow_symlinks=False)
 
     def open_file(self) -> int:
-        """Open a regular file for reading; anything else raises OSError unopened."""
+        """Open a regular file for reading; OSError for anything else, which is not opened."""
         check_regular(self.state, self.given)
         return open_file(self.folder, self.name)
 
     def read(self, megabytes: int) -> tuple[bytes, os.stat_result]:
-        """Return the content of a regular file, and its state before it was read; ToolError when it is too large."""
+        """Return the content of a regular file and its state before reading; ToolError if it is too large."""
         with open(self.open_file(), "rb", buffering=0) as file:
             found = os.fstat(file.fileno())
             data = b"" if found.st_size > megabytes << 20 else file.readall()
@@ -113,7 +113,7 @@ class Located:
         return data, found
 
     def read_start(self, size: int) -> bytes:
-        """Return the first bytes of a regular file; anything else raises OSError unopened."""
+        """Return the first bytes of a regular file; OSError for anything else, which is not opened."""
         with open(self.open_file(), "rb", buffering=0) as file:
             return file.read(size)
 
@@ -122,29 +122,29 @@ class Located:
         return open_inner(self.folder, self.name or ".")
 
     def check_file_name(self) -> None:
-        """Raise `not_a_file` where the path can only be a folder."""
+        """Raise ToolError (`not_a_file`) if the path can only be a folder, such as `a/`."""
         if self.is_slashed and self.found is None:
             message = f"{clipped(self.given)} can only be a folder, because it ends with a slash"
             raise ToolError(f"{message}; end it with the name of the file", "not_a_file")
 
     def check_name(self) -> None:
-        """Raise `denied` for the root, and what `..` leads to."""
+        """Raise ToolError (`denied`) for a root or a path that ends with `..`."""
         if not self.tail:
             message = "the path must end with the name of an entry: not the root itself, and not '..'"
             raise ToolError(message, "denied")
 
     def check_repository(self) -> None:
-        """Raise `denied` where another call has made this a part of a git repository."""
+        """Raise ToolError (`denied`) if another call has made this part of a git repository."""
         check_repository(self.root, self.folder, self.tail[0])
 
     def check_permitted(self, instead: str) -> None:
-        """Raise `denied` for a file without write permission, which its owner has protected on purpose."""
+        """Raise ToolError (`denied`) for a file without write permission: its owner has protected it."""
         mode = stat.S_IMODE(self.state.st_mode)
         if stat.S_ISREG(self.state.st_mode) and not mode & 0o222:
             raise ToolError(f"{self.given!r} is read-only (mode {mode:04o}); {instead}", "denied")
 
     def make_folders(self, context: Context) -> None:
-        """Make the missing folders above; leaving the block by an exception takes them back."""
+        """Create the missing parent folders; they are removed if the `with` block raises."""
         if len(self.missing) > MOST_NEW:
             message = f"the path needs more than {MOST_NEW} new folders; create them step by step"
             raise ToolError(message, "limit_exceeded")
@@ -153,27 +153,27 @@ class Located:
             hold(self.folder, context)
             self.check_repository()
             made = [*names_below(self.root.descriptor, self.folder), name]
-            with suppress(FileExistsError):  # made by another call; opening tells if it is something else
+            with suppress(FileExistsError):  # another call has created it; opening fails if it is something else
                 os.mkdir(name, dir_fd=self.folder)
                 self._made.append(made)
-            with suppress(OSError):  # what is written into it would be lost with it in a crash
+            with suppress(OSError):  # sync: a crash would lose the folder with the files in it
                 os.fsync(self.folder)
             try:
                 inner = open_inner(self.folder, name)
-            except NotADirectoryError as error:  # a link to nowhere
+            except NotADirectoryError as error:  # a dangling link
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name) from error
             release(self.folder)
             os.close(self.folder)
             self.folder, self.missing = inner, self.missing[1:]
 
     def make_itself(self, context: Context) -> None:
-        """Make the folder that this is to be, and those above it."""
+        """Create this folder and its missing parents."""
         self.prepare()
         self.missing, self.name = self.tail, ""
         self.make_folders(context)
 
     def prepare(self) -> None:
-        """Check that this may be written, and open its folder so that it can be locked and synced."""
+        """Check that this may be written, and reopen its folder for locking and syncing."""
         self.check_name()
         check_writable(self.root, self.folder, "/".join(self.tail))
         folder = open_inner(self.folder)
@@ -189,12 +189,12 @@ class Located:
             raise explanation(error, self.given) from error
 
     def close(self, *, unmake: bool = False) -> None:
-        """Close the folder; `unmake` deletes the folders that were made, as far as they are empty."""
+        """Close the folder; `unmake` deletes created folders that are empty."""
         if self.folder >= 0:
             release(self.folder)
             os.close(self.folder)
         for names in reversed(self._made if unmake else ()):
-            # Where that fails, another process uses it already.
+            # If that fails, another process already uses it.
             with suppress(OSError), closing(open_folder(self.root, names[:-1])) as folder:
                 os.rmdir(names[-1], dir_fd=folder)
 
@@ -202,7 +202,7 @@ class Located:
 def locate(
     access: Access, path: str, *, write: bool = False, new: bool = False, follow: bool = True, repair: bool = False
 ) -> Located:
-    r"""Return the place that a path means; ToolError where there is none, or with `write` where it is protected.
+    r"""Resolve a path; ToolError if it does not exist, or if it is protected and `write` is set.
 
     A path that does not exist is `not_found`, unless `new` permits it. A link at its end is followed if `follow`.
     A name that does not exist may stand for the name with the bytes that its `\xNN` spell, or with `repair`, for the
@@ -226,17 +226,17 @@ def _check(place: Located, names: list[str], *, new: bool) -> None:
     if place.is_slashed and place.found is not None and not place.is_folder:
         message = f"{clipped(place.given)} ends with a slash, but is not a folder"
         raise ToolError(message, "not_a_directory")
-    # Folders before a `..` would be made only to be left again.
+    # Missing folders before a `..` are not created.
     if place.found is None and (not new or ".." in place.missing or not place.name):
         raise ToolError(_not_found(place, names), "not_found")
 
 
 def lock(context: Context, *places: Located) -> None:
-    """Lock the folders of places, in one order for all calls, and bring their states up to date.
+    """Lock the folders of places, in an order that all calls share, and refresh their states.
 
-    ToolError `denied` where one of them has become a protected place meanwhile.
+    ToolError (`denied`) if one of them has become a protected place in the meantime.
     """
-    # One descriptor for each folder: a second one would wait for the first.
+    # One descriptor for each folder: locking a second one would deadlock.
     folders = {_identity(place.folder): place.folder for place in places}
     for _, folder in sorted(folders.items()):
         hold(folder, context)
@@ -251,12 +251,12 @@ def _identity(folder: int) -> tuple[int, int]:
 
 
 def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> None:
-    """Look where `names` lead; those that are spelled differently on disk are replaced in the list."""
+    """Resolve `names`; those that are spelled differently on disk are replaced in the list."""
     is_repaired = False
     for _ in range(len(names) + 1):
         _follow(place, names, follow=follow)
         at = len(names) - len(place.tail)
-        # A link to nowhere is not another name.
+        # A dangling link is not another name.
         if place.found is not None or place.links or at == len(names) or lstat(place.folder, names[at]) is not None:
             break
         other = unescaped(names[at])
@@ -295,7 +295,7 @@ def _follow(place: Located, names: list[str], *, follow: bool) -> None:
 
 
 def _deepest(root: PinnedRoot, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
-    """Open a folder, or the deepest one on the way to it, and return the names that are missing from there on."""
+    """Open a folder, or its deepest existing ancestor, and return the names that are missing below it."""
     for end in range(len(names), 0, -1):
         with suppress(FileNotFoundError):
             return open_folder(root, names[:end]), tuple(names[end:])
@@ -303,14 +303,14 @@ def _deepest(root: PinnedRoot, names: Sequence[str]) -> tuple[int, tuple[str, ..
 
 
 def _names_in(folder: int, most: int) -> list[str]:
-    """Return the names in a folder, one more than `most` if there are more; none where it cannot be listed."""
+    """Return up to `most` + 1 names in a folder; none if it cannot be listed."""
     with suppress(OSError), closing(open_inner(folder)) as inner, os.scandir(inner) as entries:
         return [entry.name for entry in islice(entries, most + 1)]
     return []
 
 
 def _not_found(place: Located, names: list[str]) -> str:
-    """Return the message for a path that does not exist: from which name on, and what may have been meant."""
+    """Return the message for a path that does not exist: the first missing name, and similar names."""
     tail, roots, is_absolute = place.tail, place.root.access.roots, place.given.startswith("/")
     message = f"no {clipped(place.given)}"
     if place.links or not tail:

@@ -1,4 +1,4 @@
-"""One writer at a time in a folder, whichever process it belongs to.
+"""A lock that admits one writer to a folder, across processes.
 
 The lock is on the folder and not on the file, which every write replaces by another. The system gives it back when
 its holder dies; one that was stopped is waited for, but not for ever.
@@ -28,7 +28,7 @@ def hold(folder: int, context: Context | None = None) -> None:
         return
     begun, pause = monotonic(), _FIRST_PAUSE
     left = context.remaining if context is not None else None
-    # A call that has its own limit must have its result ready before it is abandoned.
+    # Leave time to return the result before the caller's limit abandons the call.
     longest = _LONGEST_WAIT if left is None else min(_LONGEST_WAIT, 0.9 * left)
     while not _take(folder):
         if context is not None and context.cancelled:
@@ -41,7 +41,7 @@ def hold(folder: int, context: Context | None = None) -> None:
 
 
 def release(folder: int) -> None:
-    """Give the lock back, also where a forked process has a copy of the descriptor."""
+    """Release the lock, even if a forked process has a copy of the descriptor."""
     from fcntl import LOCK_UN, flock  # POSIX alone
 
     with suppress(OSError):

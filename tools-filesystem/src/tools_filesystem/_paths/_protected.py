@@ -1,4 +1,4 @@
-"""Places that are not written: read-only roots, and what programs run or trust later."""
+"""Places that tools do not write: read-only roots, and files that programs run or trust later."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ OWN = ".ask-tools-"
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
-    """Raise `denied` when `name`, in a folder that is held open, is not to be written, whether it exists or not.
+    """Raise ToolError (`denied`) if `name` in an open folder is protected, whether it exists or not.
 
-    The real location of the folder counts, so that no link and no spelling evades it. `name` may be a path
+    The folder's real location decides, so that links and spellings cannot evade the check. `name` may be a path
     whose folders are yet to be made.
     """
     below = names_below(root.descriptor, folder)
@@ -45,7 +45,7 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
 
 
 def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
-    """Raise `denied` when `name` in an open folder is inside of a git repository, or would make one of it."""
+    """Raise ToolError (`denied`) if `name` is inside a git directory, or would turn the folder into one."""
     if ".git" in root.access.workspace.protected:
         repository = _repository(folder, [*names_below(root.descriptor, folder), name.partition("/")[0]])
         if repository is not None:
@@ -53,7 +53,7 @@ def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
 
 
 def real_path(descriptor: int) -> str:
-    """Return where an open folder is at this moment."""
+    """Return the current path of an open folder."""
     if sys.platform == "darwin":
         from fcntl import F_GETPATH, fcntl  # POSIX alone
 
@@ -62,7 +62,7 @@ def real_path(descriptor: int) -> str:
 
 
 def names_below(root: int, folder: int) -> list[str]:
-    """Return the names that lead from the root to a folder, as they are at this moment."""
+    """Return the current path components from the root to a folder."""
     top, here = real_path(root).rstrip("/"), real_path(folder)
     if here != top and not here.startswith(f"{top}/"):
         raise OSError(errno.EXDEV, "is outside the workspace", here)
@@ -70,7 +70,7 @@ def names_below(root: int, folder: int) -> list[str]:
 
 
 def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
-    """Raise `denied` when the nearest root at or above a folder is a read-only one."""
+    """Raise ToolError (`denied`) if the innermost root that contains a folder is read-only."""
     roots = {one.identity: one for one in root.access.roots}
     for level in range(depth + 1):
         state = lstat(folder, "/".join([".."] * level) or ".")
@@ -84,13 +84,13 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
 
 
 def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
-    """Return whether a name in a folder, or a folder above it, is the target of a protected link of the root."""
+    """Return whether a name, or a folder above it, is the target of a protected link in the root."""
     if root.linked is None:  # once in a call
         root.linked = set()
         for link in root.access.workspace.protected:
             found = lstat(root.descriptor, link)
             if found is not None and stat.S_ISLNK(found.st_mode):
-                with suppress(OSError):  # a link to nowhere
+                with suppress(OSError):  # a dangling link
                     target = os.stat(link, dir_fd=root.descriptor)
                     root.linked.add((target.st_dev, target.st_ino))
     if not root.linked:
@@ -101,7 +101,7 @@ def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _host(_modules: int) -> list[str]:
-    """Return the folders that this process runs from; looked up again when more modules are loaded."""
+    """Return the folders that this process runs from; cached until more modules are loaded."""
     return host_folders()
 
 
@@ -111,7 +111,7 @@ def _denied(place: str, reason: str) -> ToolError:
 
 
 def _repository(folder: int, names: list[str]) -> str | None:
-    """Return the folder that is the inside of a git repository, or becomes it by the name that comes next.
+    """Return the folder that is a git directory, or would become one by creating the name below it.
 
     All names but the last lead to `folder`.
     """

@@ -1,6 +1,6 @@
-"""From names to an open folder inside a root. No path is ever checked first and opened later.
+"""Resolve names to an open folder inside a root, without a check that an open could outrun.
 
-Two resolvers do the same by different means: the kernel's `openat2` with RESOLVE_BENEATH (Linux 5.6), and a walk.
+There are two resolvers: the kernel's `openat2` with RESOLVE_BENEATH (Linux 5.6), and a walk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tools_filesystem._paths._access import PinnedRoot
 
-MOST_LINKS = 40  # as the kernel has it
+MOST_LINKS = 40  # as in the kernel
 _MOST_STEPS = 20_000
 _OPENAT2 = 437  # the same on every architecture that Python is built for
 _NO_MAGICLINKS, _BENEATH = 0x02, 0x08
@@ -30,14 +30,14 @@ _TO_WALK = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.ENAMETOOLONG)
 
 
 class SpecialFileError(OSError):
-    """A pipe, a socket or a device, which is never opened for data."""
+    """A pipe, socket or device, which is never opened."""
 
     def __init__(self, path: str) -> None:
         super().__init__(errno.EINVAL, "is not a regular file", path)
 
 
 def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
-    """Open the folder that names lead to from a root, for its names alone; OSError, with EXDEV when they lead out."""
+    """Open a folder below a root, as a base for other names; OSError, with EXDEV if the names lead outside."""
     if names:
         try:
             return _openat2(root.descriptor, "/".join(names))
@@ -48,17 +48,17 @@ def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
 
 
 def open_inner(folder: int, name: str = ".") -> int:
-    """Open a folder in a folder so that it can be listed, locked and synced; NotADirectoryError also for a link."""
+    """Open a subfolder for listing, locking and syncing; NotADirectoryError for a link, too."""
     try:
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
-        if error.errno == errno.ELOOP:  # what some systems say of a link
+        if error.errno == errno.ELOOP:  # the error of some systems for a link
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
         raise
 
 
 def open_file(folder: int, name: str) -> int:
-    """Open a regular file in a folder for reading; anything else raises OSError unopened."""
+    """Open a regular file in a folder for reading; OSError for anything else, which is not opened."""
     if not hasattr(os, "O_PATH"):  # macOS, where a device that is swapped in just now may be opened, unread
         check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), name)
         return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -73,7 +73,7 @@ def open_file(folder: int, name: str) -> int:
 
 
 def lstat(folder: int, path: str) -> os.stat_result | None:
-    """Return the state of what has a name in a folder, links not followed; None where nothing can be looked at."""
+    """Return the state of a name in a folder without following links; None if it cannot be read."""
     try:
         return os.stat(path, dir_fd=folder, follow_symlinks=False)
     except OSError:
@@ -90,7 +90,7 @@ def closing(descriptor: int) -> Generator[int]:
 
 
 def check_regular(found: os.stat_result, path: str) -> None:
-    """Raise OSError for what has no content to read or replace."""
+    """Raise OSError for anything but a regular file."""
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.ELOOP, "became a link meanwhile", path)
     if stat.S_ISDIR(found.st_mode):
@@ -104,7 +104,7 @@ def _flags() -> int:
 
 
 def _walk(root: PinnedRoot, names: Sequence[str]) -> int:
-    """Open one bare name after the other, because `O_NOFOLLOW` does not hold for a name with a slash behind it."""
+    """Open one component at a time, because `O_NOFOLLOW` does not apply to a name with a trailing slash."""
     todo, here = list(names)[::-1], list[str]()  # `here` are the names from the root, none of them a link
     folder = os.open(".", _flags(), dir_fd=root.descriptor)
     links, code = 0, errno.ELOOP

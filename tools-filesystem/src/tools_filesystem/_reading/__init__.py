@@ -1,1 +1,1 @@
-"""Reading: encodings, lines and what a model is shown."""
+"""Reading text files: encodings and lines."""

@@ -1,4 +1,4 @@
-"""The encoding of a text file, judged by its bytes."""
+"""Detection of text encodings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = (  # the longer ones first: UTF-32 begins like UTF-16
 class Encoding(NamedTuple):
     """An encoding by name and codec, the length of its byte order mark, and the bytes of a code unit.
 
-    `settled` is False while only ASCII was seen, so that what comes later may still decide.
+    `settled` is False while only ASCII was seen, and later bytes may still decide.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Encoding(NamedTuple):
     settled: bool = True
 
     def decode(self, data: bytes) -> tuple[str, bool]:
-        """The text, and whether some bytes had to be shown as U+FFFD."""
+        """Return the text, and whether some bytes became U+FFFD."""
         try:
             return data.decode(self.codec), False
         except UnicodeDecodeError:
@@ -43,7 +43,7 @@ _ONLY_ASCII = UTF_8._replace(settled=False)
 
 
 def detect(start: bytes) -> Encoding | None:
-    """The encoding of a file whose first `SNIFF` bytes are these; None when it is no text."""
+    """Return the encoding of a file that begins with these `SNIFF` bytes; None if it is binary."""
     for mark, name, codec, width in _MARKS:
         if start.startswith(mark):
             return Encoding(name, codec, len(mark), width)
@@ -53,7 +53,7 @@ def detect(start: bytes) -> Encoding | None:
 
 
 def settle(encoding: Encoding, shown: bytes) -> Encoding:
-    """The same encoding, or where the beginning of the file left it open, the one that `shown` is in."""
+    """Return this encoding, or the one of `shown` if the beginning of the file did not decide."""
     if encoding.settled or shown.isascii():
         return encoding
     return _by_content(shown, is_whole=True) or UTF_8

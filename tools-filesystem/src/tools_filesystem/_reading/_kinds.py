@@ -1,4 +1,4 @@
-"""The type of a file, by its mode, and its MIME type, by its first bytes before its name."""
+"""The type of a file, and its MIME type."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def type_of(mode: int) -> str:
 
 
 def media_type(start: bytes, name: str) -> str:
-    """Return the MIME type of the first bytes, else that of the name's ending, unless they contradict it."""
+    """Return the MIME type of the first bytes, or else of the file name, unless the bytes contradict it."""
     known = File(start).mime_type
     if known != _UNKNOWN:
         return known

@@ -1,4 +1,4 @@
-"""Some lines of a file, read in bounded memory, and as they are shown."""
+"""Lines of a file, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FRAME = 8  # what the number of a line takes
 
 
 class Line(NamedTuple):
-    """A line, or the beginning of it; `more` counts the bytes that are left out."""
+    """A line, or the beginning of a long one; `more` is the number of bytes left out."""
 
     number: int
     start: int
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position behind the line."""
+        """The position after the line."""
         return self.start + len(self.text) + len(self.ending) + self.more
 
 
@@ -45,7 +45,7 @@ class Lines:
     def __init__(self, descriptor: int, encoding: Encoding, context: Context) -> None:
         self._context = context
         left = context.remaining
-        # A call that has its own limit must have its result ready before it is abandoned.
+        # Leave time to return the result before the caller's limit abandons the call.
         self._ends = monotonic() + (SECONDS if left is None else 0.9 * left)
         self._file: BinaryIO = open(os.dup(descriptor), "rb", buffering=_BLOCK)  # noqa: SIM115  (closed by `close`)
         self.mark = encoding.mark
@@ -59,7 +59,7 @@ class Lines:
         self._file.close()
 
     def read(self, offset: int, limit: int) -> list[Line]:
-        """Return lines from number `offset` on, as many as `limit` and the budget permit."""
+        """Return up to `limit` lines from number `offset`, within the budget."""
         position = self._skip(offset - 1)
         found: list[Line] = []
         spent = 0
@@ -73,7 +73,7 @@ class Lines:
         return found
 
     def count(self) -> int:
-        """Return how many lines there are."""
+        """Return the number of lines."""
         newlines, last = 0, b"\n"
         for _, block in self._blocks(self.mark):
             newlines += block.count(b"\n")
@@ -81,7 +81,7 @@ class Lines:
         return newlines + (last != b"\n")
 
     def _skip(self, lines: int) -> int | None:
-        """Return where the line behind some lines begins; None if there are fewer."""
+        """Return where the line after some lines begins; None if there are fewer."""
         if not lines:
             return self.mark
         for start, block in self._blocks(self.mark):
@@ -141,7 +141,7 @@ def _boundary(data: bytes, at: int) -> int:
 
 
 def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> tuple[str, list[str], dict[str, Any], bool]:
-    """Return lines as text, with notes and facts, and whether each character stands for its very bytes."""
+    """Return the lines as text, notes, facts, and whether the text shows every byte faithfully."""
     codec = encoding if encoding.width == 1 else UTF_8
     codec = settle(codec, b"\n".join(line.text for line in lines))
     decoded = [codec.decode(line.text) for line in lines]

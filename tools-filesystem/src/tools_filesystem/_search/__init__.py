@@ -1,1 +1,1 @@
-"""Searching: one child process looks, `rg` or a plain scan in Python, and this process shows what it found."""
+"""Searching: a child process, `rg` or a scan in Python, searches, and this process formats what it found."""

@@ -1,4 +1,4 @@
-"""The two programs that search, behind one order: `rg` where it is installed, else our own scan."""
+"""One interface to the two search programs: `rg` if it is installed, else the scan in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wildcard patterns for whole paths: `*`, `?`, `[...]`, `{a,b}` and `**`."""
+"""Wildcard patterns for paths: `*`, `?`, `[...]`, `{a,b}` and `**`."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class PathPattern:
         self._parts = [list(map(_test, _names(one))) for one in self.alternatives]
 
     def matches(self, path: str) -> bool:
-        """Return whether a path fits."""
+        """Return whether a path matches."""
         names = path.split("/")
         return any(_match(parts, names) for parts in self._parts)
 
     def matches_any_of(self, path: str) -> bool:
-        """Return whether a path fits, or a folder that it is in."""
+        """Return whether a path or one of its folders matches."""
         names = path.split("/")
         return any(self.matches("/".join(names[:end])) for end in range(1, len(names) + 1))
 
     def names_alone(self) -> list[str] | None:
-        """Return patterns for the file's name if nothing else decides, in any folder; else None."""
+        """Return the patterns for file names if the folder does not matter, else None."""
         names = [one.removeprefix("**/") for one in self.alternatives]
         is_alone = all(one.startswith("**/") and WILD.isdisjoint(name.strip("*")) and "/" not in name
                        for one, name in zip(self.alternatives, names, strict=True))  # fmt: skip
@@ -79,7 +79,7 @@ def _test(name: str) -> Callable[[str], object] | None:
 
 
 def _match(parts: Parts, names: list[str]) -> bool:
-    """Match name by name; of several `**`, only the last one is ever tried again."""
+    """Match component by component; only the last `**` is retried, which keeps the time linear."""
     at = position = 0
     again_at, again_position = -1, 0
     while position < len(names):

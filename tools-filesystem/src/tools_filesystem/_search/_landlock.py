@@ -1,6 +1,6 @@
-"""Starting a program that can read nothing but what it is given, however paths are swapped under it (Linux 5.13).
+"""Start a program that can read only given folders, even if paths are swapped meanwhile (Landlock, Linux 5.13).
 
-A Landlock domain holds for one thread and what that thread starts. So a thread is made that enters one, starts the
+A Landlock domain applies to one thread and its child processes, so a new thread enters the domain, starts the
 program, and ends.
 """
 
@@ -31,8 +31,8 @@ _NO_NEW_PRIVS = 38
 def start_confined(start: Callable[[], _T], readable: Iterable[str]) -> _T:
     """Call `start` where files can be opened for reading only at or below `readable`, as far as that exists.
 
-    Without Landlock it is called unconfined. Only reading is confined: other code that the thread may happen to run,
-    such as a finalizer, is not to be kept from tidying up.
+    Without Landlock it is called unconfined. Only reading is confined, so that a finalizer that happens
+    to run in the thread can still clean up.
     """
     try:
         handled = struct.pack("Q", _READ_FILE | _READ_DIR)

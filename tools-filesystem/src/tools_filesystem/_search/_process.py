@@ -1,4 +1,4 @@
-"""Run the child process of a search: confined where the system can, and ended at the limits."""
+"""Run the child process of a search, confined where the system supports it, and killed at its limits."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SECONDS = 30.0
 _MOST_OUTPUT = 32 << 20
 _MOST_COMPLAINTS = 4096
 _MOST_MEMORY = 1 << 30  # rg holds a whole line
-_TICK = 0.2  # seconds between two looks at whether the caller still waits
-_LAST_WAIT = 0.5  # seconds for a killed process, which may hang in a file system that does not answer
+_TICK = 0.2  # seconds between checks of cancellation
+_LAST_WAIT = 0.5  # seconds for a killed process, which may hang in an unresponsive file system
 
 
 class Command(NamedTuple):
@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The output of a process, and its exit code; `stopped` says why it was ended early, if it was.
+    """The output of a process and its exit code; `stopped` is the reason if it was killed.
 
     `top` is the path of the folder that was searched, as it precedes the paths in the output.
     """
@@ -50,16 +50,16 @@ class Answer(NamedTuple):
     top: str = "./"
 
     def paths(self) -> list[str]:
-        """Return the paths that end with a NUL, from the folder on."""
+        """Return the NUL-terminated paths relative to the folder."""
         text = "\0" + os.fsdecode(self.output)
         return text[: text.rfind("\0")].replace(f"\0{self.top}", "\0").replace("\0./", "\0").split("\0")[1:]
 
     def inner(self, path: str) -> str:
-        """Return a path of the output, from the folder on."""
+        """Return a path of the output relative to the folder."""
         return path.removeprefix(self.top).removeprefix("./")
 
     def page(self, offset: int, reached: int, total: int, unit: str, notes: list[str]) -> dict[str, object]:
-        """Return whether this is all, add notes on what is missing, and say how to read on."""
+        """Return whether the output is complete; otherwise add notes that say how to continue."""
         if self.stopped:
             notes.append(f"stopped early ({self.stopped}): there may be more; search a smaller folder")
         if self.code == 2:
@@ -72,9 +72,9 @@ class Answer(NamedTuple):
 
 
 def run(command: Command, context: Context) -> Answer:
-    """Run a command until it ends, the time is over, the output is too long, or the caller has cancelled."""
+    """Run a command until it ends, times out, exceeds the output limit, or is cancelled."""
     left = context.remaining
-    # A call that has its own limit must have its result ready before it is abandoned.
+    # Leave time to return the result before the caller's limit abandons the call.
     ends = monotonic() + (SECONDS if left is None else min(SECONDS, 0.9 * left))
     try:
         process = _start(command)
@@ -90,7 +90,7 @@ def run(command: Command, context: Context) -> Answer:
 def _start(command: Command) -> subprocess.Popen[bytes]:
     import resource  # POSIX alone
 
-    with open(os.devnull, "rb") as nothing:  # here, because the confined thread cannot
+    with open(os.devnull, "rb") as nothing:  # opened here: the confined thread cannot
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -131,11 +131,11 @@ def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tu
 
 
 def _end(process: subprocess.Popen[bytes]) -> int:
-    with suppress(subprocess.TimeoutExpired):  # it has closed its pipes, or is to be killed
+    with suppress(subprocess.TimeoutExpired):  # it closed its pipes but still runs, or was not killed yet
         process.wait(0.05)
     process.kill()
     for pipe in filter(None, (process.stdout, process.stderr)):
         pipe.close()
-    with suppress(subprocess.TimeoutExpired):  # it ends as soon as its file system answers
+    with suppress(subprocess.TimeoutExpired):  # it ends once its file system responds
         return process.wait(_LAST_WAIT)
     return -9

@@ -1,4 +1,4 @@
-"""Matching lines as a search prints them (the messages of `rg --json`), and as they are shown."""
+"""Matching lines: the messages of `rg --json`, and the text that is shown."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FileRows(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line as it is shown; `is_cut` if that is not all of it."""
+    """One line as it is shown; `is_cut` if it was truncated."""
 
     number: int
     is_match: bool
@@ -52,7 +52,7 @@ def files_of(output: bytes) -> Iterator[FileRows]:
 
 
 def rows_of(file: FileRows, skip: int, take: int, context: int) -> list[Row]:
-    """Decode some of a file's matches, and the lines around them, in which other matches are lines like any other."""
+    """Decode some of a file's matches with their context lines; other matches count as context."""
     wanted = [at for at, row in enumerate(file.rows) if row.startswith(_MATCH)][skip : skip + take]
     if not wanted:
         return []

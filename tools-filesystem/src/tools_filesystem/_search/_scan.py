@@ -1,6 +1,6 @@
-"""The search where `rg` is missing: a separate program, which prints what `rg` would.
+"""The search without `rg`: a separate program that prints what `rg` would.
 
-It runs as `python -I -S _scan.py`, so that its caller can kill it: `re` knows no time limit. Ignore files are not read.
+It runs as `python -I -S _scan.py`, so that its caller can kill it: `re` has no time limit. Ignore files are not read.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class ApplyPatch(FileTool):
     destructive = True
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
-        """The files that the patch names."""
+        """Return the files that the patch names."""
         patch = arguments.get("patch")
         try:
             sections = parse(patch) if isinstance(patch, str) else []
@@ -83,5 +83,5 @@ def _summary(result: Mapping[str, Any]) -> str:
 
 
 def _told(path: str) -> str:
-    """A path as the patch has it, unless that is in quotes with bytes which are no text."""
+    """Return a path as in the patch, with escapes for bytes that are not text."""
     return path if path.isprintable() else escaped(path)

@@ -45,7 +45,7 @@ class DeletePath(FileTool):
                 message = f"{path!r} was not deleted in full: {error.strerror} ({error.filename!r})"
                 raise ToolError(f"{message}; list_directory shows what is left", "execution_error") from error
             finally:
-                with suppress(OSError):  # it is gone for all to see: an error would say that it is not
+                with suppress(OSError):  # the change is made: an error would deny it
                     os.fsync(place.folder)
             access.ledger(context).replace(state, None)
         return Result.ok({"path": path, "entries": survey.entries})

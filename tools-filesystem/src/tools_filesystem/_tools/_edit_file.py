@@ -64,7 +64,7 @@ class EditFile(FileTool):
 
 
 def _wanted(old: str, new: str, replace_all: bool, edits: list[OneEdit]) -> list[Edit]:
-    """Return the edits, whichever way they were given."""
+    """Return the edits from either form of the arguments."""
     if edits and (old or new or replace_all):
         raise ToolError("give either edits or old_string and new_string, not both", "validation_error")
     wanted = [

@@ -1,4 +1,4 @@
-"""The base class of file tools: a workspace, and how it is described and opened."""
+"""`FileTool`, the base class of file tools."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class FileTool(Tool, abstract=True):
-    """A tool over a workspace: its own if it was made with one, else that of the context.
+    """A tool with a workspace: its own, or else the context's.
 
-    Its folders are part of the description, so that a model knows where it may go.
+    The description lists its own workspace's folders for the model.
     """
 
     tags = ("files",)
@@ -34,15 +34,15 @@ class FileTool(Tool, abstract=True):
             self.description = f"{self.description}\n\nFolders: {own}."
 
     def access(self, context: Context) -> Access:
-        """The workspace of this call, to be used in a `with` block."""
+        """Return the workspace of this call, for a `with` statement."""
         return Access(self.workspace_in(context))
 
     def workspace_in(self, context: Context) -> Workspace:
-        """The workspace that this tool has in a call."""
+        """Return the workspace of this tool in a call."""
         return self.workspace or workspace_for(context)
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """See Tool: the real paths that are named and the links on the way, not what lies below them."""
+        """Return the real paths that the arguments name and the links on the way; see Tool."""
         named = self.paths_in(arguments)
         found: dict[str, None] = {}
         if named is None or not all(isinstance(path, str) for path in named):
@@ -58,7 +58,7 @@ class FileTool(Tool, abstract=True):
         return Effects(self.annotations, paths=list(found))
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
-        """The paths that the arguments name, as they are given; None where that is not clear."""
+        """Return the paths in the arguments, as given; None if they are unknown."""
         properties = self.input_schema["properties"]
         return [arguments.get(name, properties[name].get("default")) for name in _PATHS if name in properties]
 

@@ -90,16 +90,16 @@ def _check(pattern: str, path: str) -> None:
 
 
 def _split(pattern: str) -> tuple[str, str]:
-    """Split a pattern into the folders that it spells out, and what is below them."""
+    """Split a pattern into its literal folders and the rest."""
     parts = pattern.split("/")
     plain = list(takewhile(WILD.isdisjoint, parts[:-1]))
     return "/".join(plain), "/".join(parts[len(plain) :])
 
 
 def _start(access: Access, pattern: str, path: str) -> tuple[str, str]:
-    """Return where to begin, and the pattern from there on; an absolute pattern begins at its root."""
+    """Return the start folder and the pattern below it; an absolute pattern starts at its root."""
     if pattern.startswith("/"):
-        root, names = access.root_of(pattern)  # the root in it is text, whatever characters its name has
+        root, names = access.root_of(pattern)  # wildcard characters in the name of the root are literal
         return root.path, "/".join(names)
     plain, below = _split(pattern)
     if plain:

@@ -36,7 +36,7 @@ class Grep(FileTool):
     read_only = True
 
     def diagnose(self) -> Mapping[str, object]:
-        """Return which program searches here, and where it is."""
+        """Return the search program and its path."""
         program = find_rg(self.workspace_in(Context()))
         engine = "ripgrep" if program else "plain scan in Python: install ripgrep for speed, .gitignore and `type`"
         return {"grep_engine": engine, "programs": {"rg": program}}
@@ -91,7 +91,7 @@ def _check(pattern: str) -> None:
 
 
 def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:
-    """Return the files with matches in the order of their paths, which begin at the start."""
+    """Return the files with matches, sorted by path."""
     if mode == "content":
         files: Iterable[FileRows] = files_of(answer.output)
     elif mode == "files":
@@ -125,7 +125,7 @@ def _result(order: Order, found: list[FileRows], answer: Answer, start: Located,
 
 
 def _content(order: Order, found: list[FileRows], prefix: str, limit: int, offset: int) -> tuple[list[str], int, int]:
-    """Return the lines of a page, how many matches lie before what comes next, and how many lines are cut.
+    """Return the lines of a page, the offset of the next page, and the number of truncated lines.
 
     A line is `path:line:text`, or `path-line-text` around matches, with `--` where lines are left out between.
     """

@@ -68,7 +68,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Listing:
-    """A breadth-first walk, so that a folder with much in it hides no other."""
+    """A breadth-first walk, so that one large folder does not use up the limit."""
 
     depth: int
     limit: int
@@ -77,7 +77,7 @@ class _Listing:
     total: int = 0
 
     def of(self, place: Located, context: Context) -> _Entry:
-        """The tree below a folder; OSError when it cannot be listed."""
+        """Return the tree below a folder; OSError if it cannot be listed."""
         top = _Entry(".", ".", is_folder=True)
         waiting = deque([(top, [] if place.below == "." else place.below.split("/"), 1)])
         while waiting:

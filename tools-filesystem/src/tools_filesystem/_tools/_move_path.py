@@ -69,5 +69,5 @@ def _move(old: Located, new: Located, context: Context) -> None:
         except OSError as left:
             message = f"{old.given!r} was copied in full, but could not be deleted: {left.strerror} ({left.filename!r})"
             raise ToolError(f"{message}; delete what is left of it", "execution_error") from left
-        with suppress(OSError):  # it is gone for all to see: an error would say that it is not
+        with suppress(OSError):  # the change is made: an error would deny it
             os.fsync(old.folder)

@@ -108,7 +108,7 @@ def _read(file: int, page: _Page, context: Context, ledger: Ledger) -> _Shown:
 
 def _media(file: int, path: str, kind: str) -> File | Image:
     with open(os.dup(file), "rb") as opened:
-        data = opened.read(_LARGEST_MEDIA + 1)  # the size that the system tells may grow
+        data = opened.read(_LARGEST_MEDIA + 1)  # the file may grow
     if len(data) > _LARGEST_MEDIA:
         message = f"{path!r} ({kind}) is larger than {_LARGEST_MEDIA >> 20} MB; make a smaller copy first"
         raise ToolError(message, "limit_exceeded")

@@ -1,1 +1,1 @@
-"""Changing files: whole or not at all."""
+"""Atomic changes of files."""

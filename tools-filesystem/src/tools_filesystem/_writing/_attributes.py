@@ -1,4 +1,4 @@
-"""The attributes of files that are replaced or copied: owner, mode, extended attributes, access lists."""
+"""Attributes of replaced and copied files: owner, mode, extended attributes, ACLs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _ACCESS_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
-# What is bound to the very content, or gives it power.
+# Attributes that belong to the content, or that grant privileges.
 _NOT_KEPT = ("security.capability", "security.evm", "security.ima")
-# The system does not let this user copy it, has no such thing, or the file was deleted meanwhile.
+# Not permitted, not supported, or deleted in the meantime.
 _PASSED_OVER = (errno.ENOENT, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENODATA)
 _NO_SUCH_OWNER = (errno.EPERM, errno.EINVAL)  # the second is for a user that this container does not know
 
 
 def keep_attributes(old: str | int, found: os.stat_result, new: int) -> None:
-    """Give the file behind `new` what a file has, as far as the system permits, and never a set-id bit.
+    """Copy a file's attributes to the descriptor `new` as far as the system permits, without set-id bits.
 
     `old` is its descriptor, or its path, which is not followed if it is a link; `found` is its state.
     """
@@ -38,14 +38,14 @@ def keep_attributes(old: str | int, found: os.stat_result, new: int) -> None:
 
 
 def copy_link_attributes(found: os.stat_result, folder: int, name: str) -> None:
-    """Give the copy of a link the owner and the times of the original, which is all that a link has."""
+    """Copy the owner and the times of a link."""
     with _unless(*_NO_SUCH_OWNER):
         os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
     os.utime(name, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
 
 
 def _keep_owner(old: os.stat_result, new: int) -> int:
-    """Keep owner and group, where only root may give a file away; the mode that the file may have then."""
+    """Copy owner and group as far as permitted, and return the mode that is safe with them."""
     own = os.fstat(new)
     if own.st_uid != old.st_uid:
         with _unless(*_NO_SUCH_OWNER):
@@ -56,7 +56,7 @@ def _keep_owner(old: os.stat_result, new: int) -> int:
     mode = stat.S_IMODE(old.st_mode) & 0o777
     if os.fstat(new).st_gid == old.st_gid:
         return mode
-    return mode & (~0o070 | (mode & 0o007) << 3)  # another group than before gets no more than anybody
+    return mode & (~0o070 | (mode & 0o007) << 3)  # a different group gets no more rights than others
 
 
 @contextmanager

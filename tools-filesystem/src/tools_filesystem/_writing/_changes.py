@@ -1,4 +1,4 @@
-"""Change files so that others see the old content or the new; of several files all are changed, or none.
+"""Atomic changes: each file has its old or its new content, and of several files all change or none.
 
 New contents are staged beside the files first; then the files are only renamed. An error takes back all that was done,
 which is remembered by the running call alone, never in the workspace. When the process is killed in the middle, each
@@ -34,9 +34,9 @@ _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 @dataclass(slots=True, kw_only=True)
 class Change:
-    """A file that gets other content, or goes if `data` is None.
+    """A file to write, or to delete if `data` is None.
 
-    `found` and `content` are what must be there; with `is_forced`, whatever is there is replaced. A file that is
+    `found` and `content` are the expected state; `is_forced` replaces any state. A file that is
     replaced keeps its attributes, and a new one gets those of `model`. `state` is the file's state afterwards.
     """
 
@@ -52,21 +52,21 @@ class Change:
     _backup: str = field(default="", init=False)  # of the old content, where names cannot be exchanged
 
     def stage(self, aside: str) -> None:
-        """Check that the file is as it must be, and write the new content beside it."""
+        """Check that the file is as expected, and write the new content beside it."""
         self._check()
         # Where the clock of the file system is coarse, a change just now does not show in the stamp.
         if self.content is not None:
             with open(open_file(self.place.folder, self.place.name), "rb") as file:
                 if file.read() != self.content:
                     self._refuse()
-        with suppress(FileNotFoundError):  # what a crash has left: this folder is locked
+        with suppress(FileNotFoundError):  # the remains of a crash: this call holds the lock
             os.unlink(aside, dir_fd=self.place.folder)
         self._aside = aside
         if self.data is not None:
             self.state = self._written(aside, self.data)
 
     def apply(self) -> None:
-        """Rename the new content to its place, and look at what was replaced: another program's file goes back."""
+        """Rename the new content into place; if that replaced another program's file, restore it and raise."""
         folder, name, aside = self.place.folder, self.place.name, self._aside
         self._check()
         try:
@@ -93,7 +93,7 @@ class Change:
             self._refuse()
 
     def take_back(self) -> str:
-        """Give the name its old content back, unless another program has written there; return what failed."""
+        """Restore the old content unless another program has written there; return the failure, if any."""
         folder, name = self.place.folder, self.place.name
         try:
             is_ours = self._is_new()
@@ -107,29 +107,29 @@ class Change:
             elif is_ours:
                 exchange(folder, self._aside, name)
         except OSError as problem:
-            kept = f"{self._aside}.kept"  # a name that no later call removes
+            kept = f"{self._aside}.kept"  # not a name that later calls remove
             with suppress(OSError):
                 os.rename(self._backup or self._aside, kept, src_dir_fd=folder, dst_dir_fd=folder)
             return f"{self.place.given!r} ({problem.strerror}; its old content is in {kept!r})"
         return ""
 
     def tidy(self) -> None:
-        """Remove the staged file, old or new, but never one that another program has put there."""
+        """Remove the staged file unless another program has replaced it."""
         ours = [found for found in (self.state, self.found) if found is not None]
         for name in filter(None, (self._aside, self._backup)):
-            with suppress(OSError):  # what cannot be removed now is left to the next write
+            with suppress(OSError):  # the next write removes it
                 found = os.stat(name, dir_fd=self.place.folder, follow_symlinks=False)
                 if name == self._backup or any(os.path.samestat(found, known) for known in ours):
                     os.unlink(name, dir_fd=self.place.folder)
 
     def settle(self) -> None:
-        """Bring `state` up to date, unless another program has replaced the file since."""
-        with suppress(OSError):  # the file is changed, which an error would deny
+        """Refresh `state`, unless another program has replaced the file."""
+        with suppress(OSError):  # the change is made: an error would deny it
             if self._is_new():
                 self.state = self.place.found
 
     def _check(self) -> None:
-        """Raise `conflict` if the file is no longer what it was."""
+        """Raise ToolError (`conflict`) if the file has changed."""
         self.place.look()
         now = self.place.found
         if not self.is_forced and (now and Stamp.of(now)) != (self.found and Stamp.of(self.found)):
@@ -151,7 +151,7 @@ class Change:
         return found is not None and self.state is not None and identity(found) == identity(self.state)
 
     def _written(self, name: str, data: bytes) -> os.stat_result:
-        """Write content beside the file, on the disk and with its attributes, and return its state."""
+        """Write the new content beside the file, with its attributes and synced, and return its state."""
         folder, model = self.place.folder, self.place if self.found is not None else self.model
         descriptor, is_named = _open_aside(folder, name, 0o666 if model is None else 0o600)
         try:
@@ -165,7 +165,7 @@ class Change:
                 os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if self.executable else mode & ~0o111)
             os.fsync(descriptor)
             state = os.fstat(descriptor)
-            if not is_named:  # it gets a name only now, so that there is next to no time to leave litter
+            if not is_named:  # named as late as possible: a crash before this leaves nothing behind
                 os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
         except BaseException:
             if is_named:
@@ -178,7 +178,7 @@ class Change:
 
 
 def commit(changes: Sequence[Change], context: Context) -> None:
-    """Make all changes, with the folders that are missing; an error takes all of it back."""
+    """Make all changes, missing folders included; an error rolls all of them back."""
     for change in changes:
         with explained(change.place.given):
             change.place.make_folders(context)
@@ -189,7 +189,7 @@ def commit(changes: Sequence[Change], context: Context) -> None:
                 change.stage(own_name(f".{number}.tmp"))
         _apply_all(changes)
         for folder in {change.place.folder for change in changes}:
-            with suppress(OSError):  # all files are changed, which an error would deny
+            with suppress(OSError):  # the changes are made: an error would deny them
                 os.fsync(folder)
         for change in changes:
             change.settle()
@@ -215,7 +215,7 @@ def _apply_all(changes: Sequence[Change]) -> None:
 
 
 def own_name(ending: str) -> str:
-    """Return a name for what is staged in a locked folder.
+    """Return the name of the staged file in a locked folder.
 
     It is the same for all calls of one user on one machine, so that what has it was left by a crash.
     """
@@ -223,8 +223,8 @@ def own_name(ending: str) -> str:
 
 
 def _open_aside(folder: int, name: str, mode: int) -> tuple[int, bool]:
-    """Open a new file in a folder, without a name where the system can, so that a crash leaves nothing."""
-    if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):  # the way by which it gets its name
+    """Open a new file in a folder, unnamed if the system supports that, so that a crash leaves nothing behind."""
+    if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):  # needed to name it
         try:
             return os.open(".", os.O_RDWR | os.O_TMPFILE, mode, dir_fd=folder), False
         except OSError as error:

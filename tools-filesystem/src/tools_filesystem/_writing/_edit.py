@@ -1,4 +1,4 @@
-"""Exact replacements in one file: from old and new strings to the bytes that change, and a diff of them."""
+"""Exact replacements in one file, and a diff of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_COMPARED = 400  # lines, which are then compared one by one
 
 
 class Edit(NamedTuple):
-    """One replacement; `label` is how messages call it when there are several."""
+    """One replacement; `label` names it in messages if there are several."""
 
     old: str
     new: str
@@ -39,9 +39,9 @@ class Span(NamedTuple):
 
 
 def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
-    """Return what changes, in ascending order; ToolError `conflict` when an edit does not fit.
+    """Return the changed spans in ascending order; ToolError (`conflict`) if an edit does not fit.
 
-    No edit sees what another one does; edits that overlap are refused.
+    All edits apply to the original text; overlapping edits are refused.
     """
     spans = sorted((span, edit.label) for edit in edits for span in _spans(text, edit, path))
     for (first, label), (second, other) in pairwise(spans):
@@ -53,7 +53,7 @@ def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
 
 
 def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
-    """Return a part of the content with the spans in it replaced."""
+    """Return part of the content with its spans replaced."""
     parts: list[bytes] = []
     for span in spans:
         parts += [data[start : span.start], span.data]
@@ -82,7 +82,7 @@ def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
 
 
 def _found(text: Text, edit: Edit) -> tuple[bool, bytes, list[int]]:
-    """Return whether the old string ends its lines with CRLF in the file, its bytes, and where they are."""
+    """Return whether the old string has CRLF line endings in the file, its bytes, and their positions."""
     for is_crlf in (False, True) if "\n" in edit.old.replace("\r\n", "") else (False,):
         try:
             wanted = text.encoded(_with_endings(edit.old, is_crlf))
@@ -116,14 +116,14 @@ def _with_endings(text: str, is_crlf: bool) -> str:
 
 
 def _ends_with_crlf(data: bytes, at: int) -> bool:
-    """Return whether the line at a position, or else the one above, ends with CR and LF."""
+    """Return whether the line at a position, or else the one above, ends with CRLF."""
     end = data.find(b"\n", at)
     end = data.rfind(b"\n", 0, at) if end < 0 else end
     return end > 0 and data[end - 1 : end] == b"\r"
 
 
 def line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
-    """Return the numbers of the lines that hold some positions, which are in order."""
+    """Return the line numbers of some ascending positions."""
     numbers: list[int] = []
     line, counted = 1, 0
     for at in positions:
@@ -151,7 +151,7 @@ def diff(text: Text, spans: Sequence[Span], path: str) -> str:
 
 
 def _grouped(data: bytes, spans: Sequence[Span]) -> Iterator[tuple[int, int, list[Span]]]:
-    """Yield whole lines around spans, those of near ones together."""
+    """Yield groups of near spans as ranges of whole lines with context."""
     group: list[Span] = []
     first = last = 0
     for span in spans:

@@ -1,4 +1,4 @@
-"""Where text that is not in a file almost is, and what differs: a hint for the next attempt, never acted upon."""
+"""Hints for text that does not occur exactly: where it almost does, and what differs. Only messages use them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LARGEST = 2 << 20  # characters of a file that is looked through for a hint
+_LARGEST = 2 << 20  # characters of a file that is searched for a hint
 _SHOWN = 160  # characters of a line
-_TELLING = 8  # characters that are hardly there by chance
+_TELLING = 8  # characters that rarely match by chance
 _MOST_VOTES = 200_000
 _MOST_COMPARED = 20
 
@@ -26,7 +26,7 @@ _PLAIN = str.maketrans({
 
 
 def near_miss(text: str, old: str, new: str) -> str:
-    """Return where `old` is but for its spelling, else where most of it is, or which line is most like it."""
+    """Describe where `old` occurs in another spelling, or most of its lines do, or the most similar line."""
     if len(text) > _LARGEST or len(old) > _LARGEST:
         return "grep finds what is there"
     lines, wanted = text.split("\n"), old.split("\n")
@@ -39,7 +39,7 @@ def near_miss(text: str, old: str, new: str) -> str:
 
 
 def nearest(lines: Sequence[str], wanted: Sequence[str], expected: int = 0) -> int | None:
-    """Return the index where most of the wanted lines are but for spelling; of equals, the one near `expected`."""
+    """Return the index where most of the wanted lines occur, spelling aside; of equals, the nearest to `expected`."""
     offsets: dict[str, list[int]] = {}
     for offset, line in enumerate(map(_folded, wanted)):
         if line:
@@ -52,7 +52,7 @@ def nearest(lines: Sequence[str], wanted: Sequence[str], expected: int = 0) -> i
 def first_difference(
     lines: Sequence[str], wanted: Sequence[str], first: int, what: str, *, partial: bool = False
 ) -> str:
-    """Describe the first wanted line that is not in the file like this; `partial` ones may begin and end in a line."""
+    """Describe the first wanted line that differs; `partial` text may begin and end inside a line."""
     for number, other in enumerate(wanted, first):
         if not 0 <= number < len(lines):
             return f"the file ends before line {number + 1}, where {what} has {shown(other)}"
@@ -70,19 +70,19 @@ def first_difference(
 
 
 def shown(line: str | bytes) -> str:
-    """Return a line for a message: clipped, its control characters visible."""
+    """Return a line for a message: truncated, with control characters escaped."""
     text = line if isinstance(line, str) else line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
 def _folded(line: str) -> str:
-    """Return a line without what a model easily gets wrong."""
+    """Return a line without the details that models often get wrong."""
     plain = line if line.isascii() else unicodedata.normalize("NFKC", line.translate(_PLAIN))
     return " ".join(plain.casefold().replace("`", "'").split())
 
 
 def _kind(line: str, other: str) -> str:
-    """Return what two lines that are alike differ in."""
+    """Return what differs between two similar lines."""
     if "".join(other.split()) in "".join(line.split()):
         return ", which differs only in white space"
     if other.casefold() in line.casefold():
@@ -91,7 +91,7 @@ def _kind(line: str, other: str) -> str:
 
 
 def _as_rewritten(text: str, old: str) -> str | None:
-    """Find other spellings that a model may have meant."""
+    """Find other spellings of the text."""
     unescaped = old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'")
     for what, wanted in (
         ("with real newlines, tabs and quotes in place of the backslashes", unescaped.replace("\\\\", "\\")),
@@ -106,7 +106,7 @@ def _as_rewritten(text: str, old: str) -> str | None:
 
 
 def _as_done(text: str, old: str, new: str) -> str | None:
-    """Where the edit seems to be made already: the new text is there with the lines around it that stay."""
+    """Return where the edit seems to be made already: the new text with the unchanged lines around it."""
     before, after = old.strip("\n").split("\n"), new.strip("\n").split("\n")
     stays = [line for line, other in ((before[0], after[0]), (before[-1], after[-1])) if line == other and line.strip()]
     at = text.find(new) if stays and len(before) + len(after) > 2 and len(new.strip()) >= _TELLING else -1
@@ -124,7 +124,7 @@ def _as_resembling(lines: list[str], wanted: list[str]) -> str:
 
 
 def _most_similar(lines: list[str], anchor: str) -> int | None:
-    """The line that shares most words, and is alike by its letters: a few are compared, whatever the file's size."""
+    """Return the most similar line; only the lines that share most words are compared."""
     words = set(re.findall(r"\w+", anchor))
     shared = ((len(words.intersection(re.findall(r"\w+", line[:_SHOWN]))), -n) for n, line in enumerate(lines))
     candidates = [-n for count, n in nlargest(_MOST_COMPARED, shared) if count]

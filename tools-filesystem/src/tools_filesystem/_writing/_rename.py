@@ -1,4 +1,4 @@
-"""Rename entries without ever replacing one that was not checked."""
+"""Renames that never replace an unchecked entry."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
 
 _NOREPLACE, _EXCHANGE = 1, 2
-# The kernel, a filter of a container or the file system does not know the call.
+# Not supported by the kernel, a container's filter or the file system.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def identity(found: os.stat_result) -> tuple[int, int, int]:
-    """Return what a file is recognised by under another name."""
+    """Return the identity of a file, which a rename does not change."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
-    """Rename; FileExistsError when the new name is taken, by whatever."""
+    """Rename; FileExistsError if the new name exists."""
     if not _by_kernel(folder, name, to_folder, to_name, _NOREPLACE):
         _by_two_steps(folder, name, to_folder, to_name)
 
 
 def put(folder: int, name: str, goal: Located) -> None:
-    """Rename to the destination; FileExistsError when something is there that was not before."""
+    """Rename to the destination; FileExistsError if something was created there in the meantime."""
     if goal.found is None:
         rename_new(folder, name, goal.folder, goal.name)
     else:
         os.rename(name, goal.name, src_dir_fd=folder, dst_dir_fd=goal.folder)
     for changed in {folder, goal.folder}:
-        with suppress(OSError):  # it is there for all to see: an error would say that it is not
+        with suppress(OSError):  # the change is made: an error would deny it
             os.fsync(changed)
 
 
 def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
-    """Raise `conflict` unless the destination is free, or is to be replaced and can be."""
+    """Raise ToolError (`conflict`) unless the destination is free, or can be replaced and `overwrite` is set."""
     state, path = source.state, goal.given
     if goal.found is None:
         if path.endswith("/") and not source.is_folder:
@@ -65,12 +65,12 @@ def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
 
 
 def exchange(folder: int, name: str, other: str) -> bool:
-    """Exchange two names of a folder in one step; False where the system cannot, and nothing was done."""
+    """Exchange two names of a folder atomically; False if the system does not support that."""
     return _by_kernel(folder, name, folder, other, _EXCHANGE)
 
 
 def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
-    """Return whether `renameat2` did it; OSError if it could have and did not."""
+    """Return whether `renameat2` is supported and succeeded; OSError if it failed."""
     try:
         call_libc("renameat2", folder, os.fsencode(name), to_folder, os.fsencode(to_name), flag)
     except OSError as error:
@@ -81,7 +81,7 @@ def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) 
 
 
 def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
-    """Claim the new name first, with what the rename may replace: a second link, or an empty folder."""
+    """Claim the new name first, with something that the rename can replace: a hard link, or an empty folder."""
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(found.st_mode):
         os.mkdir(to_name, dir_fd=to_folder)

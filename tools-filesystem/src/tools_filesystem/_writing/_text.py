@@ -1,4 +1,4 @@
-"""The content of a text file that is changed in memory, so that no other byte of it changes."""
+"""The content of a text file that is edited in memory; bytes outside the edits do not change."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LARGEST = 64  # megabytes of a file that is edited
 
 
 class Text(NamedTuple):
-    """A file's content in a form where every line ends with the byte for LF.
+    """A file's content in an encoding in which LF is one byte.
 
-    `codec` is how new text is written into `data`; `wide` is the encoding that `data` has to be brought back to.
+    `codec` encodes new text for `data`; `wide` is the file's own encoding, if `data` was converted.
     """
 
     data: bytes
@@ -24,20 +24,20 @@ class Text(NamedTuple):
     wide: Encoding | None = None
 
     def encoded(self, text: str) -> bytes:
-        """Return text as it is written in the file; UnicodeEncodeError where the encoding has no such letter."""
+        """Encode text for the file; UnicodeEncodeError if the encoding lacks a character."""
         return text.encode(self.codec)
 
     def decoded(self, data: bytes) -> str:
-        """Return bytes of the file as text, for messages."""
+        """Decode bytes of the file for messages."""
         return data.decode(self.codec, "replace")
 
     def restored(self, data: bytes) -> bytes:
-        """Return the bytes of the file for changed data."""
+        """Return the file's bytes for changed data."""
         return data if self.wide is None else data.decode().encode(self.wide.codec)
 
 
 def text_of(data: bytes, path: str) -> Text:
-    """Take a file's content; ToolError for what cannot be changed without changing more."""
+    """Read a file's content; ToolError if an edit could not keep the other bytes."""
     encoding = detect(data[:SNIFF])
     if encoding is not None and encoding.width > 1:
         try:

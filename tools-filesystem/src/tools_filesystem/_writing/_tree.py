@@ -1,4 +1,4 @@
-"""Whole trees, by descriptors and bare names: nothing is resolved twice, and no link is followed."""
+"""Copying and deleting trees by descriptors and names; no link is followed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BLOCK = 1 << 20
 
 
 class Survey:
-    """What is in a tree, looked at before anything is done to it; ToolError for what must not be touched.
+    """Counts a tree before it is changed; ToolError if it contains something that must not be touched.
 
     `entries` and `size` count the tree itself, too. `goal` is the folder that it is copied to; without one the tree is
     to go, and then it must not hold a root, a mount or the program itself.
@@ -56,7 +56,7 @@ class Survey:
         except FileNotFoundError:
             if not depth:
                 raise
-            return  # gone meanwhile, which makes it no concern of ours
+            return  # deleted in the meantime
         if depth == 0:
             self._device = found.st_dev if self.goal else os.fstat(folder).st_dev
         self.entries += 1
@@ -85,7 +85,7 @@ class Survey:
             raise ToolError(f"the destination lies in {path!r}, which cannot go into itself", "conflict")
         if self.goal is None and identity in self._kept:
             raise ToolError(f"{path!r} is {self._kept[identity]}, which stays where it is", "denied")
-        # Only folders tell: the files of an overlay may be said to be of the file systems below it.
+        # Compare folders only: files of an overlay may report the device of a lower file system.
         is_other = stat.S_ISDIR(found.st_mode) and found.st_dev != self._device
         if is_other or (depth == 0 and self.goal is None and _holds_mount(folder, name)):
             raise ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
@@ -94,13 +94,13 @@ class Survey:
 
 
 def _holds_mount(folder: int, name: str) -> bool:
-    """Return whether something is mounted there or below, also if it is from the same file system (Linux)."""
+    """Return whether there is a mount point at or below a place, bind mounts included (Linux)."""
     above = real_path(folder).rstrip("/")
     return any(f"{point}/".startswith(f"{above}/{name}/") for point in mounts_below(above))
 
 
 def remove(folder: int, name: str) -> None:
-    """Delete an entry of an open folder, and if that is a folder, all that is in it."""
+    """Delete an entry of an open folder, recursively."""
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         shutil.rmtree(name, dir_fd=folder)
     else:
@@ -108,7 +108,7 @@ def remove(folder: int, name: str) -> None:
 
 
 def _remove_own(folder: int, name: str) -> None:
-    """Delete what a call has made itself, also where folders in it do not permit it to their owner."""
+    """Delete a tree that this call has created, even if its folders are not writable."""
     with suppress(FileNotFoundError):
         if os.geteuid() != 0:
             with suppress(NotADirectoryError):
@@ -118,9 +118,9 @@ def _remove_own(folder: int, name: str) -> None:
 
 
 def copy_tree(source: Located, goal: Located, context: Context) -> Copy:
-    """Copy aside, beside the destination, and rename at the end; nothing is left of what fails on the way.
+    """Copy to a temporary name beside the destination, and rename at the end; a failed copy is removed.
 
-    ToolError when it is too much, special, protected or holds its own goal.
+    ToolError if the tree is too large, has special or protected files, or contains its destination.
     """
     inside = os.fstat(goal.folder)
     survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino))
@@ -131,7 +131,7 @@ def copy_tree(source: Located, goal: Located, context: Context) -> Copy:
         message = f"{source.given!r} has {survey.size} bytes; at most {_MOST_BYTES} are copied at once"
         raise ToolError(message, "limit_exceeded")
     aside = own_name(".copy")
-    _remove_own(goal.folder, aside)  # what a crash has left: whoever is still copying has the folder locked
+    _remove_own(goal.folder, aside)  # the remains of a crash: a running copy holds the lock
     copy = Copy(context)
     try:
         copy.take(source.folder, source.name, goal.folder, aside)
@@ -151,7 +151,7 @@ class Copy:
         self.entries = self.size = 0
 
     def take(self, folder: int, name: str, to_folder: int, to_name: str) -> None:
-        """Make `to_name` a copy of `name`; FileExistsError if there is anything."""
+        """Copy `name` to `to_name`; FileExistsError if that exists."""
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -189,7 +189,7 @@ def _copy_attributes(old: int, found: os.stat_result, new: int) -> None:
 
 
 def _sync_file_system(descriptor: int) -> None:
-    """Bring all of the descriptor's file system to the disk: of many files, that takes a tenth of the time."""
+    """Sync the descriptor's whole file system: for many files, ten times as fast as one by one."""
     try:
         call_libc("syncfs", descriptor)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Hunks applied to the content of a file: whole lines; what lies outside the hunks stays as it is, byte for byte."""
+"""Applying hunks to the content of a file; bytes outside the hunks do not change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_WORK = 5_000_000_000  # hunks times bytes
 
 
 class Applied(NamedTuple):
-    """The new content, how many lines came and went, and what to know about it."""
+    """The new content, the numbers of added and removed lines, and notes."""
 
     data: bytes
     added: int
@@ -28,7 +28,7 @@ class Applied(NamedTuple):
 
 
 def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
-    """Return `data` with all hunks applied; ToolError (conflict) names the hunk, the line and the first difference."""
+    """Return `data` with all hunks applied; ToolError (`conflict`) names the hunk and the first difference."""
     if len(hunks) * len(data) > _MOST_WORK:
         raise ToolError(f"{path!r} is too large for {len(hunks)} hunks at once; split the patch", "limit_exceeded")
     text = text_of(data, path)
@@ -36,7 +36,7 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
         hunks = [_recoded(hunk, text.codec, path) for hunk in hunks]
     shows_mark = any(line.text.startswith(codecs.BOM_UTF8) for hunk in hunks for line in hunk.lines)
     mark = codecs.BOM_UTF8 if text.data.startswith(codecs.BOM_UTF8) and not shows_mark else b""
-    # Hunks that show carriage returns mean them; any others are about lines, whatever these end with.
+    # Hunks with carriage returns match them exactly; others match lines with any line ending.
     is_explicit = any(line.text.endswith(b"\r") for hunk in hunks for line in hunk.lines)
     patched = _Patched(text.data.removeprefix(mark), path, is_explicit=is_explicit)
     for placed in place(path, patched.keys, hunks):
@@ -47,7 +47,7 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
 
 
 class _Patched:
-    """A file while hunks are applied to it, from its beginning on. Only its last line may have no line feed."""
+    """A file while hunks are applied to it from top to bottom. Only its last line may lack a line feed."""
 
     def __init__(self, data: bytes, path: str, *, is_explicit: bool) -> None:
         self.path = path
@@ -94,7 +94,7 @@ class _Patched:
         return b"".join(self.out)
 
     def _ending(self, start: int, end: int) -> bytes:
-        """Return what most lines of a place end with; where there are none, those next to it, or all."""
+        """Return the most common line ending at a place, or else next to it, or in the file."""
         if self.is_explicit:
             return b"\n"
         for lines in (self.lines[start:end], self.lines[max(0, start - 1) : end + 1], self.lines):

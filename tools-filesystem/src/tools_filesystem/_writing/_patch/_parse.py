@@ -1,6 +1,6 @@
-"""From the text of a patch to its sections: `*** Begin Patch` and `*** End Patch`, or a unified diff.
+"""Parse the text of a patch into sections: `*** Begin Patch` ... `*** End Patch`, or a unified diff.
 
-Between the markers, every content line carries a prefix, so that no content is ever taken for a marker.
+Between the markers every content line has a prefix, so that content cannot be mistaken for a marker.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _FORMATS = (
 
 
 def parse(patch: str) -> list[Section]:
-    """The sections of a patch, in order; ToolError names the line that cannot be read, and what would work."""
+    """Return the sections of a patch; ToolError names the line that cannot be read, and what would work."""
     lines = patch.split("\n")
     if not lines[-1]:
         lines.pop()
-    if all(line.endswith("\r") for line in lines[:-1]):  # the patch itself came with CRLF
+    if all(line.endswith("\r") for line in lines[:-1]):  # the patch itself has CRLF line endings
         lines = [line.removesuffix("\r") for line in lines]
     lines = _without_fence(lines)
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
@@ -59,7 +59,7 @@ def parse(patch: str) -> list[Section]:
 
 
 def _without_fence(lines: list[str]) -> list[str]:
-    """Leave out a Markdown fence around the patch; line numbers in messages stay right."""
+    """Remove a Markdown fence around the patch; line numbers in messages stay correct."""
     marked = [number for number, line in enumerate(lines) if line.strip()]
     if len(marked) < 2 or not lines[marked[0]].startswith("```") or lines[marked[-1]].strip() != "```":
         return lines
@@ -67,7 +67,7 @@ def _without_fence(lines: list[str]) -> list[str]:
 
 
 def _envelope(lines: list[str], position: int) -> list[Section]:
-    """The sections of the lines from `position` on, which is behind the first marker."""
+    """Return the sections of the lines from `position`, which is after the first marker."""
     end = next((at for at in range(position, len(lines)) if _marker(lines[at])[0] == "end patch"), None)
     if end is None:
         refuse(len(lines), "the patch breaks off: its last line is '*** End Patch'")
@@ -103,7 +103,7 @@ def _section(number: int, line: str, body: Numbered) -> Section:
 
 
 def _added(body: Numbered) -> tuple[Hunk, ...]:
-    while body and body[-1][1] in BLANK:  # they separate it from the next section
+    while body and body[-1][1] in BLANK:  # blank lines that separate it from the next section
         body = body[:-1]
     for number, line in body:
         if not line.startswith(("+", "\\")):
@@ -139,7 +139,7 @@ def _hunks(body: Numbered) -> tuple[Hunk, ...]:
 
 
 def _hunk(heads: Numbered, content: Numbered, *, at_end: bool) -> Hunk:
-    """Read a hunk below its `@@` lines: each may carry a line that the hunk lies below, or line numbers."""
+    """Read a hunk with its `@@` lines, each of which may have a heading or line numbers."""
     start, anchors = None, list[bytes]()
     for _, line in heads:
         text = line[2:].rstrip("\r")
@@ -153,7 +153,7 @@ def _hunk(heads: Numbered, content: Numbered, *, at_end: bool) -> Hunk:
 
 
 def _marker(line: str) -> tuple[str, str]:
-    """The words of a marker line, and what is behind its colon; two empty texts for any other line."""
+    """Return the words of a marker line and the text after its colon; two empty strings for any other line."""
     if not line.startswith("*** "):
         return "", ""
     words, _, rest = line[4:].partition(":")

@@ -1,7 +1,7 @@
-"""Where the hunks of a file belong: all of them together, in order, and in one way only; or nowhere.
+"""Placing the hunks of a file: all together, in order, and only if there is exactly one way.
 
-A hunk fits where its old lines are. Its heading, its line number and the hunks around it choose among several places;
-what is still in doubt is refused.
+A hunk fits where its old lines occur. Its heading, its line number and the other hunks decide between several places;
+if they cannot, the patch is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSING = b"})]"  # a line that begins so belongs to the block above
 
 
 class Placed(NamedTuple):
-    """A hunk, and the index of the line where it begins; `note` says what was not as the patch has it."""
+    """A hunk and the index of its first line; `note` describes how the file differs from the patch."""
 
     hunk: Hunk
     position: int
@@ -33,12 +33,12 @@ class Placed(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The index of the line behind it."""
+        """The index of the line after it."""
         return self.position + len(self.hunk.old)
 
 
 def place(path: str, lines: list[bytes], hunks: Sequence[Hunk]) -> list[Placed]:
-    """Return the hunks in the order of the file; ToolError (conflict) where there is not exactly one way."""
+    """Return the hunks in the order of the file; ToolError (`conflict`) unless there is exactly one way."""
     placing = _Placing(path, lines)
     fitting = placing.narrowed([placing.candidates(hunk) for hunk in hunks])
     earliest = _in_order(fitting)
@@ -62,7 +62,7 @@ def place(path: str, lines: list[bytes], hunks: Sequence[Hunk]) -> list[Placed]:
 
 
 def _in_order(fitting: Sequence[Sequence[Placed]]) -> list[Placed]:
-    """Return the first way to place the hunks in order, as many as can be."""
+    """Return the first way to place the hunks in order, or as many of them as possible."""
     found: list[Placed] = []
     end = 0
     for places in fitting:
@@ -75,14 +75,14 @@ def _in_order(fitting: Sequence[Sequence[Placed]]) -> list[Placed]:
 
 
 class _Text:
-    """Lines made ready for searching by the system's own search, which is linear."""
+    """Lines joined into one bytes object, which `bytes.find` searches in linear time."""
 
     def __init__(self, lines: list[bytes]) -> None:
         self._text = b"\n".join((b"", *lines, b""))
         self._offsets = array("q", accumulate((len(line) + 1 for line in lines), initial=0))
 
     def matches(self, old: list[bytes]) -> Iterator[int]:
-        """Yield where these lines are."""
+        """Yield the positions of these lines."""
         wanted = b"\n" + b"\n".join(old) + b"\n"
         found = self._text.find(wanted)
         while found >= 0:
@@ -101,7 +101,7 @@ class _Placing:
         return _Text([line.rstrip() for line in self.lines])
 
     def candidates(self, hunk: Hunk) -> list[Placed]:
-        """Return all places where the old lines are, by ever less strict comparison; ToolError if there is none."""
+        """Return all places where the old lines occur, from exact to lenient comparison; ToolError without any."""
         if not hunk.old:
             return self._insertions(hunk)
         found = [Placed(hunk, at) for at in islice(self._exact.matches(hunk.old), _MOST_PLACES)]
@@ -120,7 +120,7 @@ class _Placing:
         return self._under_headings(hunk, found)
 
     def narrowed(self, fitting: list[list[Placed]]) -> list[list[Placed]]:
-        """Let line numbers choose, as long as they are right, or all wrong by the same distance."""
+        """Choose by line numbers if they are right, or all wrong by the same offset."""
         shift = 0
         for number, found in enumerate(fitting):
             hunk = found[0].hunk
@@ -141,7 +141,7 @@ class _Placing:
         return fitting
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:  # noqa: RET503  (conflict never returns)
-        """Return where a hunk that only adds lines may go: below its heading, at its line, or into an empty file."""
+        """Return where a hunk that only adds lines can go: below its heading, at its line, or into an empty file."""
         if hunk.at_end or not self.lines:
             return [Placed(hunk, len(self.lines))]
         if hunk.start is not None and hunk.start <= len(self.lines):
@@ -153,7 +153,7 @@ class _Placing:
         conflict(self.path, hunk, f"{reason}, or name a line of the file behind '@@ '")
 
     def _under_headings(self, hunk: Hunk, found: list[Placed]) -> list[Placed]:
-        """Keep the places in the block of the heading, or else below it; a heading that is missing decides nothing."""
+        """Keep the places in the heading's block, or else below the heading; a missing heading decides nothing."""
         if not hunk.anchors or hunk.start is not None:
             return found
         headings = list(self._headed(hunk.anchors))
@@ -170,7 +170,7 @@ class _Placing:
         return inside or below or found
 
     def _headed(self, anchors: Sequence[bytes]) -> list[int]:
-        """Return the lines of the last heading, each below the ones before it; a beginning of a line will do."""
+        """Return the lines that match the last heading below the earlier ones; a prefix of a line matches."""
         found = [-1]
         for anchor in anchors:
             wanted = anchor.strip()
@@ -182,7 +182,7 @@ class _Placing:
         return found
 
     def _is_inside(self, heading: int, placed: Placed) -> bool:
-        """Return whether a place lies in the block of a heading: no line between them is indented as little."""
+        """Return whether a place is in a heading's block: every line between them is indented more than the heading."""
         if placed.position <= heading:
             return placed.end > heading
         indent = _indent(self.lines[heading])
@@ -190,7 +190,7 @@ class _Placing:
         return all(not line.strip() or _indent(line) > indent or line.strip()[0] in _CLOSING for line in between)
 
     def _refuse(self, hunk: Hunk) -> NoReturn:
-        """Say what is there instead: the nearest place, and the first line that differs."""
+        """Raise with the nearest place and the first line that differs."""
         where = "at the end of the file" if hunk.at_end or hunk.old_ends else "in the file"
         before = next(self._exact.matches(hunk.old), None)
         if before is not None:
@@ -212,6 +212,6 @@ def _indent(line: bytes) -> int:
 
 
 def conflict(path: str, hunk: Hunk, reason: str) -> NoReturn:
-    """Raise: the hunk does not fit the file."""
+    """Raise ToolError (`conflict`): the hunk does not fit the file."""
     message = f"{path!r}: the hunk of line {hunk.number} of the patch does not fit: {reason}. Nothing was changed."
     raise ToolError(message, "conflict")

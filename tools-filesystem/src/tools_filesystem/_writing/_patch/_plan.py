@@ -1,4 +1,4 @@
-"""The changes that a patch makes: everything is read and checked, and nothing is changed yet."""
+"""The plan of a patch: everything is read and checked before anything changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SECTIONS = 100  # because their folders are held open at the same time
 
 
 class Outcome(NamedTuple):
-    """The changes that a section makes; the first is that of the file which is left, if any is."""
+    """The changes of a section; the first is that of the resulting file, if there is one."""
 
     section: Section
     changes: tuple[Change, ...]

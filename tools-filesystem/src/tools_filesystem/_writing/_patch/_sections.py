@@ -15,17 +15,17 @@ BLANK = ("", "\r")  # an empty line that stays, written without its space
 
 
 class Line(NamedTuple):
-    """One line of a hunk: `kind` is " " (stays), "-" (goes) or "+" (comes), `text` has no line feed."""
+    """One line of a hunk: `kind` is " " (unchanged), "-" (removed) or "+" (added), `text` has no line feed."""
 
     kind: str
     text: bytes
 
 
 class Hunk(NamedTuple):
-    """A piece of a file before and after.
+    """Part of a file before and after the change.
 
     `number` is the hunk's line in the patch, `start` the line of the file that it claims to begin at. `anchors` are
-    lines that it lies below. `old_ends` and `new_ends` say that the file had, or gets, no line feed at its end.
+    lines that it lies below. `old_ends` and `new_ends` mean that the file has no final line feed, before or after.
     """
 
     number: int
@@ -38,12 +38,12 @@ class Hunk(NamedTuple):
 
     @property
     def old(self) -> list[bytes]:
-        """The lines that must be there."""
+        """The lines before the change."""
         return [line.text for line in self.lines if line.kind != "+"]
 
     @property
     def new(self) -> list[bytes]:
-        """The lines that will be there."""
+        """The lines after the change."""
         return [line.text for line in self.lines if line.kind != "-"]
 
     def without_last_blank(self) -> Hunk | None:
@@ -59,7 +59,7 @@ class Hunk(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The change of one file. Only an update may have a `destination`; `executable` None leaves the mode alone.
+    """The change of one file. Only an update can have a `destination`; `executable` None keeps the mode.
 
     `exact` is set where the patch shows all of a file that it deletes.
     """
@@ -77,7 +77,7 @@ def hunk_of(
     number: int, numbered: Iterable[tuple[int, str]], *, anchors: Sequence[bytes] = (), start: int | None = None,
     at_end: bool = False,
 ) -> Hunk:  # fmt: skip
-    """Return the hunk of some lines of a patch; one with other lines than content, or without a change, is refused."""
+    """Return the hunk of some lines of a patch; ToolError for lines that are not content, or no change at all."""
     lines: list[Line] = []
     old_ends = new_ends = False
     for at, line in numbered:
@@ -100,6 +100,6 @@ def hunk_of(
 
 
 def refuse(number: int, reason: str) -> NoReturn:
-    """The patch cannot be read at this line."""
+    """Raise ToolError: the patch cannot be read at this line."""
     message = f"line {number} of the patch: {reason}. Nothing was changed."
     raise ToolError(message, "validation_error")

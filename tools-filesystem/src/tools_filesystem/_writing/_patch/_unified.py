@@ -20,7 +20,7 @@ _REMARKS = ("index ", "similarity index ", "dissimilarity index ")
 
 
 def parse_unified(lines: list[str]) -> list[Section]:
-    """The sections of a unified diff."""
+    """Return the sections of a unified diff."""
     found: list[Section] = []
     at = 0
     while at < len(lines):
@@ -56,7 +56,7 @@ class _Files:
     executable: bool | None = None
 
     def take(self, line: str, number: int) -> bool:
-        """Take one of git's lines; False where they are over."""
+        """Read one of git's header lines; False after the last one."""
         if line.startswith(("new file mode ", "deleted file mode ", "old mode ", "new mode ")):
             words = line.split(" ")
             if words[-1] not in _MODES:
@@ -78,7 +78,7 @@ class _Files:
         return True
 
     def names(self) -> tuple[str, str]:
-        """Return both names, without git's `a/` and `b/` where both sides have theirs."""
+        """Return both names, without git's `a/` and `b/` if both have them."""
         old, new = given = self.old, self.new
         bare = _without(old, "a/"), _without(new, "b/")
         old, new = given if None in bare else bare
@@ -116,7 +116,7 @@ class _Files:
         return Section(number, "update", old, hunks, moved, self.executable)
 
     def refuse_contradiction(self) -> NoReturn:
-        """Refuse header lines that cannot all be meant."""
+        """Refuse header lines that contradict each other."""
         refuse(self.number, "its header lines contradict each other: is a file new, deleted or renamed, and which?")
 
 
@@ -137,7 +137,7 @@ def _files(lines: list[str], at: int) -> tuple[_Files, int]:
 
 
 def _end_of_hunk(lines: list[str], at: int) -> int:
-    """Return where a hunk ends by the counts of its header, or where these are wrong, as far as its lines go."""
+    """Return where a hunk ends by its header's counts, or, if these are wrong, by its lines."""
     header = _HEADER.match(lines[at])
     end = None if header is None else _counted(lines, at + 1, int(header[2] or 1), int(header[4] or 1))
     if end is not None and not _is_content(lines, end):
@@ -167,7 +167,7 @@ def _counted(lines: list[str], at: int, old: int, new: int) -> int | None:
 
 
 def _is_content(lines: list[str], at: int) -> bool:
-    """Return whether a line would be one of a hunk, judged without its counts."""
+    """Return whether a line looks like a line of a hunk."""
     is_header = _starts(lines, at, "--- ") and _starts(lines, at + 1, "+++ ")
     return any(_starts(lines, at, kind) for kind in " +-") and not is_header
 
@@ -177,12 +177,12 @@ def _starts(lines: list[str], at: int, beginning: str) -> bool:
 
 
 def _without(name: str | None, prefix: str) -> str | None:
-    """Return a name without a prefix of git's; None where it has none."""
+    """Return a name without git's prefix; None if it has no prefix."""
     return name if name == _NOWHERE else name[2:] if name and name.startswith(prefix) else None
 
 
 def _path(text: str, number: int) -> str:
-    """A file name of a header line, without its time stamp and its quotes."""
+    """Return the file name of a header line, without time stamp and quotes."""
     text = text.rstrip("\r")
     if not text.startswith('"'):
         return text.split("\t")[0]
@@ -193,7 +193,7 @@ def _path(text: str, number: int) -> str:
 
 
 def _git_names(text: str) -> tuple[str | None, str | None]:
-    """Both names of a `diff --git` line; without quotes they are told apart only when they are the same."""
+    """Return both names of a `diff --git` line; unquoted names can be separated only if they are equal."""
     quoted = _QUOTED.findall(text)
     if len(quoted) == 2:
         return _unquoted(quoted[0]), _unquoted(quoted[1])
