@@ -1,4 +1,4 @@
-"""The report for `ask-tools doctor`: the isolation that commands get on this machine, and why it is not more."""
+"""The report for `ask-tools doctor`: the isolation on this machine, and why it is not stronger."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def diagnosis(sandbox: Sandbox, root: str | None) -> dict[str, object]:
-    """Return the level that these settings lead to, what it leaves open, and the installed programs."""
+    """Return the level for these settings, what it leaves open, and the installed programs."""
     place = workspace_path(root)
     isolation = isolation_for(sandbox, place)
     facts: dict[str, object] = {

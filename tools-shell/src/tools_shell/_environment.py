@@ -1,4 +1,4 @@
-"""The environment of a command: an allow list, so that a secret of the host is never inherited."""
+"""The environment of a command: an allow list, so that it does not inherit the host's secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALLOWED = frozenset((
     "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ))  # fmt: skip
 
-# Variables that run code, or change how a script is read, before its first command.
+# Variables that run code or change parsing before the first command of a script.
 _OF_THE_LOADER = ("BASH_FUNC_", "DYLD_", "LD_")
 _OF_THE_SHELL = frozenset((
     "BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD",
@@ -27,19 +27,19 @@ _OF_THE_SHELL = frozenset((
 
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the host's variables for folders and language, without credentials."""
+    """Return the host's variables for folders and locale, without credentials."""
     kept = {name: host[name] for name in _ALLOWED.intersection(host)}
     kept["PATH"] = _absolute(kept.get("PATH", "")) or os.defpath
     return kept
 
 
 def _absolute(path: str) -> str:
-    """Remove relative folders: a program in the folder of a script does not belong to the system."""
+    """Remove relative folders, in which a script could place programs."""
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
 
 
 def changes_the_shell(name: str) -> bool:
-    """Return whether a variable of this name acts on the loader of programs or on the shell itself."""
+    """Return whether a variable affects the dynamic loader or the shell itself."""
     return name in _OF_THE_SHELL or name.startswith(_OF_THE_LOADER)
 
 
@@ -48,9 +48,9 @@ def is_variable_name(name: str) -> bool:
 
 
 def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a model adds to a command's environment; raises `ToolError` for what may not be.
+    """Check and return the variables that a model adds to a command's environment; ToolError for a forbidden one.
 
-    A variable can do no more than the script itself, but it would do so before the script is judged.
+    A variable can do no more than the script itself, but policies judge only the script.
     """
     for name, value in variables.items():
         if not is_variable_name(name):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Owner(NamedTuple):
-    """The workspace by its device and inode, since paths change, and the run."""
+    """A workspace by device and inode, which survive renames, and a run."""
 
     device: int
     inode: int
@@ -21,7 +21,7 @@ class Owner(NamedTuple):
 
 
 def owner_of(context: Context, root: str | os.PathLike[str] | None) -> Owner:
-    """Return the owner for a call of a tool with this workspace; ToolError when the workspace does not exist."""
+    """Return the owner of a call with this workspace; ToolError if the workspace does not exist."""
     path = workspace_path(root or context.workspace)
     try:
         found = os.stat(path)

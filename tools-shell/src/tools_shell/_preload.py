@@ -1,7 +1,7 @@
-"""Modules that calls need, loaded before the first call.
+"""Import the modules that calls need before the first call.
 
-A host that runs as `python agent.py` in its own workspace imports from there first: a file that a command names like a
-module which is loaded later would run in the host, outside of the sandbox.
+A host that runs as `python agent.py` in its own workspace imports from there first. If a command created a file with
+the name of a module that is imported later, that file would run in the host, outside the sandbox.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _OPTIONAL = ("tree_sitter", "tree_sitter_bash")
 
 @functools.cache
 def preload() -> None:
-    """Load them once, where anything can be run at all."""
+    """Import them once, on systems that can run commands."""
     if os.name != "posix":
         return
     for name in (*_OF_PYTHON, *(f"tools_shell.{name}" for name in _OURS), *_OPTIONAL):
-        with suppress(ImportError):  # an extra, or not of this system
+        with suppress(ImportError):  # an extra that is not installed, or not available on this system
             import_module(name)

@@ -28,7 +28,7 @@ _NO_NETWORK = (
 
 
 def record_of(output: Output) -> dict[str, Any]:
-    """Return both streams, and how many characters are missing from them, if any are."""
+    """Return both streams, and the number of characters missing from each, if any."""
     streams = {"stdout": output.stdout, "stderr": output.stderr}
     record: dict[str, Any] = {name: stream.text for name, stream in streams.items()}
     if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
@@ -37,19 +37,19 @@ def record_of(output: Output) -> dict[str, Any]:
 
 
 def exit_of(status: int | None, level: str) -> dict[str, Any]:
-    """Return an exit status as `exit_code`, or the name of the `signal`; from bubblewrap, which adds 128, both."""
+    """Return an exit status as `exit_code` or as the name of a `signal`; both for bubblewrap, which adds 128."""
     if status is None or 0 <= status <= _SIGNALLED or (status > 0 and level != "bubblewrap"):
         return {"exit_code": status}
     number = -status if status < 0 else status - _SIGNALLED
     code = {"exit_code": None if status < 0 else status}
     try:
         return {**code, "signal": signal.Signals(number).name}
-    except ValueError:  # real-time signals have no names
+    except ValueError:  # real-time signals do not have names
         return {**code, "signal": f"signal {number}"} if status < 0 else code
 
 
 def isolation_of(isolation: Isolation) -> dict[str, Any]:
-    """Return the metadata about isolation that every result has."""
+    """Return the isolation metadata of every result."""
     return {"isolation": isolation.level, "not_isolated": isolation.left_open}
 
 
@@ -62,7 +62,7 @@ def report(
     notes: Iterable[str] = (),
     images: Sequence[Image] = (),
 ) -> Result:
-    """Return the result with this record; the model reads `shown`, how the command ended, and the `notes`."""
+    """Return a result with this record; the model reads `shown`, the ending, and the `notes`."""
     record["timed_out"] = ended.reason == "limit"
     if ended.left_behind:
         record["background"] = BACKGROUND

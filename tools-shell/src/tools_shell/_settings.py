@@ -1,4 +1,4 @@
-"""Settings of a developer; a model cannot widen them."""
+"""Settings for developers, which a model cannot change."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from tools_core.protected import PROTECTED
 if TYPE_CHECKING:
     import os
 
-_MOST = 1 << 63  # the kernel's numbers end here
+_MOST = 1 << 63  # the range of the kernel's numbers
 
 Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Limits on the resources of a job, all its processes together; None for no limit. At level "none" none holds.
+    """Resource limits of a job, for all its processes together; None for no limit. Level "none" enforces none of them.
 
-    `cpu` in seconds, `memory` in bytes that processes use, and as many that files in temporary folders take,
-    `file_size` in bytes of any one file that it writes, `processes` counts their threads, too, `open_files` of any one
-    process.
+    `cpu` is in seconds. `memory` is in bytes, for processes, and again for files in temporary folders. `file_size` is
+    in bytes of each written file. `processes` includes threads. `open_files` applies to each process.
     """
 
     cpu: float | None = None
@@ -43,14 +42,14 @@ class Resources:
 class Sandbox:
     """The isolation of commands from the rest of the machine.
 
-    `level` is what is asked for: "none" and "contained" isolate nothing, "contained" ends everything that was
-    started; "sandboxed" is the strongest there is on this machine, down to "contained"; "required" refuses to run
+    `level` is the requested isolation. "none" and "contained" do not isolate; "contained" kills all processes that the
+    command started. "sandboxed" is the strongest level on this machine, down to "contained". "required" refuses to run
     without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
-    system can be read, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
-    name more folders or files; a link among them that commands can change is not followed. In bubblewrap sockets and
-    FIFOs in all that can be read can be written to as well. In bubblewrap commands neither change nor create the
-    `protected` names of the workspace, such as `.git/hooks` and `.vscode`; with an empty set there are none. Nor do
-    they change the virtual environment and the tool packages that this process runs from, unless `writable` names them.
+    system is readable, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
+    add folders or files; links among them that commands can change are not followed. In bubblewrap commands can write
+    to sockets and FIFOs in readable folders; they can neither change nor create the `protected` names in the workspace,
+    such as `.git/hooks` and `.vscode` (an empty set protects none), and cannot change the virtual environment and the
+    tool packages that this process runs from, unless `writable` lists them.
     """
 
     level: Level = "sandboxed"
@@ -66,6 +65,6 @@ class Sandbox:
         for name in ("readable", "writable"):
             if isinstance(getattr(self, name), str | bytes):
                 message = f"{name} must be a list of paths, got one: ({getattr(self, name)!r},)"
-                raise ValueError(message)  # noqa: TRY004  (as for all else that is wrong with a setting)
+                raise ValueError(message)  # noqa: TRY004  (as for all invalid settings)
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "protected", frozenset(self.protected))

@@ -1,4 +1,4 @@
-"""Keys and lines of a terminal."""
+"""Keys and line lengths of a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import string
 
 from tools_core import ToolError
 
-_LONGEST_LINE = 4095  # bytes that the system keeps of a line that is being typed; the rest is lost (termios(3))
+_LONGEST_LINE = 4095  # bytes of an input line in canonical mode; the rest is lost (termios(3))
 _KEYS = {
     "enter": b"\r",
     "tab": b"\t",
@@ -26,14 +26,14 @@ _KEYS = {
 
 
 def typed(key: str) -> bytes:
-    """Return what a terminal sends for a key; ToolError for an unknown one."""
+    """Return the bytes that a terminal sends for a key; ToolError for an unknown key."""
     if key.lower() not in _KEYS:
         raise ToolError(f"no key {key!r}; there are {', '.join(_KEYS)}", "validation_error")
     return _KEYS[key.lower()]
 
 
 def check_lines(data: bytes) -> None:
-    """ToolError for a line of which a terminal that waits for whole lines, as a new one does, would lose the end."""
+    """Raise ToolError for a line that is too long for a terminal in canonical mode."""
     longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
     if longest > _LONGEST_LINE:
         message = f"a line on a terminal has {_LONGEST_LINE} bytes at most, this one {longest}; do it without tty"

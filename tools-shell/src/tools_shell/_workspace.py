@@ -1,4 +1,4 @@
-"""Where a command starts: a folder inside the workspace, pinned by a descriptor."""
+"""The working folder of a command: a folder inside the workspace, held by a descriptor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from tools_core import Context
 
-# O_PATH pins a folder without the right to list it; where it is missing, reading has to do.
+# O_PATH does not need the permission to list the folder; systems without it need that.
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 
 _LAST_STREAM = 2
 
 
 class Place(NamedTuple):
-    """A folder of the workspace: a descriptor that stays on it whatever is renamed, its path, and the workspace's."""
+    """A folder of the workspace: its descriptor, which renames do not affect, its path, and the workspace's path."""
 
     directory: int
     path: str
@@ -29,19 +29,19 @@ class Place(NamedTuple):
 
 
 def workspace_path(chosen: str | os.PathLike[str] | None) -> str:
-    """The workspace that was chosen, or else that of the environment, or the current folder."""
+    """Return the chosen workspace, or else that of the environment, or the current folder."""
     return os.path.expanduser(chosen or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
 
 
 @contextmanager
 def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[Place]:
-    """Open the folder `workdir`; ToolError when it is none, or outside the workspace.
+    """Open the folder `workdir`; ToolError if it is not a folder, or outside the workspace.
 
-    It is opened first and judged by what was opened, so a link that is swapped in between gains nothing.
+    It is opened before it is checked, so that swapping a link has no effect.
     """
     root = _open(workspace_path(setting or context.workspace), "workspace")
     taken = []
-    while root <= _LAST_STREAM:  # this program has closed one, and a command's own streams come to that number
+    while root <= _LAST_STREAM:  # the host has closed a standard stream; that number is the command's
         taken.append(root)
         root = os.dup(root)
     try:

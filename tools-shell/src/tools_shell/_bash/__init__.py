@@ -1,1 +1,1 @@
-"""The shell behind `bash` and `job_start`, and sessions that survive it."""
+"""The shell of `bash` and `job_start`, and bash sessions."""

@@ -1,4 +1,4 @@
-"""The effects of one script, known before it runs."""
+"""The effects of a script, determined before it runs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Command, Script, Word
 
 _READS = {"read_only": True, "destructive": False, "open_world": False}
-_SIGNS = ("<", ">")  # a program of such a name would be taken for a file
+_SIGNS = ("<", ">")  # a program with such a name would look like a file
 
 
 def script_effects(
     arguments: Mapping[str, Any], shell: str | None, usual: Effects, *, trusts_repository: bool
 ) -> Effects:
-    """Return the effects that the text of the script `command` proves; `usual` are those of any call of the tool.
+    """Return the effects of the script `command` as far as its text proves them, else `usual`.
 
-    The commands are all of the script, each as its words; variables come before the command that they are set for, or
-    stand alone. A file that is read or written is a separate command `<` or `>`. Nothing is proved in a session,
-    where earlier scripts may have changed what words mean, for another shell than bash, or without
-    `tools-shell[parser]`.
+    The commands are lists of words; variable assignments come before their command, or stand alone. Redirections are
+    separate commands `<` or `>`. Nothing is proved in a session, where earlier scripts may have redefined words, for
+    a shell other than bash, or without `tools-shell[parser]`.
     """
     if not _is_readable(shell, arguments):
         return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings)
-    from tools_shell._script._parse import WITHOUT_PARSER, parse_script  # only for policies, which few callers have
+    from tools_shell._script._parse import WITHOUT_PARSER, parse_script  # only policies need it
     from tools_shell._script._reads import reads_only
 
     script, env = parse_script(arguments["command"]), arguments.get("env") or {}
@@ -64,7 +63,7 @@ def _text(word: Word) -> str | None:
 
 
 def _is_readable(shell: str | None, arguments: Mapping[str, Any]) -> bool:
-    """Return whether the words of a script mean what they mean in a new bash."""
+    """Return whether words have the meaning that they have in a new bash."""
     is_bash = os.path.basename(shell or default_shell()) == "bash"
     is_script = isinstance(arguments.get("command"), str) and _is_environment(arguments.get("env") or {})
     return is_bash and is_script and not arguments.get("session")

@@ -1,4 +1,4 @@
-"""The shell that runs scripts, and its arguments."""
+"""The shell program and its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_ARGUMENT = 128 * 1024  # bytes (MAX_ARG_STRLEN in Linux)
 
 
 def check_script(command: str) -> None:
-    """Raise ToolError for an empty script, or one with NUL."""
+    """Raise ToolError for an empty script, or one with a NUL character."""
     if not command.strip():
         raise ToolError("command must not be empty: give the script to run", "validation_error")
     if "\0" in command:
@@ -20,22 +20,22 @@ def check_script(command: str) -> None:
 
 
 def shell_program(chosen: str | None) -> str:
-    """Return the shell that a developer has chosen, or the bash of the system; ToolError when it cannot be executed."""
+    """Return the configured shell, or the system's bash; ToolError if it cannot be executed."""
     shell = chosen or default_shell()
-    if not os.access(shell, os.X_OK):  # in a sandbox, bwrap would report it
+    if not os.access(shell, os.X_OK):  # checked here, because in a sandbox bwrap would report it
         raise ToolError(f"{shell} cannot be started: there is no such program", "unavailable")
     return shell
 
 
 @functools.cache
 def default_shell() -> str:
-    """Return the bash of the system, or else its `sh`."""
+    """Return the system's bash, or else its `sh`."""
     found = (os.path.join(folder, "bash") for folder in ("/bin", *os.get_exec_path()))
     return next((path for path in found if os.access(path, os.X_OK)), "/bin/sh")
 
 
 def script_arguments(shell: str, command: str) -> list[str]:
-    """Return the arguments that make a shell run a script; ToolError when it is longer than the system takes."""
+    """Return the arguments that make a shell run a script; ToolError if it is too long for the system."""
     if len(encoded(command)) >= _LONGEST_ARGUMENT:
         message = f"command is longer than the {_LONGEST_ARGUMENT // 1024} KiB that the system takes"
         raise ToolError(f"{message}; write it to a file and run that", "limit_exceeded")

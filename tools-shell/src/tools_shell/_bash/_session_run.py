@@ -1,4 +1,4 @@
-"""One script of a session: restored, run and saved by a separate bash."""
+"""Running one script of a session: restore, run and save."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
 
 NOT_SAVED = "the state of this script was not saved: the session is as it was before"
-_LOWEST = 20  # our descriptor has a number from here on: scripts use those below
+_LOWEST = 20  # the snapshot's descriptor is at least this; scripts use lower numbers
 
 
 def run_after(
@@ -29,12 +29,12 @@ def run_after(
     limit: float,
     cancelled: Callable[[], bool],
 ) -> tuple[Ended, Snapshot | None]:
-    """Run a script in the shell `command` after the snapshot `before`; returns its end and the new snapshot.
+    """Run a script in the shell `command` after the snapshot `before`; return the result and the new snapshot.
 
-    That is None when the shell did not live to write it, or it is too large.
+    The snapshot is None if the shell was killed before it was written, or if it is too large.
     """
     import fcntl  # not on Windows
-    import tempfile  # not where nothing can be run
+    import tempfile  # not on Windows
 
     with tempfile.TemporaryFile(buffering=0) as file:
         shared = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _LOWEST)

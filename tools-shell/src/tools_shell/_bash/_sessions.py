@@ -1,4 +1,4 @@
-"""Where the snapshots of bash sessions lie: files outside of every workspace, which survive a restart of the host."""
+"""Storage of bash sessions: files outside every workspace, which survive a restart of the host."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     from tools_shell._owner import Owner
 
-_MOST = 64  # sessions of a run; the one that was not used for longest is forgotten
-_OLDEST = 30 * 24 * 3600  # seconds after which a session is forgotten
-_PAUSE = 0.02  # seconds between two looks at a session that another call uses
+_MOST = 64  # sessions of a run; the least recently used one is removed
+_OLDEST = 30 * 24 * 3600  # seconds after which a session is removed
+_PAUSE = 0.02  # seconds between attempts to lock a session
 
 
 class Session:
-    """One named session, held by one call."""
+    """A named session that one call has locked."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._loaded: Snapshot | None = None
 
     def load(self) -> Snapshot:
-        """Return the snapshot; of a new session, an empty one."""
+        """Return the snapshot; an empty one for a new session."""
         try:
             self._loaded = Snapshot(**json.loads(self._path.read_text("ascii")))
         except (OSError, ValueError, TypeError):
@@ -53,9 +53,9 @@ class Session:
 def session(
     owner: Owner, name: str, settings: str, visible: Iterable[str], until: float, cancelled: Callable[[], bool]
 ) -> Generator[Session]:
-    """Hold a session; ToolError when another call still does at `until`.
+    """Lock a session; ToolError if another call still has it at `until`.
 
-    It belongs to its owner and to the settings of its sandbox: code from a closed sandbox never runs in an open one.
+    A session belongs to an owner and to sandbox settings: code from a strict sandbox never runs in a weaker one.
     """
     import fcntl  # POSIX only
 
@@ -84,7 +84,7 @@ def session(
 
 
 def end_sessions(run_id: str) -> None:
-    """Forget the sessions of a run."""
+    """Remove the sessions of a run."""
     for folder in _folders():
         for lock in folder.glob(f"{_digest(run_id)}-*.lock"):
             _forget(lock)
@@ -95,7 +95,7 @@ def _digest(text: str) -> str:
 
 
 def _folders() -> tuple[Path, Path]:
-    import tempfile  # not where nothing can be run
+    import tempfile  # not on Windows
 
     state = os.environ.get("XDG_STATE_HOME", "")
     state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
@@ -104,7 +104,7 @@ def _folders() -> tuple[Path, Path]:
 
 
 def _state_folder(visible: Iterable[str]) -> Path:
-    """Return the user's folder for state, or one for temporary files where commands in a sandbox see the former."""
+    """Return the user's state folder, or a temporary folder if sandboxed commands can see the former."""
     usual, other = _folders()
     chosen = other if is_inside(os.path.realpath(usual), tuple(visible)) else usual
     with suppress(OSError):
@@ -116,10 +116,10 @@ def _state_folder(visible: Iterable[str]) -> Path:
 
 
 def _make_room(path: Path) -> None:
-    """Forget old sessions, and those beyond the most that a run may have, for a new one."""
+    """Remove expired sessions, and the least recently used ones beyond the limit of a run."""
     used: dict[Path, float] = {}
     for lock in path.parent.glob("*.lock"):
-        with suppress(OSError):  # another call forgets it, too
+        with suppress(OSError):  # another call removes it, too
             used[lock] = lock.stat().st_mtime
     run = path.name.partition("-")[0]
     mine = sorted((lock for lock in used if lock.name.startswith(run)), key=used.__getitem__, reverse=True)

@@ -1,9 +1,9 @@
-r"""The state of a bash session as a snapshot: what one script leaves is restored before the next.
+r"""Snapshots of bash sessions: the state after one script is restored before the next.
 
-A session is not a process. Each call starts a bash, which restores the snapshot, runs the script, and appends a new
-snapshot to the file that its program came in when it ends, whichever way: an EXIT trap does that. The restoring program
-is a single line of `eval $'...'`, so that messages of bash count the lines of the script, and every command in it is
-`\builtin`, so that no alias or function of the script takes its place.
+A session is not a process. Each call starts a bash that restores the snapshot and runs the script; an EXIT trap
+appends the new snapshot to the file that the program came in. The restoring program is one line of `eval $'...'`, so
+that line numbers in bash's messages are those of the script, and calls every command by `\builtin`, so that no alias or
+function of the script replaces it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LARGEST = 16 << 20  # bytes of a snapshot
-_HIDDEN = 10  # where bash keeps the descriptor of the snapshot while the script runs without it
+_HIDDEN = 10  # the number of the snapshot's descriptor in bash, hidden from the script's commands
 _TRAPS = "ERR DEBUG RETURN HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD WINCH CONT"
 _BY_DEFAULT = frozenset(("braceexpand", "hashall", "interactive-comments"))
-# Variables that bash sets itself, or that belong to one process.
+# Variables that bash sets, or that belong to one process.
 _OWN = """
     BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_EXECUTION_STRING
     BASH_LINENO BASH_LOADABLES_PATH BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO BASH_VERSION COMP_WORDBREAKS DIRSTACK
@@ -30,11 +30,11 @@ _OWN = """
 """
 _OWN_LINE = re.compile(
     rf"declare -\S+ (?:{'|'.join(_OWN.split())})(?:=|$)"
-    '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'  # those of a sandbox, for one call
+    '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'  # set by a sandbox for one call
 )
 _DECLARED = re.compile(r"^declare -\S+ (\w+)", re.MULTILINE)
 _IN_QUOTES = str.maketrans({character: f"\\{character}" for character in '\\"$`'})
-# Octal for everything that is not plain, so that neither the locale nor line ends change anything.
+# Octal escapes for all but plain characters, independent of locale and line endings.
 _QUOTED = {code: f"\\{code:03o}" for code in (*range(32), *b"'\\", *range(127, 256))}
 
 _SAVE = r"""{
@@ -71,7 +71,7 @@ _TRAP = re.compile(r"trap -- (?:'[^']*'|\\')* \S+\n")
 
 
 class Snapshot(NamedTuple):
-    """The state after a script: `setup` restores it but for `late`, the options and traps that act on a script."""
+    """The state after a script. `setup` restores it except for `late`: options and traps that affect the script."""
 
     setup: str = ""
     late: str = ""
@@ -79,24 +79,24 @@ class Snapshot(NamedTuple):
     status: int = 0
 
     def but(self, variables: Mapping[str, str], *, stays: bool) -> Snapshot:
-        """Export `variables` anew, and with `stays` stay in the folder that the shell starts in."""
+        """Return a copy that exports `variables` and, with `stays`, keeps the folder that the shell starts in."""
         exports = (f"\n\\builtin export {name}={quoted(encoded(value))}" for name, value in variables.items())
         return self._replace(setup="".join((self.setup, *exports)), folder="" if stays else self.folder)
 
 
 def quoted(text: str | bytes) -> str:
-    """Return a word that bash reads as `text`, on one line."""
+    """Quote `text` as one bash word on one line."""
     data = text.encode(errors="surrogateescape") if isinstance(text, str) else text
     return f"$'{data.decode('latin-1').translate(_QUOTED)}'"
 
 
 def starting(file: int) -> str:
-    """Return the script for `bash -c`: it reads its program from a descriptor."""
+    """Return the script for `bash -c`, which reads its program from a descriptor."""
     return f'IFS= \\read -rd "" REPLY <&{file}; \\builtin eval "$REPLY"'
 
 
 def program(before: Snapshot, script: str, file: int) -> bytes:
-    """Return the program that runs `script` after the snapshot `before`, and writes a new one to a descriptor."""
+    """Return the program that restores `before`, runs `script`, and writes the new snapshot to a descriptor."""
     save = _saving(file)
     setup = f"\\builtin unset REPLY\n{before.folder}\n{before.setup}"
     parts = [
@@ -104,7 +104,7 @@ def program(before: Snapshot, script: str, file: int) -> bytes:
         f"\\builtin trap {save} EXIT",
         f"{{ \\builtin eval {quoted(before.late)}; }} 2> /dev/null" if before.late else "",
         f"(\\builtin exit {before.status})" if before.status and not _reacts(before.late) else "",
-        # The `!` keeps a last command that fails from running the ERR trap a second time.
+        # `!` keeps a failing last command from running the ERR trap twice.
         f"! \\builtin eval {quoted(encoded(script))} {file}>&-",
         f"{{ ASK_TOOLS_STATUS=${{PIPESTATUS[0]}}; \\builtin eval {save}; }} > /dev/null 2>&1",
         '\\builtin exit "$ASK_TOOLS_STATUS"',
@@ -118,15 +118,15 @@ def _saving(file: int) -> str:
 
 
 def _reacts(late: str) -> bool:
-    """Return whether a failing command would end the shell, or run a trap."""
+    """Return whether a failing command would end the shell or run a trap."""
     return "set -o errexit" in late or " ERR\n" in late or " DEBUG\n" in late
 
 
 def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
-    """Read what a script wrote; None when it is not complete.
+    """Read a written snapshot; None if it is incomplete.
 
-    Variables that bash was started with are left out as long as the script has not changed them: the next call has
-    them, too, and secrets of a developer are not written to disk.
+    Unchanged variables of bash's initial environment are left out: the next call has them as well, and secrets of a
+    developer are not written to disk.
     """
     fields = data.decode(errors="surrogateescape").split("\0")
     if len(fields) != _FIELDS or fields[-1] != "end":
@@ -138,7 +138,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
         chosen[sign].append(name)
     setup = [
         umask,
-        # No alias while what is restored is read.
+        # No aliases while the snapshot is read.
         f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}",
         _changed(variables, environment),
         *_reopened(files),
@@ -152,7 +152,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
         *(f"\\builtin {line}\n" for line in options.splitlines() if _is_unusual(line)),
         *(f"\\builtin {trap}" for trap in _TRAP.findall(traps)),
     ]
-    # A folder that was removed is made again for a moment: the shell stays where it was, as it would have done.
+    # A removed folder is created for a moment, so that the shell is in a removed folder, as before.
     back = f"\\builtin cd -- {folder} || {{ mkdir -- {folder} && \\builtin cd -- {folder} && rmdir -- {folder}; }}"
     setup_text = "\n".join(stripped for part in setup if (stripped := part.rstrip("\n")))
     return Snapshot(setup_text, "".join(late), back, int(status) if status.isdigit() else 0)
@@ -164,7 +164,7 @@ def _is_unusual(option: str) -> bool:
 
 
 def _changed(variables: str, environment: Mapping[str, str]) -> str:
-    """Return the declarations that differ from `environment`, and what removes the variables that are gone from it."""
+    """Return the declarations that differ from `environment`, and commands that unset removed variables."""
     same = {f'declare -x {name}="{value.translate(_IN_QUOTES)}"' for name, value in environment.items()}
     kept = [line for line in variables.split("\n") if line not in same and not _OWN_LINE.match(line)]
     gone = environment.keys() - set(_DECLARED.findall(variables))
@@ -172,12 +172,12 @@ def _changed(variables: str, environment: Mapping[str, str]) -> str:
 
 
 def _reopened(files: str) -> list[str]:
-    """Return what opens the files again that were left open by `exec 3> file`."""
+    """Return commands that reopen files left open by `exec 3> file`."""
     commands: list[str] = []
     for line in filter(None, files.split("\n")):
         number, path, *facts = line.rsplit(" ")
         if len(facts) < 4 or facts[0] != "pos:":
-            continue  # a kernel that does not tell, or a name with a blank
+            continue  # not readable, or a name with a space
         flags = int(facts[3], 8)
         if flags & 3 == 0:
             commands.append(f"\\exec {number}< {path}; command -p head -c {facts[1]} <&{number}")

@@ -1,1 +1,1 @@
-"""Background jobs: one job with its output, and the table of all."""
+"""Background jobs and the table of all jobs."""

@@ -1,4 +1,4 @@
-"""`Job`: a command that runs in the background, followed by its own thread."""
+"""`Job`: a command in the background, with a thread that reads its output."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _CHUNK = 1 << 16  # bytes of input at a time
 
 
 class Job:
-    """`changed` guards the output and the end, and is notified of both."""
+    """`changed` is the lock of the output and the result, and is notified when they change."""
 
     def __init__(self, id: str, script: str, limit: float, command: Command, redactor: Redactor) -> None:
-        """Start it for `limit` seconds at most; OSError when that is not possible."""
+        """Start the job with a limit in seconds; OSError if that fails."""
         self.id = id
         self.script = script
         self._limit = limit
@@ -39,7 +39,7 @@ class Job:
         self.has_stdin = command.has_stdin
         self.terminal = command.terminal
         self.changed = threading.Condition()
-        self._input = threading.Lock()  # held while text is written, so that two texts do not mix
+        self._input = threading.Lock()  # held during a write, so that texts do not mix
         self.started = time.monotonic()
         self.ended: Ended | None = None
         self.is_stopping = False
@@ -68,21 +68,21 @@ class Job:
             self.changed.notify_all()
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Send SIGTERM."""
         with self.changed:
             if self.ended is None:
                 self.is_stopping = True
                 self._process.terminate()
 
     def kill(self) -> None:
-        """Begin to end it by force."""
+        """Start to kill the job."""
         with self.changed:
             if self.ended is None:
                 self.is_stopping = True
                 self._process.kill()
 
     def wait(self, until: float, cancelled: Callable[[], bool] = bool, is_enough: Callable[[], bool] = bool) -> None:
-        """Wait until it has ended, or `is_enough`, which is asked at every change."""
+        """Wait until the job has ended, or `is_enough`, which is called at every change."""
         with self.changed:
             while not is_enough() and self.ended is None:
                 left = until - time.monotonic()
@@ -92,15 +92,15 @@ class Job:
 
     @property
     def end(self) -> int:
-        """The position after the last character of output."""
+        """Return the position after the last character of output."""
         return self._ring.end
 
     def position(self, cursor: int) -> int:
-        """Return the position that a cursor means: a negative one counts from the end."""
+        """Return the position of a cursor; a negative one counts from the end."""
         return min(cursor, self.end) if cursor >= 0 else max(self.end + cursor, self._ring.start)
 
     def read(self, cursor: int, limit: int) -> tuple[int, str, int]:
-        """Return the output from a position on, as far as it is kept, between its own two positions."""
+        """Return the output from a position, as far as it is kept, with its start and end positions."""
         with self.changed:
             start = max(cursor, self._ring.start)
             text = self._ring.read(start, limit)
@@ -116,7 +116,7 @@ class Job:
         return printable(before.rpartition("\n")[2] + text + after.partition("\n")[0]).rstrip("\r")
 
     def status(self) -> dict[str, Any]:
-        """Return whether it runs, and how it ended; what is rare is present only where it applies."""
+        """Return whether the job runs and how it ended; rare facts are present only if they apply."""
         with self.changed:
             if self.ended is None:
                 return {"status": "stopping" if self.is_stopping else "running"}
@@ -131,11 +131,11 @@ class Job:
 
     @property
     def age(self) -> float:
-        """Seconds that it has run."""
+        """Return the age of the job in seconds."""
         return time.monotonic() - self.started if self.ended is None else self.ended.duration
 
     def remark(self) -> str:
-        """Return the status in words."""
+        """Return the status as text."""
         facts = self.status()
         if facts["status"] != "ended":
             return f"{facts['status']} for {self.age:.1f} s"
@@ -143,7 +143,7 @@ class Job:
         return f"ended after {self.age:.1f} s: {how}"
 
     def write(self, data: bytes, until: float, cancelled: Callable[[], bool], *, is_last: bool) -> int:
-        """Write to its standard input, and return how many bytes it took until then; with `is_last` close it."""
+        """Write to standard input until a deadline, and return the number of bytes written; `is_last` closes it."""
         given = 0
         with self._input:
             while given < len(data) and (descriptor := self.stdin) is not None:
@@ -158,7 +158,7 @@ class Job:
                     poll = select.poll()
                     poll.register(descriptor, select.POLLOUT)
                     poll.poll(min(left, SLICE) * 1000)
-                except OSError:  # no process reads it
+                except OSError:  # no process reads the input
                     self._close_stdin()
             if is_last and given == len(data):
                 self._close_stdin()

@@ -1,4 +1,4 @@
-"""The background jobs of this process: found by their owner and their ids, and never too many."""
+"""The table of the background jobs of this process, by owner and id."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PATIENCE = 5.0  # seconds to wait for what was killed
 
 
 class Jobs:
-    """Jobs by owner and id; None while a job starts."""
+    """Jobs by owner and id; None for a job that is being started."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._jobs: dict[tuple[Owner, str], Job | None] = {}
 
     def start(self, owner: Owner, make: Callable[[str], Job], most: int) -> Job:
-        """Make a job with a new id; ToolError when `most` jobs of the owner are running."""
+        """Start a job under a new id; ToolError if the owner has `most` running jobs."""
         key = owner, f"job-{secrets.token_hex(4)}"
         with self._lock:
             self._make_room(most, owner)
@@ -38,7 +38,7 @@ class Jobs:
             self._jobs[key] = None
         try:
             job = make(key[1])
-        except BaseException:  # its place is free again
+        except BaseException:  # free its place
             with self._lock:
                 self._jobs.pop(key, None)
             raise
@@ -52,7 +52,7 @@ class Jobs:
         return job
 
     def find(self, owner: Owner, id: str) -> Job:
-        """Return the owner's job with that id; ToolError when there is none."""
+        """Return the owner's job with an id; ToolError if there is none."""
         found = {job.id: job for job in self.all(owner)}
         if id not in found:
             known = ", ".join(found) or "none: jobs end with the process or run that started them"
@@ -60,24 +60,24 @@ class Jobs:
         return found[id]
 
     def all(self, owner: Owner) -> list[Job]:
-        """Return the owner's jobs, the oldest first."""
+        """Return the owner's jobs, oldest first."""
         with self._lock:
             return [job for (whose, _), job in self._jobs.items() if whose == owner and job is not None]
 
     def end_run(self, run_id: str | None = None) -> None:
-        """Kill and forget the jobs of a run, or all, and wait until they are gone."""
+        """Kill and remove the jobs of a run, or all jobs, and wait for their end."""
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
             ended = [job for key in keys if (job := self._jobs.pop(key)) is not None]
         end(ended)
 
     def begin_anew(self) -> None:
-        """Forget the jobs in a fork of this process, which owns none of them."""
+        """Drop the jobs in a fork of this process, which does not own them."""
         self._lock = threading.Lock()
         self._jobs = {}
 
     def _make_room(self, most: int, owner: Owner | None = None) -> None:
-        """Forget the jobs that ended first until there is room for one more."""
+        """Remove the jobs that ended first until there is room for one more."""
         mine = {key: job for key, job in self._jobs.items() if owner in (None, key[0])}
         ended = sorted(
             (job.started + job.ended.duration, key)
@@ -94,8 +94,8 @@ class Jobs:
 
 
 def end(jobs: Iterable[Job]) -> None:
-    """Kill jobs, and wait until they are gone."""
-    for seconds in (GRACE, _PATIENCE):  # a second order is carried out in another way
+    """Kill jobs, and wait for their end."""
+    for seconds in (GRACE, _PATIENCE):  # a second kill takes another path
         for job in jobs:
             job.kill()
         until = time.monotonic() + seconds

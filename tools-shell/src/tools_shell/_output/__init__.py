@@ -1,1 +1,1 @@
-"""The output of a command: bounded, decoded, and without secrets."""
+"""The output of a command: bounded, decoded and redacted."""

@@ -1,4 +1,4 @@
-"""`Output`: everything that one command writes."""
+"""`Output`: the output of one command."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from tools_shell._output._redactor import RedactedStream, Redactor
 from tools_shell._output._ring import Ring
 from tools_shell._output._text import printable
 
-KEEP = 64 * 1024  # characters of the beginning, and as many of the end
-SHOWN = 30_000  # characters that a model reads
+KEEP = 64 * 1024  # characters of the head, and as many of the tail
+SHOWN = 30_000  # characters shown to the model
 
 
 class HeadTail:
-    """The first and the last `keep` characters of a stream, in memory that does not grow with the stream."""
+    """Keeps the first and the last `keep` characters of a stream in bounded memory."""
 
     def __init__(self, keep: int = KEEP) -> None:
         self._keep = keep
@@ -27,18 +27,18 @@ class HeadTail:
 
     @property
     def omitted(self) -> int:
-        """The number of characters that are missing between head and tail."""
+        """Return the number of characters that are missing between head and tail."""
         return self._tail.start
 
     @property
     def text(self) -> str:
-        """The text that was kept; a line between head and tail counts what is missing."""
+        """Return the head and the tail, with a line between them that counts the missing characters."""
         gap = f"\n[... {self.omitted:,} characters omitted ...]\n" if self.omitted else ""
         return printable(f"{self._head}{gap}{self._tail.read(0, self._keep)}")
 
 
 class Output:
-    """Standard output and error, each by itself for programs, and merged in order of arrival for models."""
+    """Standard output and error: separate for programs, and merged in order of arrival for models."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         redactor = redactor or Redactor()
@@ -58,6 +58,6 @@ class Output:
         self.merged.add(text)
 
     def finish(self) -> None:
-        """Add what was held back; nothing follows."""
+        """Add text that was held back, at the end of the streams."""
         for number in range(2):
             self._add(number, b"", is_last=True)

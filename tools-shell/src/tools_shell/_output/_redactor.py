@@ -11,16 +11,16 @@ from tools_shell._output._text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_SHORTEST = 8  # characters; shorter values occur in ordinary output
-_LEAST = 4  # characters of those that a developer names
+_SHORTEST = 8  # characters; shorter values occur by chance
+_LEAST = 4  # characters, for secrets named by a developer
 _ADDRESSES = ("DSN", "URI", "URL")  # may contain a password
 _FOLDERS = frozenset(("OLDPWD", "PWD"))
 
 
 def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables whose name says that they are secret; of an address, only the password.
+    """Return variables with names of secrets; from URLs only the password.
 
-    Values that occur in ordinary output are skipped: short ones, numbers, plain words and paths.
+    Values that occur in ordinary output are skipped: short ones, numbers, words and paths.
     """
     found: dict[str, str] = {}
     for name, value in environment.items():
@@ -35,11 +35,11 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _password(address: str) -> str:
-    from urllib.parse import urlsplit  # 5 ms, and few environments have an address
+    from urllib.parse import urlsplit  # 5 ms, and few environments have a URL
 
     try:
         return urlsplit(address).password or ""
-    except ValueError:  # not an address after all
+    except ValueError:  # not a URL after all
         return ""
 
 
@@ -50,19 +50,19 @@ def _is_distinctive(value: str) -> bool:
 
 
 class Redactor:
-    """Replaces secrets by `[redacted NAME]`: as they are, in base64, and URL-encoded."""
+    """Replaces secrets by `[redacted NAME]`: verbatim, in base64, and URL-encoded."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        """`values` are secrets by name."""
+        """`values` maps names to secrets."""
         labels: dict[str, str] = {}
         for name, value in (values or {}).items():
             for form in _forms(value):
                 labels.setdefault(form, f"[redacted {printable(name)}]")
-        self._labels = sorted(labels.items(), key=lambda item: -len(item[0]))  # one may contain another
+        self._labels = sorted(labels.items(), key=lambda item: -len(item[0]))  # longest first: one may contain another
 
     @classmethod
     def of_host(cls, more: Iterable[str], environment: Mapping[str, str], added: Mapping[str, str]) -> Redactor:
-        """Know the secrets in this process's environment, in the variables added to it, and in `more`."""
+        """Make a redactor for the secrets in this process's environment, in the added variables, and in `more`."""
         ours, theirs = secret_variables(environment), secret_variables(added)
         replaced = [value for name, value in ours.items() if name in theirs]
         named = {f"SECRET_{number}": value for number, value in enumerate([*more, *replaced], 1)}
@@ -75,7 +75,7 @@ class Redactor:
         return text
 
     def begun(self, text: str) -> int:
-        """Return the number of characters at the end of `text` that may begin a secret."""
+        """Return the number of characters at the end of `text` that may be the start of a secret."""
         longest = 0
         for form, _ in self._labels:
             end = text[1 - len(form) :]
@@ -87,7 +87,7 @@ class Redactor:
 
 
 class RedactedStream:
-    """Decodes and cleans a stream chunk by chunk; a character or secret that continues in the next one waits for it.
+    """Decodes and redacts a stream chunk by chunk; an incomplete character or secret waits for the next chunk.
 
     Bytes that are not UTF-8 become lone surrogates.
     """
@@ -107,14 +107,14 @@ class RedactedStream:
 def _forms(secret: str) -> Iterator[str]:
     if len(secret) < _LEAST:
         return
-    import base64  # with the other 6 ms, and not needed without a secret
+    import base64  # 6 ms, and only needed with a secret
     from urllib.parse import quote, quote_plus
 
     yield secret
     data = secret.encode(errors="surrogateescape")
     yield from {quote(data, safe=""), quote(data), quote_plus(data)}
-    # In base64 of a longer text the digits depend on the position: three ways, each without the digits at its edges
-    # that depend on the neighbours.
+    # In base64 of a longer text, the digits depend on the offset modulo 3. The digits at the edges depend on the
+    # neighbours and are left out.
     for shift in range(3):
         digits = base64.b64encode(bytes(shift) + data).decode()
         first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(data)) % 3]

@@ -1,20 +1,20 @@
-"""`Ring`: the last characters of a stream, found by their position."""
+"""`Ring`: the last characters of a stream, addressed by position."""
 
 from __future__ import annotations
 
 from collections import deque
 
-_MOST_PARTS = 64  # many small parts would take more memory than their content
+_MOST_PARTS = 64  # join small chunks, which have a high overhead
 
 
 class Ring:
-    """Keeps the last `size` characters; positions count from the first one ever written."""
+    """Keeps the last `size` characters; positions count from the start of the stream."""
 
     def __init__(self, size: int) -> None:
-        self.end = 0  # characters that were written
+        self.end = 0  # characters written so far
         self._size = size
         self._parts: deque[str] = deque()
-        self._kept = 0  # characters in them, at least those of `size`
+        self._kept = 0  # characters in the chunks
 
     @property
     def start(self) -> int:
@@ -33,7 +33,7 @@ class Ring:
             self.read(self.end, 0)
 
     def read(self, position: int, limit: int) -> str:
-        """Return at most `limit` characters from a position on; nothing of what is no longer kept."""
+        """Return up to `limit` characters from a position, or from the first one that is kept."""
         kept = "".join(self._parts)[-self._size :]
         self._parts, self._kept = deque([kept]), len(kept)
         at = max(position - self.start, 0)

@@ -1,10 +1,10 @@
-"""Text as bytes, and bytes as text."""
+"""Encoding and decoding of text."""
 
 from __future__ import annotations
 
 
 def encoded(text: str) -> bytes:
-    """Encode what a model wrote; lone surrogates are allowed."""
+    """Encode text from a model, which may contain lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -1,1 +1,1 @@
-"""Commands from their start to their end: how they are started, fed, read, limited and ended."""
+"""Running commands: starting, input, output, limits and ending."""

@@ -1,4 +1,4 @@
-"""Commands at level none: children of this process, whose group is ended with them, and whose mark is looked for."""
+"""Commands at level "none": child processes that are killed by process group and by a mark in the environment."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tools_shell._supervisor._descendants import send_if
 if TYPE_CHECKING:
     from tools_shell._process._process import Launch
 
-_MARK = "ASK_TOOLS_JOB"  # a variable by which those are found that have left the process group
-_ROUNDS = 60  # one that forks while it is looked for is found in a later round
-_PATIENCE = 1.0  # seconds for what was killed to be gone
+_MARK = "ASK_TOOLS_JOB"  # a variable that marks processes which have left the process group
+_ROUNDS = 60  # a process that forks meanwhile is found in a later round
+_PATIENCE = 1.0  # seconds to wait for killed processes
 _BECOME = """
 import _signal, fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -30,14 +30,17 @@ _ON_TERMINAL = (sys.executable, "-I", "-S", "-c", _BECOME)
 
 
 class Direct(Process):
-    """See `Process`. What left the group and emptied its environment is not ended, nor is anything if we are killed."""
+    """A child process. Descendants that leave its group and clear their environment survive it.
+
+    If the host is killed, nothing ends the command.
+    """
 
     def __init__(self, command: Launch) -> None:
         self._was_told = False  # to end
         value = os.urandom(8).hex()
         self._mark, environment = f"{_MARK}={value}".encode(), {**command.environment, _MARK: value}
         arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
-        # Bytes are no variables for Windows, where nothing comes here, and so not for every type checker.
+        # Any: type checkers for Windows do not accept bytes as variables.
         variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
@@ -49,11 +52,11 @@ class Direct(Process):
                     stderr=self.theirs[2],
                     cwd=command.workdir,
                     env=variables,
-                    start_new_session=True,  # one signal reaches all that it starts; no terminal is in reach
+                    start_new_session=True,  # one signal reaches the whole group, and there is no controlling terminal
                     pass_fds=command.extra,
                 )
             self.news = _end_of(self._process.pid)
-        except BaseException:  # a Ctrl-C, say, may come when it runs already and is not known here yet
+        except BaseException:  # such as a Ctrl-C after the process has started
             self._end_marked()
             super().close()
             raise
@@ -63,9 +66,9 @@ class Direct(Process):
         """See Process."""
         try:
             self.exit = self._status()
-        except ChildProcessError:  # this program ignores SIGCHLD, or waits for all children: the status is lost
-            self._process.wait()  # and the number of the group may be another's
-        if self._was_told:  # the rest of the grace is not needed
+        except ChildProcessError:  # the host ignores SIGCHLD or waits for all children: the status is lost
+            self._process.wait()  # and its group's number may have been reused
+        if self._was_told:  # no need to wait for the rest of the grace period
             self.kill()
         self.is_gone = True
 
@@ -73,20 +76,20 @@ class Direct(Process):
         if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
             self._signal(signal.SIGKILL)
             return self._process.wait()
-        # Not waited for yet: so long the number of its group is not used again.
+        # Not reaped yet, so that its group's number cannot be reused.
         ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only with WNOHANG
         return int(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
     def interrupt(self) -> None:
         """See Process."""
         self._signal(signal.SIGINT)
-        self._signal(signal.SIGCONT)  # a stopped process cannot handle it
+        self._signal(signal.SIGCONT)  # a stopped process could not handle it
 
     def terminate(self) -> None:
         """See Process."""
         self._was_told = True
         self._signal(signal.SIGTERM)
-        self._signal(signal.SIGCONT)  # a stopped process cannot handle it
+        self._signal(signal.SIGCONT)  # a stopped process could not handle it
 
     def kill(self) -> None:
         """See Process."""
@@ -94,9 +97,9 @@ class Direct(Process):
         self._end_marked()
 
     def _end_marked(self) -> None:
-        """Kill every process that began with the mark in its environment, where there is /proc.
+        """Kill every process with the mark in its initial environment, if there is /proc.
 
-        It finds a child that began a session or was adopted by init.
+        This finds children that started a session or were adopted by init.
         """
         for _ in range(_ROUNDS):
             found = [pid for pid in _processes() if self._is_marked(pid)]
@@ -109,12 +112,12 @@ class Direct(Process):
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 return self._mark in file.read().split(b"\0")
-        except OSError:  # it has ended, or is another user's
+        except OSError:  # it has exited, or belongs to another user
             return False
 
     def _signal(self, number: int) -> None:
         if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user
                 os.killpg(self._process.pid, number)
 
     def close(self) -> None:
@@ -123,14 +126,14 @@ class Direct(Process):
             self.kill()
         self._signal(signal.SIGKILL)
         if self._process.poll() is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs inside the kernel, and must not hang us too
+            with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
                 self._process.wait(_PATIENCE)
         os.close(self.news)
         super().close()
 
 
 def _processes() -> list[int]:
-    """Return all of them, the newest first: it is they who go on to fork."""
+    """Return all PIDs, newest first: those are the processes that still fork."""
     try:
         return sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True)
     except OSError:
@@ -138,20 +141,20 @@ def _processes() -> list[int]:
 
 
 def _as_utf8(text: str) -> bytes:
-    """An argument or a variable, as supervisors hand it on: the locale here may know only a part of the characters."""
+    """Encode an argument or variable in UTF-8, whatever the locale, as supervisors do."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def _end_of(pid: int) -> int:
-    """Return a descriptor that is readable when a process has ended."""
+    """Return a descriptor that becomes readable when a process exits."""
     if hasattr(os, "pidfd_open"):  # Linux
         try:
             return os.pidfd_open(pid)
-        except ProcessLookupError:  # it has ended, and its status was read elsewhere: a closed pipe reads the same
+        except ProcessLookupError:  # it was reaped elsewhere: a closed pipe is readable, too
             end, other = os.pipe()
             os.close(other)
             return end
-    system: Any = select  # which has these on macOS
+    system: Any = select  # kqueue exists on macOS
     with contextlib.closing(system.kqueue()) as queue:
         queue.control([system.kevent(pid, system.KQ_FILTER_PROC, system.KQ_EV_ADD, system.KQ_NOTE_EXIT)], 0)
         return os.dup(queue.fileno())

@@ -1,4 +1,4 @@
-"""`Launch`: what is started; and `Process`, what comes of it, with our ends of its streams."""
+"""`Launch`, the description of a process to start, and `Process`, a started one with its streams."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SIZE = (24, 80)  # of a terminal: rows and columns
 
 
 class Launch(NamedTuple):
-    """A program to start, put into its sandbox already.
+    """A program to start, with its sandbox already applied to the arguments.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers. What is executed first has the terminal if it `takes_terminal`. `policy` is what it gives up
-    before that, `wrappers` the number of processes before the command itself, `temporary` a folder that is removed at
-    the end. `guarding` are descriptors of mounts, for `numbers`, and then of `placeholders`, two for each name.
+    their own numbers. If `takes_terminal`, the first program gets the controlling terminal. `policy` describes the
+    rights to drop before exec, `wrappers` is the number of processes before the command, `temporary` a folder to remove
+    at the end. `guarding` are descriptors of mounts, to be passed as `numbers`, and then of `placeholders`, two each.
     """
 
     arguments: Sequence[str]
@@ -44,27 +44,27 @@ class Launch(NamedTuple):
 
 
 class Process(ABC):
-    """A command: our ends of its streams, which do not block, and news of it.
+    """A running command: the host's non-blocking ends of its streams, and its events.
 
-    With a terminal `stdin` is `stdout`, and there is no `stderr`. `theirs` are its standard input, output and error.
+    With a terminal `stdin` is `stdout`, and there is no `stderr`. `theirs` are the command's ends of its streams.
     """
 
-    news: int  # readable when there is news to take
-    is_busy: bool = False  # an order to interrupt is still under way
+    news: int  # readable when there are events
+    is_busy: bool = False  # a signal to send is not acknowledged yet
 
     def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
         self.stdin: int | None = None
         self.stdout = -1
         self.stderr: int | None = None
         self.theirs: list[int] = []
-        self.exit: int | None = None  # the exit code, or minus the signal; None as long as the command runs
-        self.is_gone = False  # the command has ended, and so has all that it started
-        self.hit: str | None = None  # the limit that it was ended for
+        self.exit: int | None = None  # the exit code, or minus the signal; None while the command runs
+        self.is_gone = False  # the command and all its descendants have ended
+        self.hit: str | None = None  # the limit that it exceeded
         with starting:
             _known.add(self)
             try:
                 self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
-            except OSError:  # too many are open
+            except OSError:  # too many open files
                 Process.close(self)
                 raise
         for descriptor in self.ours:
@@ -90,40 +90,40 @@ class Process(ABC):
 
     @abstractmethod
     def take_news(self) -> None:
-        """Bring `exit`, `is_gone`, `hit` and `is_busy` up to date; called when `news` is readable."""
+        """Read events and update `exit`, `is_gone`, `hit` and `is_busy`; called when `news` is readable."""
 
     @abstractmethod
     def interrupt(self) -> None:
-        """Send SIGINT to all of the job."""
+        """Send SIGINT to all processes of the job."""
 
     @abstractmethod
     def terminate(self) -> None:
-        """Ask all of the job to end."""
+        """Send SIGTERM to all processes of the job."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Begin to end all of the job by force; news will say when it is done."""
+        """Start to kill all processes of the job; an event reports the end."""
 
     @property
     def ours(self) -> set[int]:
         return {one for one in (self.stdin, self.stdout, self.stderr) if one is not None and one >= 0}
 
     def close_stdin(self) -> None:
-        """Close our end of the standard input, unless that is the terminal."""
+        """Close the host's end of standard input, unless it is the terminal."""
         if self.stdin is not None and self.stdin != self.stdout:
             with starting:
                 closed, self.stdin = self.stdin, None
                 os.close(closed)
 
     def release(self) -> None:
-        """Close the command's ends, so that ours end with it."""
+        """Close the command's ends in the host, so that the streams end with the command."""
         with starting:
             closed, self.theirs = set(self.theirs), []
             for descriptor in closed:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Give up all descriptors; what is still there is killed."""
+        """Close all descriptors; remaining processes are killed."""
         with starting:
             _known.discard(self)
             self.release()
@@ -132,25 +132,25 @@ class Process(ABC):
                 os.close(descriptor)
 
     def abandon(self) -> None:
-        """Let go of all descriptors, in a fork of the process that they belong to; their numbers stay taken."""
+        """Replace all descriptors by /dev/null in a fork of the host; their numbers stay in use."""
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in {*self.theirs, *self.held()}:
             os.dup2(nothing, descriptor, inheritable=False)
         os.close(nothing)
 
     def held(self) -> set[int]:
-        """Return the descriptors that keep the command from seeing that this process is gone."""
+        """Return the descriptors whose closing tells the command that the host is gone."""
         return self.ours
 
 
-# Held while descriptors are opened or closed, and while this process itself starts a command: a fork in between would
-# keep open a descriptor whose end a process waits for. A signal handler that forks may have it already.
+# Held while descriptors are opened or closed, and while a command is started: a fork in between would keep a
+# descriptor open that a process waits to be closed. Reentrant, because a signal handler may fork.
 starting = threading.RLock()
 _known: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 def _abandon_after_fork() -> None:
-    """Keep a fork from holding open what a command waits for the end of."""
+    """Keep a fork from holding descriptors open that a command waits to be closed."""
     for process in list(_known):
         process.abandon()
     _known.clear()

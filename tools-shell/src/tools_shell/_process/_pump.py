@@ -1,4 +1,4 @@
-"""One loop for the streams of a process: it is fed, its output is read as it comes, and its news are taken."""
+"""`Pump`: one poll loop for the input, output and events of a process."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     Sink: TypeAlias = Callable[[bytes], object]
 
 _CHUNK = 1 << 16
-_LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal as it is when it is new; Ctrl-C throws the line away
+_LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal with default settings; Ctrl-C discards the line
 
 
 class Pump:
-    """Feeds the standard input, ends it then, and hands what is written to the sinks; nothing waits but `step`.
+    """Writes standard input and closes it, and passes output to the sinks. Only `step` blocks.
 
-    With None for `stdin`, another caller writes to it.
+    With `stdin` None, the caller writes to standard input itself.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class Pump:
 
     @property
     def is_dry(self) -> bool:
-        """Return whether the other ends of the output are closed."""
+        """Return whether all output streams are closed."""
         return not self._sinks
 
     def step(self, seconds: float) -> bool:
-        """Wait so long at most for something to happen, and do it; returns whether anything happened."""
+        """Wait up to `seconds` for events and handle them; return whether there were any."""
         ready = self._poll.poll(seconds * 1000)
         for descriptor, events in ready:
             self._handle(descriptor, events)
@@ -76,7 +76,7 @@ class Pump:
         except BlockingIOError:
             return
         except OSError as error:
-            if error.errno not in {errno.EIO, errno.ECONNRESET}:  # the end of a terminal, and of a socket
+            if error.errno not in {errno.EIO, errno.ECONNRESET}:  # end of file of a terminal, and of a socket
                 raise
             chunk = b""
         if chunk:
@@ -90,7 +90,7 @@ class Pump:
             self._feed = self._feed[os.write(descriptor, self._feed[:_CHUNK]) :]
         except BlockingIOError:
             return
-        except OSError:  # it does not want the rest
+        except OSError:  # it has closed its input
             self._feed = self._feed[:0]
         if self._feed:
             return
@@ -103,11 +103,11 @@ class Pump:
 
 
 def begun(text: bytes, before: int = 0) -> int:
-    """Return the bytes of the unfinished line on a terminal, when `text` is typed after so many `before`."""
+    """Return the length of the unfinished terminal line after `text` is typed behind `before` bytes."""
     end = max(map(text.rfind, _LINE_ENDS))
     return len(text) - 1 - end if end >= 0 else before + len(text)
 
 
 def end_of_file(begun: int) -> bytes:
-    """Return what ends the input of a terminal: once at the beginning of a line, else twice (termios(3), VEOF)."""
+    """Return the end-of-file character of a terminal: once at the start of a line, else twice (termios(3), VEOF)."""
     return b"\x04\x04" if begun else b"\x04"

@@ -1,4 +1,4 @@
-"""Our side of the process that forks the supervisors."""
+"""The host's connection to the server process that forks supervisors."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor.
 
 
 def _rights() -> tuple[object, ...]:
-    """The user and the groups of this process: what it gives up, its commands must not have either."""
+    """Return the user and the groups of this process: commands must not keep those that it has dropped."""
     return os.getresuid(), os.getresgid(), os.getgroups()
 
 
 class Server:
-    """The process that forks the supervisors, started when it is first wanted, and again if it was killed."""
+    """The server process, started on first use, and again if it was killed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._requests: socket.socket | None = None
-        self._inode = 0  # of that: a host that closes all its descriptors, as daemons do, closes it, too
+        self._inode = 0  # of the socket: a daemon that closes all descriptors closes it as well
         self._pid = 0
-        self._rights: tuple[object, ...] = ()  # those that it was started with, and hands on to every job
+        self._rights: tuple[object, ...] = ()  # those of the server, which every job inherits
 
     def send(self, descriptors: Sequence[int]) -> None:
-        """Hand over the descriptors of a job; OSError when there is no server to be had."""
+        """Pass the descriptors of a job to the server; OSError if it cannot be started."""
         with self._lock:
             if self._requests is None or self._rights != _rights() or not self._is_sent(self._requests, descriptors):
                 self.close()
@@ -43,7 +43,7 @@ class Server:
                 socket.send_fds(self._requests, [b"1"], descriptors)
 
     def _is_open(self, requests: socket.socket) -> bool:
-        with suppress(OSError):  # the number is free
+        with suppress(OSError):  # closed
             return os.fstat(requests.fileno()).st_ino == self._inode
         return False
 
@@ -67,31 +67,31 @@ class Server:
             self._pid = os.posix_spawn(
                 sys.executable,
                 [sys.executable, "-I", "-S", "-c", _MAIN, folder],
-                {},  # nothing of ours can be read in its /proc/PID/environ
+                {},  # its /proc/PID/environ shows nothing of the host
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],
-                setsid=True,  # a Ctrl-C is for us, who will tell it what to do
-                setsigmask=(),  # what we ignore or block would be so in all commands
+                setsid=True,  # Ctrl-C is for the host alone
+                setsigmask=(),  # commands must not inherit ignored or blocked signals
                 setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
             )
         self._rights = _rights()
         return ours
 
     def close(self) -> None:
-        """Let it end as soon as its last job has."""
+        """Close the connection; the server ends with its last job."""
         requests, self._requests = self._requests, None
         if requests is not None:
             if not self._is_open(requests):
-                requests.detach()  # its number may be another file's now
+                requests.detach()  # its number may belong to another file now
             requests.close()
-            with suppress(OSError):  # it goes on, or is another's child
+            with suppress(OSError):  # it still runs, or is not a child of this process
                 os.waitpid(self._pid, os.WNOHANG)
 
     def leave(self) -> None:
-        """Forget it in a fork of this process, which starts its own."""
+        """Disconnect in a fork of the host, which starts its own server."""
         self._lock = threading.Lock()
         self.close()
 

@@ -1,4 +1,4 @@
-"""Commands under a supervisor: a process of their own that ends all that comes of them, even after us."""
+"""Commands under a supervisor: a process that ends all their descendants, even if the host dies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools_shell._process._server import server
 if TYPE_CHECKING:
     from tools_shell._process._process import Launch
 
-_FIRST_WORD = 30.0  # seconds that a busy machine may take to start a program
+_FIRST_WORD = 30.0  # seconds that starting a program may take on a busy machine
 _CLOSED = socket.socket()
 _CLOSED.close()
 
@@ -26,16 +26,16 @@ class Supervised(Process):
     """See `Process`."""
 
     def __init__(self, command: Launch) -> None:
-        self._untold = 0  # orders whose signals may not have been sent yet
+        self._untold = 0  # signals that are not acknowledged yet
         self._is_started = False
-        self._rest = b""  # of the news: the beginning of a line
+        self._rest = b""  # an incomplete event
         self._is_taken = False  # by a supervisor
         self._temporary = command.temporary
         self._control = _CLOSED
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
             self._begin(command)
-        except BaseException:  # no caller can close it
+        except BaseException:  # no caller has it yet
             self._close_all()
             raise
         self.release()
@@ -43,20 +43,20 @@ class Supervised(Process):
         self.news = self._control.fileno()
 
     def _begin(self, command: Launch) -> None:
-        """Have the command started; OSError when it cannot be."""
-        for _ in range(2):  # the server may have been killed before anything has begun: then the next one is new
+        """Start the command; OSError if that fails."""
+        for _ in range(2):  # the server may have been killed before the start: try once more with a new one
             if self._is_begun(command):
                 return
         raise OSError(errno.EAGAIN, "no supervisor could be started")
 
     def _is_begun(self, command: Launch) -> bool:
-        """Return whether a supervisor has begun with the command; OSError when that cannot be started."""
+        """Return whether a supervisor has started the command; OSError if the command cannot be started."""
         self._control.close()
         self._control, theirs = socket.socketpair()
         with theirs:
             server.send([theirs.fileno(), *self.theirs, *command.extra, *command.guarding, command.directory])
         self._control.settimeout(_FIRST_WORD)
-        with suppress(BrokenPipeError, ConnectionResetError):  # what is heard then says how far it has come
+        with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
             self._control.sendall(self._request(command))
         while not (self._is_started or self.is_gone):
             if not self._hear() and not self._is_taken:
@@ -73,24 +73,24 @@ class Supervised(Process):
             "terminal": command.terminal and command.takes_terminal,
             "resources": asdict(command.resources),
             "confine": command.policy,
-            "temporary": self._temporary,  # which the supervisor removes, since it may outlive us
+            "temporary": self._temporary,  # removed by the supervisor, which may outlive the host
             "wrappers": command.wrappers,
         }
-        data = json.dumps(request).encode()  # undecodable bytes in paths are surrogates, which JSON escapes
+        data = json.dumps(request).encode()  # JSON escapes surrogates, which stand for undecodable bytes
         return len(data).to_bytes(4, "big") + data
 
     def take_news(self) -> None:
         """See Process."""
-        with suppress(BlockingIOError):  # there are none
+        with suppress(BlockingIOError):  # no events
             self._hear()
 
     def _hear(self) -> bool:
-        """Take news; False at their end."""
+        """Read events; False at end of file."""
         try:
             chunk = self._control.recv(1 << 16)
         except ConnectionResetError:
             chunk = b""
-        # Then the supervisor was killed, and the server ends its job.
+        # The supervisor was killed; the server kills its job.
         if not chunk and self._is_taken and not self.is_gone:
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
@@ -124,13 +124,13 @@ class Supervised(Process):
     def _order(self, number: int) -> None:
         self._untold += number != signal.SIGKILL
         self.is_busy = self._untold > 0
-        with suppress(BrokenPipeError, ConnectionResetError):  # all has ended: the news will say so
+        with suppress(BrokenPipeError, ConnectionResetError):  # the job has ended, and an event reports it
             self._control.sendall(b"%d\n" % number)
 
     def close(self) -> None:
         """See Process."""
-        with suppress(OSError):  # it may have ended
-            self._control.shutdown(socket.SHUT_RDWR)  # the lifeline: at its end the supervisor ends what is left
+        with suppress(OSError):  # it may have exited
+            self._control.shutdown(socket.SHUT_RDWR)  # the supervisor kills the rest when the socket closes
         self._close_all()
 
     def held(self) -> set[int]:
@@ -141,5 +141,5 @@ class Supervised(Process):
         self._control.close()
         super().close()
         if self._temporary and not self._is_taken:
-            with suppress(OSError):  # it was taken after all, and the news came too late
+            with suppress(OSError):  # a supervisor has it
                 os.rmdir(self._temporary)

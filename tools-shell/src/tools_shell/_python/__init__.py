@@ -1,1 +1,1 @@
-"""The interpreter behind `python`: the program that runs inside of it, its host, and sessions."""
+"""The interpreter of `python`: the program inside it, the host's side, and sessions."""

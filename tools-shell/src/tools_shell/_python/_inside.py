@@ -1,8 +1,8 @@
-"""The program that runs inside of an interpreter: it runs pieces of code in one `__main__`, and answers each.
+"""The program inside an interpreter: runs pieces of code in one `__main__`, and replies to each.
 
-It is passed to an interpreter as text, so it imports nothing of ours, and works on every Python from 3.11 on. Argument
-1 is the descriptor of a channel. A request is a line with a tuple: whether this is all, and the code. A reply is a line
-with a JSON object, whose values are strings.
+It is passed to the interpreter as text, imports only the standard library, and supports Python 3.11 and later.
+Argument 1 is the descriptor of a channel. A request is a line with a tuple: whether it is the last one, and the code. A
+reply is a line with a JSON object whose values are strings.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from types import CodeType
     from typing import Any
 else:
-    import _signal  # `signal` without its enumerations, which take 5 ms
+    import _signal  # `signal` without its enums, which take 5 ms
 
 VALUE = 16_000  # characters of a value, or of a traceback
 _FRAMES = 100  # of a traceback, the last ones
-_PICTURES, _BYTES, _SIDE = 8, 4 << 20, 2_000  # pictures of one reply, bytes and pixels of each
+_PICTURES, _BYTES, _SIDE = 8, 4 << 20, 2_000  # images in a reply; bytes and pixels of each
 _PNG = b"\x89PNG\r\n\x1a\n"
 _COROUTINE = 0x80  # inspect.CO_COROUTINE
 
 
 class Interpreter:
-    """Runs one piece of code after another, as the interactive interpreter does."""
+    """Runs pieces of code as the interactive interpreter does."""
 
     def __init__(self, channel: int) -> None:
         os.set_inheritable(channel, False)
@@ -42,7 +42,7 @@ class Interpreter:
         self._streams = sys.stdout, sys.stderr
         stream: Any
         for stream in self._streams:
-            stream.reconfigure(line_buffering=True)  # what was printed is not lost, however the process ends
+            stream.reconfigure(line_buffering=True)  # printed text is not lost if the process is killed
         self._main = type(sys)("__main__")
         self._main.__dict__["__builtins__"] = sys.modules["builtins"]
         sys.modules["__main__"] = self._main
@@ -50,11 +50,11 @@ class Interpreter:
         sys.path[:] = ["", *self._path]
 
     def serve(self) -> int:
-        """Answer until the channel is closed, or one piece of code was all; returns the exit code."""
+        """Serve requests until the channel is closed or the last one was served; return the exit code."""
         for request in open(self._channel, "rb", closefd=False):  # noqa: SIM115
-            is_last, code = eval(request)  # noqa: S307  (our own host has written it)
+            is_last, code = eval(request)  # noqa: S307  (written by the host)
             reply, status = self._answer(code, is_last=is_last)
-            if os.getpid() != self._pid:  # a fork of the code has no part in the conversation
+            if os.getpid() != self._pid:  # a forked child must not reply
                 if "traceback" in reply:
                     sys.stderr.write(reply["traceback"] + "\n")
                     sys.stderr.flush()
@@ -70,7 +70,7 @@ class Interpreter:
         return 0
 
     def _is_open(self) -> bool:
-        """Return whether the channel is still what it was: its number may be a file of the code by now."""
+        """Return whether the channel is still open: the code may have closed it and reused its number."""
         try:
             return os.path.samestat(os.fstat(self._channel), self._identity)
         except OSError:
@@ -81,21 +81,21 @@ class Interpreter:
         status = 0
         try:
             try:
-                # While no code runs, an interrupt that comes late is ignored.
+                # Ignore late interrupts while no code runs.
                 _signal.signal(_signal.SIGINT, _signal.default_int_handler)
                 _signal.pthread_sigmask(_signal.SIG_UNBLOCK, (_signal.SIGINT,))
                 reply = self._run(code)
                 if is_last and self._runner is not None:
-                    self._runner.close()  # ends the tasks that are left
+                    self._runner.close()  # cancels remaining tasks
             finally:
                 _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
         except SystemExit as error:
             status = _exit_code(error)
             reply = {"exit_code": str(status)}
-        except BaseException as error:  # noqa: BLE001  (whatever the code raises is an answer)
+        except BaseException as error:  # noqa: BLE001  (any exception becomes a reply)
             status = 1
             reply = self._describe(error)
-        sys.stdout, sys.stderr = self._streams  # which the code may have replaced, or closed
+        sys.stdout, sys.stderr = self._streams  # the code may have replaced or closed them
         for stream in self._streams:
             if not stream.closed:
                 stream.flush()
@@ -110,7 +110,7 @@ class Interpreter:
         flags = PyCF_ALLOW_TOP_LEVEL_AWAIT
         tree = compile(code, name, "exec", PyCF_ONLY_AST | flags, dont_inherit=True)
         last = tree.body.pop() if tree.body and type(tree.body[-1]) is Expr else None
-        # All is compiled before anything runs: a mistake in the last line has no effects.
+        # Compile all before running, so that a syntax error in the last line has no effects.
         parts = [compile(tree, name, "exec", flags, dont_inherit=True)]
         if last is not None:
             parts.append(compile(Expression(last.value), name, "eval", flags, dont_inherit=True))
@@ -129,7 +129,7 @@ class Interpreter:
         return self._runner.run(value)
 
     def _describe(self, error: BaseException) -> dict[str, str]:
-        """Return the type, the message, and a traceback from the first frame of the code on."""
+        """Return the type, the message, and the traceback without the frames of this program."""
         traceback = self._load("traceback")
         self._publish()
         frames = error.__traceback__
@@ -140,14 +140,14 @@ class Interpreter:
         return {"type": type(error).__name__, "message": _clipped(str(shown)), "traceback": _clipped(text)}
 
     def _publish(self) -> None:
-        """Let tracebacks show the lines of the code, once the module that reads them is loaded."""
+        """Make the source lines of the code available to tracebacks."""
         linecache = sys.modules.get("linecache")
         if linecache is not None:
             for name, code in self._sources.items():
                 linecache.cache[name] = (len(code), None, code.splitlines(True), name)
 
     def _load(self, name: str) -> Any:
-        """Import from the standard library, whatever the workspace has of that name."""
+        """Import from the standard library, even if the workspace has a module of the same name."""
         path, sys.path = sys.path, self._path
         try:
             return __import__(name)
@@ -178,7 +178,7 @@ def _shown(value: Any) -> str:
 
 
 def _pictures(value: Any) -> dict[str, str]:
-    """Return the open figures of matplotlib, which are closed, and the value, if it is a picture, as PNG in base64."""
+    """Return open matplotlib figures, which are closed, and a picture as the value, as PNG in base64."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     made: list[bytes] = []
     try:
@@ -192,10 +192,10 @@ def _pictures(value: Any) -> dict[str, str]:
             made.append(buffer.getvalue())
         if pyplot is not None:
             pyplot.close("all")
-        shows = getattr(type(value), "_repr_png_", None)  # the convention of IPython, which Pillow keeps, too
+        shows = getattr(type(value), "_repr_png_", None)  # IPython's convention, which Pillow follows
         if callable(shows) and isinstance(image := shows(value), bytes) and image.startswith(_PNG):
             made.append(image)
-    except Exception as error:  # noqa: BLE001  (a library's, or the code's own)
+    except Exception as error:  # noqa: BLE001  (code of a library or of the model)
         return {"note": _clipped(f"a picture could not be made: {type(error).__name__}: {error}"[:300])}
     kept = [image for image in made if len(image) <= _BYTES]
     fields = {}

@@ -1,4 +1,4 @@
-"""The Python that runs a model's code."""
+"""The interpreter that runs a model's code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools_core import ToolError
 
 
 def executable(path: str | os.PathLike[str] | None) -> str:
-    """Return the interpreter of a path to one, or to a virtual environment; without a path the one that runs us.
+    """Return the interpreter for a path to a program or virtual environment; by default that of this process.
 
     ToolError when there is none.
     """
@@ -27,9 +27,9 @@ def executable(path: str | os.PathLike[str] | None) -> str:
 
 
 def folders_of(python: str) -> list[str]:
-    """Return what an interpreter must be able to read in a sandbox: its virtual environment, and its installation.
+    """Return the folders that an interpreter reads in a sandbox: its virtual environment and its installation.
 
-    Commands may have changed the link to that, so only a folder that has a standard library counts.
+    Commands may have changed the link to the latter, so only a folder with a standard library counts.
     """
     environment, installation = (os.path.dirname(os.path.dirname(path)) for path in (python, os.path.realpath(python)))
     is_virtual = os.path.exists(os.path.join(environment, "pyvenv.cfg"))

@@ -1,4 +1,4 @@
-"""`Kernel`: a Python process that runs pieces of code, seen from this side."""
+"""`Kernel`: the host's side of a Python process that runs pieces of code."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     from tools_shell._sandbox._command import Command
 
-    # `value`; `type`, `message` and `traceback` of what was raised; `exit_code` of a SystemExit; `images`; `note`.
+    # `value`; `type`, `message` and `traceback` of an exception; `exit_code` of a SystemExit; `images`; `note`.
     Reply: TypeAlias = dict[str, str]
 
 _LARGEST = 64 << 20  # bytes of a reply
-# Nothing is imported from the workspace before the code itself runs; -P is for what Python 3.13 imports on its own.
+# Import nothing from the workspace before the code runs; -P covers what Python 3.13 imports itself.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
 
 
 class Kernel:
-    """One thread at a time. A kernel that does not answer is `lost`, which says why, and has been ended."""
+    """Not thread-safe. A kernel that does not reply is ended, and `lost` has the reason."""
 
     def __init__(self, command: Command, stdin: bytes = b"") -> None:
         self.isolation = command.isolation
         self.lost: str | None = None
-        self._output = Output()  # of the code that runs
+        self._output = Output()  # of the running code
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
         number = theirs.detach()  # `start` closes it
@@ -57,14 +57,14 @@ class Kernel:
         return self.lost is None
 
     def run(self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]) -> tuple[Ended, Reply | None]:
-        """Run `code` in this session; at its limit it is interrupted, and without an answer the kernel is ended."""
+        """Run `code` in this session; interrupt it at the limit, and end the kernel if it does not reply."""
         started = time.monotonic()
         reply, reason = self._ask(code, output, started + limit, cancelled)
         duration = time.monotonic() - started
         if reply is None:
             self.end("it could not be interrupted" if reason else self._how_it_ended())
         else:
-            for _ in range(17):  # a pipe may hold a megabyte that was written before the reply; threads may go on
+            for _ in range(17):  # a pipe may hold a megabyte of output from before the reply; threads may continue
                 if not self._pump.step(0):
                     break
         output.finish()
@@ -75,7 +75,7 @@ class Kernel:
     def run_once(
         self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]
     ) -> tuple[Ended, Reply | None]:
-        """Run `code`, and wait for the end of the process with its threads and what it has registered with `atexit`."""
+        """Run `code`, and wait for the end of the process, its threads and `atexit` callbacks included."""
         started = time.monotonic()
         until = started + limit
         reply, reason = self._ask(code, output, until, cancelled, is_last=True)
@@ -94,12 +94,12 @@ class Kernel:
     def _ask(
         self, code: str, output: Output, until: float, cancelled: Callable[[], bool], *, is_last: bool = False
     ) -> tuple[Reply | None, str | None]:
-        """Have the code run; returns the reply, and why it was interrupted."""
+        """Run the code; return the reply, and why it was interrupted, if it was."""
         self._output = output
         self._heard.clear()
         request = is_last, code.removeprefix("\ufeff")
         try:
-            with suppress(OSError):  # it has ended, and will not answer
+            with suppress(OSError):  # it has ended
                 self._channel.settimeout(max(until - time.monotonic(), 0.01))
                 self._channel.sendall(f"{request!a}\n".encode())
             self._channel.setblocking(False)
@@ -111,8 +111,8 @@ class Kernel:
             reply = self._wait(time.monotonic() + GRACE, bool)
             patience = time.monotonic() + GRACE
             while self.process.is_busy and time.monotonic() < patience:
-                self._pump.step(SLICE)  # until the interrupt has arrived: it must not hit the next piece of code
-        except BaseException:  # the caller was interrupted
+                self._pump.step(SLICE)  # wait for the interrupt to arrive: it must not affect the next piece of code
+        except BaseException:  # KeyboardInterrupt in the host
             self.end("the call was interrupted")
             raise
         return reply, reason
@@ -124,12 +124,12 @@ class Kernel:
                 return None
             self._pump.step(min(left, SLICE))
         if reply is None:
-            settle(self.process, self._pump, DRAIN)  # its last words
+            settle(self.process, self._pump, DRAIN)  # remaining output
             reply = _parsed(self._heard)
         return reply
 
     def end(self, why: str) -> None:
-        """End it, with everything that it started."""
+        """End the kernel and all its descendants."""
         if self.lost is not None:
             return
         self.lost = why
@@ -160,5 +160,5 @@ def _program() -> str:
 
 
 def _parsed(data: bytearray) -> Reply | None:
-    """Return the reply when it is complete."""
+    """Return the reply once it is complete."""
     return json.loads(data) if data.endswith(b"\n") else None

@@ -1,4 +1,4 @@
-"""The Python sessions of this process: made on first use, one call at a time, ended with their run."""
+"""The Python sessions of this process: created on first use, used by one call at a time, ended with their run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tools_shell._owner import Owner
     from tools_shell._python._kernel import Kernel
 
-_MOST = 8  # sessions of a run in a workspace besides those in use; the one that was not used for longest gives way
+_MOST = 8  # idle sessions of a run in a workspace; the least recently used one is ended
 
 
 class Key(NamedTuple):
-    """Sessions belong to an owner and to the settings that they were started with."""
+    """Sessions by owner and by the settings that they were started with."""
 
     owner: Owner
     settings: str
@@ -30,17 +30,17 @@ class Key(NamedTuple):
 
 
 class Session:
-    """The place of a session; the holder of the lock may use it, unless it `is_closed`."""
+    """A session; the holder of the lock may use it, unless it `is_closed`."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.kernel: Kernel | None = None
-        self.why: str | None = None  # an earlier kernel of this session is gone
+        self.why: str | None = None  # an earlier kernel of this session has ended
         self.used = time.monotonic()
         self.is_closed = False
 
     def ready(self, start: Callable[[], Kernel]) -> tuple[Kernel, list[str]]:
-        """Return the kernel, and notes if it is new."""
+        """Return the kernel, started if necessary, and notes about that."""
         if self.kernel is not None and not self.kernel.is_alive():
             self.why, self.kernel = self.kernel.lost, None
         if self.kernel is not None:
@@ -50,9 +50,9 @@ class Session:
         return self.kernel, [f"this is a new session{lost}"]
 
     def leave(self) -> None:
-        """Give back the lock."""
+        """Release the lock."""
         self.used = time.monotonic()
-        if self.is_closed:  # by `end_run`, which could not wait for this call
+        if self.is_closed:  # `end_run` did not wait for this call
             self.end("its run has ended")
         self.lock.release()
 
@@ -71,7 +71,7 @@ class Sessions:
 
     @contextmanager
     def use(self, key: Key, until: float, cancelled: Callable[[], bool]) -> Generator[Session]:
-        """Hold a session; ToolError when another call still does at `until`."""
+        """Lock a session; ToolError if another call still has it at `until`."""
         while True:
             session = self._session(key)
             while not session.lock.acquire(timeout=min(max(until - time.monotonic(), 0), SLICE)):
@@ -102,7 +102,7 @@ class Sessions:
             return self._sessions.setdefault(key, Session())
 
     def end_run(self, run_id: str | None = None) -> None:
-        """End the sessions of a run, or all; those in use end with their call."""
+        """End the sessions of a run, or all sessions; those in use end with their call."""
         with self._lock:
             keys = [key for key in self._sessions if run_id in (None, key.owner.run_id)]
             ended = [self._sessions.pop(key) for key in keys]
@@ -112,10 +112,10 @@ class Sessions:
                 session.end("its run has ended")
                 session.lock.release()
             elif (kernel := session.kernel) is not None:
-                kernel.process.kill()  # the call that waits for it sees its end
+                kernel.process.kill()  # a waiting call notices the end
 
     def begin_anew(self) -> None:
-        """Forget all sessions in a fork of the process that they belong to."""
+        """Drop all sessions in a fork of this process."""
         self._lock = threading.Lock()
         self._sessions = {}
 

@@ -1,1 +1,1 @@
-"""The isolation of commands: what they see, which level works here, and how they are put into it."""
+"""The isolation of commands: visible paths, levels, and how a command is wrapped."""

@@ -1,4 +1,4 @@
-"""The arguments of bwrap: separate namespaces for a command, with nothing mounted but what it may see."""
+"""The arguments of bwrap: new namespaces, in which only visible paths are mounted."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._guard import Mount
     from tools_shell._sandbox._visible import Visible
 
-# "new" is of the command's own processes; inside containers it may be refused, and the one that is there has to do.
+# "new" shows only the command's processes. Containers may forbid that; then the existing one is shared.
 Proc: TypeAlias = Literal["new", "shared"]
-WRAPPERS = 2  # processes between us and the command: one outside its namespace, and the first one inside
+WRAPPERS = 2  # processes before the command: bwrap outside the namespace, and the first process inside
 
-_SIZE = 1 << 30  # bytes of memory at most that files in /tmp take, and as many in each of the other temporary folders
+_SIZE = 1 << 30  # bytes of memory for files in each temporary folder
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
-_TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (those of the sandbox)
-_OF_THE_KERNEL = ("/dev", "/proc")  # some users have one of these as their home
+_TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (inside the sandbox)
+_OF_THE_KERNEL = ("/dev", "/proc")  # the home of some system users
 
 
 class Bubblewrap(NamedTuple):
-    """The program, and what it is able to do here."""
+    """The bwrap program and its features on this machine."""
 
     program: str
-    known: frozenset[str]  # options that not all versions have
+    known: frozenset[str]  # options that older versions lack
     proc: Proc = "new"
 
 
 def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
-    """The bwrap that is installed; None when there is none. It runs outside: one that commands made is none."""
-    import shutil  # once
+    """Return the installed bwrap, or None; one in a folder that commands can write to does not count."""
+    import shutil  # runs once
 
     found = (shutil.which("bwrap", path=folder) for folder in os.get_exec_path() if os.path.isabs(folder))
     program = next((one for one in found if one and ("/" in writable or not leads_through(one, writable))), None)
@@ -43,7 +43,7 @@ def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
 
 @functools.cache
 def _examine(program: str) -> Bubblewrap | None:
-    import re  # once
+    import re  # runs once
     import subprocess
 
     try:
@@ -54,7 +54,7 @@ def _examine(program: str) -> Bubblewrap | None:
     return Bubblewrap(program, known) if "--unshare-all" in usage else None
 
 
-def options(  # noqa: PLR0913  (each is a fact of the command)
+def options(  # noqa: PLR0913  (properties of one command)
     bubblewrap: Bubblewrap,
     seen: Visible,
     environment: Mapping[str, str],
@@ -66,13 +66,13 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
     guarded: Sequence[tuple[int, Mount]] = (),
     ignore: int | None = None,
 ) -> list[str]:
-    """Return the options of bwrap. The environment is among them, since it is not for bwrap itself.
+    """Return the options of bwrap, which include the command's environment.
 
-    All temporary folders together take at most `memory` bytes. `guarded` are more mounts, each with the number of its
-    descriptor. `ignore` is the number of a descriptor with names for git to ignore.
+    All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
+    descriptors. `ignore` is the number of a descriptor with a git ignore file.
     """
     shared = (*seen.readable, *seen.writable)
-    # New ones; so is /dev, even where everything is shown.
+    # Fresh folders; /dev is fresh even if everything is visible.
     wanted = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
     temporary = [path for path, named in wanted if not is_inside(path, named)]
     variables = {
@@ -100,7 +100,7 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
     return [
         *_namespaces(bubblewrap, network=network),
         *([] if terminal else ["--new-session"]),
-        *(word for _, words in ordered for word in words),  # a folder comes before what is in it
+        *(word for _, words in ordered for word in words),  # parents before children
         *(["--file", str(ignore), f"{home}/.config/git/ignore"] if ignore and is_new else []),
         *last,
         *("--chdir", workdir),
@@ -109,14 +109,14 @@ def options(  # noqa: PLR0913  (each is a fact of the command)
 
 
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
-    # Without --die-with-parent: bwrap itself ends with the command, while what that has started may still be writing.
-    # Its first process inside stays for that, as a child of the supervisor, which ends it, and with it all.
+    # Without --die-with-parent: bwrap exits with the command, whose descendants may still be writing. The first process
+    # inside stays as a child of the supervisor, which kills it and thereby all of them.
     return [
         "--unshare-all",
         *(["--share-net"] if network else []),
-        "--unshare-user",  # even for root: what --unshare-all does is to try
+        "--unshare-user",  # --unshare-all only tries this
         *({"--disable-userns"} & bubblewrap.known),
-        *("--cap-drop", "ALL"),  # for root bwrap keeps all of them, and a remount would open everything
+        *("--cap-drop", "ALL"),  # bwrap keeps root's capabilities, and a remount would open everything
     ]
 
 
@@ -124,7 +124,7 @@ def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
 def _mounts(
     bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return options by path, and those that come after all of them."""
+    """Return the mount options by path, and the options that follow them."""
     sized = ["--size", str(size)] if "--size" in bubblewrap.known else []
     at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
@@ -139,9 +139,9 @@ def _mounts(
         at[path] = ["--bind-try", path, path]
     for path in filter(seen.can_be_guarded, seen.guarded):
         at[path] = ["--ro-bind-try", path, path]
-        # The folders above it become mounts, since a mount cannot be moved away.
+        # Its parent folders become mounts, which cannot be moved away.
         way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
         at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
-    # The folders of mount points are memory without a limit, and root owns some switches in /proc.
+    # Folders of mount points are memory without a limit, and root can write to kernel settings in /proc.
     closed = ["/dev", *(["/proc"] if bubblewrap.proc == "new" else []), *([] if is_everything else ["/"])]
     return at, [word for path in closed for word in ("--remount-ro", path)]

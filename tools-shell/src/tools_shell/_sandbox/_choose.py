@@ -1,4 +1,4 @@
-"""The best isolation for some settings: tried out on the machine, never assumed."""
+"""Choosing the strongest isolation that works on this machine, by trying it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator[tuple[Isolation, Guard | None]]:
-    """Guard the protected names for one command that is started in the block; yields what it gets then."""
+    """Guard the protected names while a command starts in the `with` block; yield isolation and guard."""
     if isolation.bubblewrap is None or PROTECTED_FILES in isolation.missing or not names:
         yield isolation, None
         return
-    from tools_shell._sandbox._guard import Guard  # needs what only POSIX has
+    from tools_shell._sandbox._guard import Guard  # POSIX only
 
     guard = Guard(root, isolation.seen, names)
     try:
@@ -40,7 +40,7 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
 
 
 def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
-    """The best level there is for these settings and this workspace; ToolError when a required one is not to be had."""
+    """Return the strongest level for these settings and this workspace; ToolError without a required level."""
     if sandbox.level in {"none", "contained"}:
         return _without(sandbox)
     found: Isolation | str = "sandboxes need Linux"
@@ -54,21 +54,21 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     return _without(sandbox)
 
 
-@functools.lru_cache(256)  # a host may go through many workspaces
+@functools.lru_cache(256)  # a host may use many workspaces
 def _best(sandbox: Sandbox, place: str, *_: object) -> Isolation | str:
-    """Try once for all that it depends on."""
-    from tools_shell._sandbox._probe import first_that_works  # elsewhere there is nothing to probe
+    """Probe once for each combination of arguments."""
+    from tools_shell._sandbox._probe import first_that_works  # Linux only
 
     return first_that_works(candidates(sandbox, place), place, _levels(sandbox.level))
 
 
 def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
-    """The levels that may work on this Linux, best first, as they are for these settings and this workspace."""
+    """Return the levels that may work on this Linux for these settings and this workspace, strongest first."""
     from tools_shell._supervisor._landlock import SCOPES, abi  # Linux only
 
     seen, version = visible(sandbox, root), abi()
     is_everything = "/" in seen.writable
-    # Without a separate network a command shares the abstract sockets of all processes.
+    # A shared network namespace includes the abstract sockets of all processes.
     has_scopes = sandbox.network and version >= SCOPES
     found = [
         Isolation(
@@ -112,12 +112,12 @@ def _levels(level: str) -> tuple[str, ...]:
 def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:
     if (found := find_bubblewrap(writable)) is not None:
         yield found
-        without = found._replace(known=found.known - {"--disable-userns"})  # the filter forbids new ones, too
+        without = found._replace(known=found.known - {"--disable-userns"})  # the filter refuses them, too
         yield from (without, without._replace(proc="shared"))
 
 
 def _without(sandbox: Sandbox) -> Isolation:
-    """Return the level without a sandbox; the supervisor needs what only Linux has."""
+    """Return "contained" or, outside Linux or by the settings, "none"."""
     is_contained = sandbox.level != "none" and sys.platform == "linux"
     missing = _true(
         {

@@ -1,4 +1,4 @@
-"""`Command`: what is to run, and in which isolation."""
+"""`Command`: a command to run and its isolation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """What is to run, and how.
+    """A command to run.
 
-    `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are more descriptors to pass on
-    under their own numbers, which `start` closes. `guard` keeps protected places from being changed.
+    `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
+    their own numbers; `start` closes them. `guard` protects places from changes.
     """
 
     arguments: Sequence[str]
@@ -27,6 +27,6 @@ class Command(NamedTuple):
     resources: Resources
     has_stdin: bool = False
     terminal: bool = False
-    merged: bool = False  # standard error is standard output
+    merged: bool = False  # standard error goes to standard output
     extra: Sequence[int] = ()
     guard: Guard | None = None

@@ -1,4 +1,4 @@
-"""The protected places of the folders that a command can write to, and the mounts that keep it from changing them."""
+"""`Guard`: finds the protected places in writable folders, and makes mounts and placeholders that protect them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
     from tools_shell._sandbox._visible import Visible
 
-_MOST_MOUNTS = 150  # each needs a descriptor that travels to the supervisor, which takes 253 of them
+_MOST_MOUNTS = 150  # each needs a descriptor, of which one message carries 253
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
-# The content of the placeholders in repositories; None for a folder. This `commondir` says that
-# the common part of the git directory is the git directory itself.
+# The content of placeholders in repositories; None for a folder. This `commondir` refers to the git directory itself.
 _EMPTY = {"hooks": None, "config": b"", "config.worktree": b"", "commondir": b".\n", "hgrc": b""}
 
 
 class Mount(NamedTuple):
-    """A file or folder that is mounted on its own path, read-only unless `writable`."""
+    """A file or folder to mount on its own path, read-only unless `writable`."""
 
     path: str
     descriptor: int
@@ -33,11 +32,11 @@ class Mount(NamedTuple):
 
 
 class Guard:
-    """Finds the protected places, holds them open, and creates placeholders for those that do not exist.
+    """Opens the protected places, and creates placeholders for those that do not exist.
 
-    The folders above a protected place become writable mounts, since a mount cannot be moved away. `watched` are
-    names that no placeholder occupies, as other programs would read it; results report those that appear.
-    `is_complete` is False when a place could not be guarded, such as a link.
+    The parent folders of a protected place become writable mounts, because mounts cannot be moved. `watched` are names
+    without a placeholder, which other programs would misread; results report it if they appear. `is_complete` is False
+    if a place could not be guarded, such as a link.
     """
 
     def __init__(self, workspace: str, seen: Visible, names: frozenset[str]) -> None:
@@ -45,7 +44,7 @@ class Guard:
         self.placeholders: list[Placeholder] = []
         self.watched: list[str] = []
         self.is_complete = True
-        self.is_taken = False  # by a supervisor, which removes the placeholders
+        self.is_taken = False  # a supervisor removes the placeholders
         self._writable = seen.writable
         self._read_only = tuple(filter(seen.can_be_guarded, seen.guarded))
         self._names = names
@@ -65,17 +64,17 @@ class Guard:
 
     @property
     def ignore(self) -> str:
-        """The placeholders in working trees, in the form of an ignore file of git."""
+        """Return the placeholders in working trees as a git ignore file."""
         return "".join(f"/{each.name}/\n" for each in self.placeholders if each.name.startswith("."))
 
     @property
     def descriptors(self) -> list[int]:
-        """One for each mount, and two for each placeholder, which a supervisor removes."""
+        """Return one descriptor for each mount, and two for each placeholder, which the supervisor removes."""
         placed = [number for each in self.placeholders for number in (each.folder, each.descriptor)]
         return [*(mount.descriptor for mount in self.mounts), *placed]
 
     def close(self) -> None:
-        """Close all descriptors, and remove the placeholders unless a supervisor does."""
+        """Close all descriptors, and remove the placeholders unless a supervisor has them."""
         if self.is_taken:
             self._held.update(placeholder.descriptor for placeholder in self.placeholders)
         else:
@@ -97,16 +96,16 @@ class Guard:
                 self._add_control(path, CONTROL[".git"])
 
     def _prevent_names(self, top: str) -> None:
-        occupied = (self._names & FOLDERS) - {".git"}  # so that `git init` works
+        occupied = (self._names & FOLDERS) - {".git"}  # `git init` has to work
         for name in sorted(occupied):
             self._keep(f"{top}/{name}")
         absent = (f"{top}/{name}" for name in sorted(self._names - occupied))
         self.watched += [path for path in absent if not os.path.lexists(path)]
 
     def _keep(self, path: str, content: bytes | None = None) -> None:
-        """Keep a place from being changed, with the git directory that it names, or from being created.
+        """Protect a place, and the git directory that it refers to, from being changed or created.
 
-        What occupies it then is a folder when `content` is None.
+        Its placeholder is a folder if `content` is None.
         """
         if path in self._done or is_inside(path, self._read_only):
             return
@@ -119,18 +118,18 @@ class Guard:
                 self.placeholders.append(occupy(parent, name, content))
                 self._mount(path, self.placeholders[-1].descriptor)
             elif stat.S_ISLNK(found.st_mode):
-                self.is_complete = False  # whoever can write to its folder can replace it
+                self.is_complete = False  # a link can be replaced
             elif stat.S_ISDIR(found.st_mode) and fold(name) in CONTROL:
                 self._add_control(path, CONTROL[fold(name)])
             else:
                 self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
                 if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
                     self._keep_git_directory(path, b"gitdir:")
-        except OSError:  # it was changed meanwhile, or is closed to this user; or the file system is full
+        except OSError:  # changed in the meantime, not permitted, or the file system is full
             self.is_complete = False
 
     def _keep_git_directory(self, path: str, prefix: bytes) -> None:
-        """Guard the git directory that a file names: `.git` of a worktree or submodule, or `commondir`."""
+        """Guard the git directory that a file refers to: `.git` of a worktree or submodule, or `commondir`."""
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             named = file.read(4096).removeprefix(prefix).strip()
         target = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(named)))
@@ -138,7 +137,7 @@ class Guard:
             self._add_control(target, CONTROL[".git"])
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
-        """Guard the parts of a repository that decide which programs run."""
+        """Guard the hooks and configuration of a repository."""
         if folder in self._controlled or is_inside(folder, self._read_only):
             return
         self._controlled.add(folder)
@@ -151,7 +150,7 @@ class Guard:
             self._keep_git_directory(common, b"")
 
     def _open(self, path: str) -> int:
-        """Open a folder without following links; it becomes a writable mount, which cannot be moved away."""
+        """Open a folder without following links, as a writable mount that cannot be moved."""
         if path not in self._folders:
             parent, _, name = path.rpartition("/")
             if not is_inside(path, self._writable):

@@ -1,4 +1,4 @@
-"""`Isolation`: how far a command is kept from the rest of the machine."""
+"""`Isolation`: the level of a command and what it leaves open."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ PROTECTED_FILES = "protected files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolation:
-    """The isolation of a command: the level, and a name for each guarantee that it does not give.
+    """The isolation of a command: its level, and the names of guarantees that it does not give.
 
-    "files" (any can be read and written that the user can), "own environment" (the virtual environment or the tool
-    packages that this program runs from lie in the workspace and can be changed), "file metadata" (of files outside,
-    names, sizes, modes and times can be read, and modes and times of the user's own be changed), "network", "abstract
-    sockets", "signals" (to any process of the user), "processes" (of the same user: their memory, environment and
-    limits), "process list" (with its command lines), "privileges" (those of root), "detached processes" (may outlive
-    the command), "limits" (on resources; there are none but that on time), "protected files" (hooks, keys and
-    configuration that runs commands can be changed or created; see `tools_core.protected`).
+    "files" (the command can access all files that the user can), "own environment" (the host's virtual environment or
+    tool packages are in the workspace and can be changed), "file metadata" (names, sizes, modes and times of files
+    outside can be read, and the user's modes and times changed), "network", "abstract sockets", "signals" (to any
+    process of the user), "processes" (memory, environment and limits of the user's processes), "process list" (with
+    command lines), "privileges" (those of root), "detached processes" (may outlive the command), "limits" (on resources
+    other than time), "protected files" (hooks, keys and configuration that runs commands can be changed or created;
+    see `tools_core.protected`).
     """
 
     level: Level
     missing: tuple[str, ...]
-    wrappers: int = 0  # processes from the leader on that are not yet the command
+    wrappers: int = 0  # processes before the command
     network: bool = True
     seen: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
@@ -41,11 +41,11 @@ class Isolation:
 
     @property
     def left_open(self) -> list[str]:
-        """The guarantees that do not hold by now."""
+        """Return the guarantees that do not hold, protected files that appeared meanwhile included."""
         is_broken = PROTECTED_FILES not in self.missing and any(map(os.path.lexists, self.watched))
         return [*self.missing, *([PROTECTED_FILES] if is_broken else [])]
 
     @property
     def is_sandbox(self) -> bool:
-        """Return whether files outside of the workspace are kept from a command."""
+        """Return whether files outside the workspace are out of reach."""
         return self.level in {"bubblewrap", "landlock"}

@@ -1,4 +1,4 @@
-"""Which sandbox works here, found out by running a command in each, which tries what it must not be able to do."""
+"""Probing sandboxes: run a command in each that tries what it must not be able to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tools_shell._sandbox._isolation import Isolation
 
-# The workspace can be written, another file be neither read nor written, and system calls are filtered.
+# The workspace is writable, another file is neither readable nor writable, and system calls are filtered.
 _TEST = """
 test -w . || test "$2" = no || exit 10
 if test -n "$1"; then
@@ -48,9 +48,9 @@ _PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, er
 
 
 def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
-    """The first candidate that keeps what it promises, or what would make one of these levels do so.
+    """Return the first candidate that works, or a description of what would make one work.
 
-    ToolError when the machine is too busy, or too full, to tell: that must neither be remembered nor open the sandbox.
+    ToolError if the machine is too busy or too full for a probe: that is not cached, and does not lower the level.
     """
     problems: dict[str, str] = {}
     for candidate in candidates:
@@ -62,7 +62,7 @@ def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequenc
 
 
 def _try(candidate: Isolation, root: str) -> str | None:
-    """Run the test in a candidate; returns what is wrong with it."""
+    """Run the probe in a candidate; return what is wrong with it."""
     what_to_do = "set TMPDIR to a folder that can be written"
     try:
         with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder, open(f"{folder}/outside", "w") as file:
@@ -70,7 +70,7 @@ def _try(candidate: Isolation, root: str) -> str | None:
             print("a line", file=file, flush=True)
             is_seen = is_inside(file.name, (*candidate.seen.readable, *candidate.seen.writable))
             return _run(candidate, root, "" if is_seen else file.name)
-    except OSError as error:  # without a temporary folder it says nothing of the candidate
+    except OSError as error:  # without a temporary folder there is no result
         reason = error.strerror or str(error)
         if error.errno not in _PASSING and not what_to_do:
             return reason
@@ -79,10 +79,10 @@ def _try(candidate: Isolation, root: str) -> str | None:
 
 
 def _is_writable(root: str) -> bool:
-    """Return whether a sandbox can write to the workspace, where not even root may more than the mode says.
+    """Return whether a sandbox can write to the workspace, where the file mode limits even root.
 
-    A command can take its own user the rights to it: that must be no reason to run the next one without a sandbox.
-    ToolError when a sandbox cannot be entered for that.
+    A command can remove its user's rights to the workspace, which must not lower the level of the next command.
+    ToolError if the sandbox cannot be entered for that reason.
     """
     found = os.stat(root)
     mode = found.st_mode if found.st_uid == os.geteuid() else stat.S_IRWXU
@@ -102,7 +102,7 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
             isolation=candidate,
             resources=Resources(),
         )
-        # Under a supervisor, as all that follows: so it is no matter what signals this process ignores, or waits for.
+        # Under a supervisor, like all commands, so that the host's signal handling does not matter.
         output = Output()
         ended = run(start(command), output, limit=_PATIENCE, cancelled=lambda: False)
     finally:

@@ -1,4 +1,4 @@
-"""Looks for repositories and protected names below a folder, within bounds."""
+"""A bounded search for repositories and protected names below a folder."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST_FOLDERS = 2000
-_SETTLED = 50_000_000  # nanoseconds after which a change shows in the time of a folder
-# Package managers and caches fill these; the user does not work in repositories there.
+_SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
+# Folders of package managers and caches, which have no repositories of the user.
 _SKIPPED = frozenset(("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"))
 
 
 class Listing(NamedTuple):
-    """The entries of a folder that matter here."""
+    """The relevant entries of a folder."""
 
     folders: tuple[str, ...]
     protected: tuple[str, ...]
     is_git_directory: bool
 
 
-# By path, with the identity and the time of the folder: a look at that is ten times as fast as listing it again.
+# By path, with the folder's identity and time: checking those is ten times as fast as listing the folder.
 _known: dict[tuple[str, frozenset[str]], tuple[tuple[int, int, int], Listing]] = {}
 
 
 def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None]]:
-    """Yield the folders from `root` on with what is in them, the outer ones first; None for the last if it stops early.
+    """Yield folders from `root` down with their relevant entries; None as the last item if the search stops early.
 
-    Links are not followed. Of a git directory only the submodules are looked at.
+    Links are not followed. In git directories only submodules are searched.
     """
     waiting, count = deque([root]), 0
     while waiting:
@@ -44,7 +44,7 @@ def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None
             return
         try:
             listing = _listing(path, names)
-        except OSError:  # it was removed, or is closed to this user
+        except OSError:  # removed, or not permitted
             continue
         yield path, listing
         below = ["modules"] if listing.is_git_directory else listing.folders

@@ -1,4 +1,4 @@
-"""`start`: a command is put into its sandbox and started."""
+"""`start`: wrap a command in its sandbox and start it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
     from tools_shell._sandbox._isolation import Isolation
 
-_MOST_DESCRIPTORS = 64  # of a leader; those above are the supervisor's, and for mounts
+_MOST_DESCRIPTORS = 64  # of the leader; higher numbers are for the supervisor and for mounts
 _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 
 
 def start(command: Command) -> Process:
-    """Put a command into its sandbox and start it; OSError when that is not possible."""
+    """Wrap a command in its sandbox and start it; OSError if that fails."""
     temporary = ""
     try:
         if command.isolation.level == "landlock":
-            import tempfile  # not where nothing can be run
+            import tempfile  # not on Windows
 
             temporary = tempfile.mkdtemp(prefix="ask-tools-")
         process = _program(command.isolation.level)(wrap(command, temporary))
     except BaseException:
-        with suppress(OSError):  # there is none, or a supervisor removes it
+        with suppress(OSError):  # there is none, or the supervisor removes it
             os.rmdir(temporary)
         raise
     finally:
@@ -45,9 +45,9 @@ def start(command: Command) -> Process:
 
 
 def _program(level: str) -> Callable[[Launch], Process]:
-    """Return how a program is started: by a supervisor that ends everything it starts, or, at level none, directly."""
+    """Return the class that starts a program: `Supervised`, or `Direct` at level "none"."""
     if level == "none":
-        from tools_shell._process._direct import Direct  # one of the two is enough for most
+        from tools_shell._process._direct import Direct  # most programs need only one of these
 
         return Direct
     from tools_shell._process._supervised import Supervised
@@ -56,7 +56,7 @@ def _program(level: str) -> Callable[[Launch], Process]:
 
 
 def wrap(command: Command, temporary: str = "") -> Launch:
-    """Put the command into its sandbox; `temporary` is its private folder, where it needs one."""
+    """Wrap a command in its sandbox; `temporary` is its private folder, if it needs one."""
     isolation = command.isolation
     launch = Launch(
         arguments=list(command.arguments),
@@ -74,7 +74,7 @@ def wrap(command: Command, temporary: str = "") -> Launch:
         return _in_bubblewrap(launch, isolation.bubblewrap, command)
     if isolation.level != "landlock":
         return launch
-    # Programs find a home and a place for temporary files that they can write to.
+    # A writable home and temporary folder.
     mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
     environment = {**command.environment, **dict.fromkeys(mine, temporary)}
     return launch._replace(environment=environment, temporary=temporary, policy=_policy(isolation, temporary))
@@ -82,12 +82,12 @@ def wrap(command: Command, temporary: str = "") -> Launch:
 
 def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> Launch:
     isolation, guard = command.isolation, command.guard
-    first = max((2, *command.extra)) + 1  # for the filter; then the arguments, and names for git to ignore
+    first = max((2, *command.extra)) + 1  # for the filter, then the arguments, then the git ignore file
     mounts = guard.mounts if guard is not None else []
     lowest = max(_MOST_DESCRIPTORS, first + 3)
     numbers = range(lowest, lowest + len(mounts))
-    # git would fail to remove the placeholders in `git clean` and `git stash -u`. A limit on the size of files would
-    # hold for what bwrap writes, too.
+    # `git clean` and `git stash -u` would fail to remove the placeholders. A limit on file sizes would apply to the
+    # files that bwrap writes, too.
     ignore = guard.ignore if guard is not None and command.resources.file_size is None else ""
     told = options(
         bubblewrap,
@@ -109,10 +109,10 @@ def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> 
         "options": [*told, "--seccomp", str(first)],
         "ignore": ignore,
     }
-    # A Ctrl-C is for the command: it would end bwrap, and everything with it.
+    # Ctrl-C is for the command; it would end bwrap and everything in it.
     opener = _terminal_opener() if command.terminal else []
     return launch._replace(
-        # bwrap itself must see nothing of the command's environment: LD_PRELOAD would run code outside of the sandbox.
+        # bwrap itself gets an empty environment: LD_PRELOAD would run code outside the sandbox.
         arguments=[bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
         environment={},
         policy=policy,
@@ -135,8 +135,8 @@ def _policy(isolation: Isolation, temporary: str) -> dict[str, Any]:
 
 @functools.cache
 def _terminal_opener() -> list[str]:
-    """Return the command that begins a session on the terminal of its standard input (setsid of util-linux), if any."""
-    import shutil  # once
+    """Return the command that starts a session on the terminal (setsid of util-linux), if it is installed."""
+    import shutil  # runs once
 
     program = shutil.which("setsid", path="/usr/bin:/bin")
-    return [program, "-c"] if program else []  # as that of busybox has it, too
+    return [program, "-c"] if program else []  # which busybox also supports

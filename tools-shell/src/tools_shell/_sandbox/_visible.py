@@ -1,4 +1,4 @@
-"""The paths that a sandboxed command sees: the system, programs, the workspace, and those that were named."""
+"""The paths that a sandboxed command can see: system, programs, workspace, and those in the settings."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store"),
-    "/sys/devices/system/cpu",  # how many processors there are
+    "/sys/devices/system/cpu",  # the number of processors
 )
-# Of /etc only what programs look up; no passwords, no keys, no settings that may hold a token.
+# Files in /etc that programs look up; no passwords, keys or settings that may contain a token.
 _ETC = """
 alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts services protocols localtime
 timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
 pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
 """
-# Entries beside a folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that its programs call.
+# Entries beside the folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that the shims call.
 _OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
-_KERNEL = ("proc", "sys", "dev")  # of a workspace that is the root of all
+_KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 
 
 class Visible(NamedTuple):
-    """Paths that can be read and executed, and those that can be written, too; none of either is inside another.
+    """Paths that can be read and executed, and paths that can be written; none is inside another of its kind.
 
-    `guarded` are folders inside of the latter that should not be written to.
+    `guarded` are folders inside writable ones that must not be written.
     """
 
     readable: tuple[str, ...]
@@ -41,12 +41,12 @@ class Visible(NamedTuple):
     guarded: tuple[str, ...] = ()
 
     def can_be_guarded(self, path: str) -> bool:
-        """Return whether a mount can keep it from being changed: not a link, nor a path that has to be writable."""
+        """Return whether a mount can protect a path: not if it is a link or has to be writable."""
         return os.path.realpath(path) == path and path not in self.writable
 
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
-    """Return what is visible with these settings; ToolError for a path that does not exist."""
+    """Return the visible paths for these settings; ToolError for a path that does not exist."""
     place, given = os.path.realpath(root), _existing(sandbox.writable, "writable")
     named = list(_settled(given, (place, *map(os.path.realpath, given))))
     writable = _outermost([place, *named])
@@ -62,25 +62,25 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path is one of the folders, or in or below one."""
+    """Return whether a path is one of the folders or below one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def leads_through(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path is or leads through one of the folders: commands that can write there decide its end."""
+    """Return whether a path passes through one of the folders: commands that can write there control where it leads."""
     parts = path.split("/")
     return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
 def leads_out(path: str, target: str, sandbox: Sandbox) -> bool:
-    """Return whether a path goes through a folder that commands can write to, to one outside of it."""
+    """Return whether a path passes through a writable folder and ends outside."""
     given = _existing(sandbox.writable, "writable")
     named = list(_settled(given, list(map(os.path.realpath, given))))
     return leads_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
 
 
 def top_entries() -> tuple[str, ...]:
-    """Return the paths to make writable instead of `/`: without devices and kernel settings."""
+    """Return the paths to make writable instead of `/`: all but devices and kernel settings."""
     return tuple(f"/{name}" for name in os.listdir("/") if name not in _KERNEL)
 
 
@@ -93,14 +93,14 @@ def _existing(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
 
 
 def _settled(paths: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
-    """Paths that were named, and where they lead to; not those in the writable folders, which commands could change."""
+    """Return paths in the settings and their link targets, except in writable folders, where commands make links."""
     return _with_targets(path for path in paths if not leads_through(os.path.dirname(path), writable))
 
 
 def _programs(writable: tuple[str, ...]) -> Iterator[str]:
-    """The folders of programs, and those of this Python; never one that would show all of the user's home.
+    """Return the folders of programs and of this Python, but never the user's whole home.
 
-    Those in the workspace are visible already, and where a link there leads to is for commands to say.
+    Those in the workspace are visible already; links there are under the control of commands.
     """
     home = os.path.realpath(os.path.expanduser("~"))
     folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
@@ -113,7 +113,7 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 
 
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
-    """The folders that this program runs from: what a command puts there would run with the next start of it."""
+    """Return the folders that this program runs from: a command's changes there would run at its next start."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable)]
     opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
@@ -121,7 +121,7 @@ def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
 
 
 def _with_targets(paths: Iterable[str]) -> Iterator[str]:
-    """Each path, and where it leads to: a program may ask for that, too."""
+    """Return each path and its real path, which programs may use as well."""
     for path in paths:
         yield path
         if (target := os.path.realpath(path)) != path:
@@ -130,7 +130,7 @@ def _with_targets(paths: Iterable[str]) -> Iterator[str]:
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
     kept: list[str] = []
-    for path in sorted(set(paths), key=lambda path: path.split("/")):  # a folder comes before what is in it
+    for path in sorted(set(paths), key=lambda path: path.split("/")):  # parents before children
         if not is_inside(path, kept):
             kept.append(path)
     return tuple(kept)

@@ -1,1 +1,1 @@
-"""The commands of a shell script, and whether they only read: known before anything runs."""
+"""Static analysis of shell scripts: their commands, and whether they only read."""

@@ -1,7 +1,7 @@
-"""`parse_script`: one pass over the syntax tree, along an allow-list of node types.
+"""`parse_script`: one pass over the syntax tree, with an allow-list of node types.
 
-Whatever is not on the list makes the script unknown, and so does text that no token of the tree covers: a parser that
-misreads a script must not hide a command.
+Other node types make the script unknown, and so does text that no token covers: if the parser misreads a script, it
+must not hide a command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Word
 
 WITHOUT_PARSER = 'no parser is installed: pip install "tools-shell[parser]"'
-_LONGEST, _DEEPEST, _MOST = 8 * 1024, 40, 1000  # characters, nodes inside of nodes, commands
+_LONGEST, _DEEPEST, _MOST = 8 * 1024, 40, 1000  # limits: characters, depth, commands
 
 _GROUPS = frozenset((
     *("program", "list", "pipeline", "subshell", "compound_statement", "negated_command", "command_substitution"),
@@ -39,13 +39,13 @@ _LITERAL = frozenset(("word", "number", "variable_name", "extglob_pattern", "raw
 _EXPANSION = re.compile(r"\$\w+|\$[#?$!@*-]|\$\{#?\w+(?:(?::?[-+]|%%?|##?)[\w./*-]*)?\}", re.ASCII)
 _ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)", re.ASCII)
 _OPERATORS = frozenset(("test_operator", "!", "=", "==", "!="))
-_COMPUTING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))  # `[[` evaluates their operands
+_COMPUTING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))  # `[[` evaluates the operands of these
 _REDIRECTIONS = frozenset(("<", ">", ">>", ">|", "&>", "&>>", ">&", "<&"))
-_QUOTED_HERE = re.compile(r"<<(['\"])([A-Za-z_]\w*)\1\n((?:.*\n)*)\2", re.ASCII)  # nothing is expanded in it
+_QUOTED_HERE = re.compile(r"<<(['\"])([A-Za-z_]\w*)\1\n((?:.*\n)*)\2", re.ASCII)  # without expansions
 
 
 def parse_script(text: str) -> Script:
-    """Read a bash script without running it."""
+    """Parse a bash script without running it."""
     try:
         reader = _Reader(text)
     except Unreadable as reason:
@@ -57,7 +57,7 @@ def parse_script(text: str) -> Script:
 
 @functools.cache
 def _language() -> tree_sitter.Language:
-    import tree_sitter  # optional: the extra `parser`
+    import tree_sitter  # the optional extra `parser`
     import tree_sitter_bash
 
     return tree_sitter.Language(tree_sitter_bash.language())
@@ -85,7 +85,7 @@ def _leaves(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        import tree_sitter  # optional: the extra `parser`
+        import tree_sitter  # the optional extra `parser`
 
         _check_characters(text)
         self.commands: list[Command] = []
@@ -98,7 +98,7 @@ class _Reader:
         self._visit(root, 0)
 
     def _check_gaps(self, root: tree_sitter.Node) -> None:
-        """Check that between tokens there are blanks alone, and that comments begin a word."""
+        """Check that there are only blanks between tokens, and that comments start a word."""
         end = 0
         for leaf in _leaves(root):
             before = self._data[max(leaf.start_byte - 1, 0) : leaf.start_byte]
@@ -116,7 +116,7 @@ class _Reader:
         return self._data[node.start_byte : node.end_byte].decode()
 
     def _visit(self, node: tree_sitter.Node, depth: int) -> None:
-        """Read a statement, or a group of them."""
+        """Read a statement or a group of statements."""
         if depth > _DEEPEST or len(self.commands) > _MOST:
             raise Unreadable("it is nested too deep, or has too many commands")
         kind = node.type
@@ -149,7 +149,7 @@ class _Reader:
                 raise Unreadable(f"a token that is not followed: {child.type}")
 
     def _check_line(self, node: tree_sitter.Node) -> None:
-        """Check that no line ends between the words of a command: what follows would be another one."""
+        """Check that no line ends between the words of a command: the rest would be another command."""
         for before, after in zip(node.children, node.children[1:], strict=False):
             if b"\n" in self._data[before.end_byte : after.start_byte]:
                 raise Unreadable("a command that goes on in the next line")
@@ -201,7 +201,7 @@ class _Reader:
                 raise Unreadable(f"a token that is not followed: {child.type}")
 
     def _test(self, node: tree_sitter.Node, depth: int) -> None:
-        """Read `[ ... ]` and `[[ ... ]]` in their plain forms: an operator must not come from an expansion."""
+        """Read simple forms of `[ ... ]` and `[[ ... ]]`, in which operators do not come from expansions."""
         opening, closing = node.children[0].type, node.children[-1].type
         groups: list[list[Word]] = [[]]
         for word in self._operands(node.children[1:-1], depth):
@@ -251,9 +251,9 @@ class _Reader:
         return decoded(self._masked(node, depth))
 
     def _masked(self, node: tree_sitter.Node, depth: int) -> str:
-        """Return the text of a word with a mark for each expansion in it, and read the commands inside of them."""
+        """Return the text of a word with a mark for each expansion, and read the commands inside expansions."""
         kind, text = node.type, self._text(node)
-        expanded = text.lstrip()  # in strings the parser takes blanks before it for a part of it
+        expanded = text.lstrip()  # in strings the parser includes blanks before it
         if kind in _LITERAL:
             return text
         if kind in ("string", "concatenation"):

@@ -1,4 +1,4 @@
-"""The parts of a script, as values."""
+"""The parts of a parsed script."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import NamedTuple
 
 
 def words(text: str) -> frozenset[str]:
-    """Return a set of names that is written as one text, since it is long."""
+    """Return a set of names from a string of words."""
     return frozenset(text.split())
 
 
 class Unreadable(Exception):
-    """The script cannot be read with certainty; the message says why."""
+    """The script cannot be analysed reliably; the message says why."""
 
 
 class Dynamic(NamedTuple):
-    """A word that is known only when it runs: `prefix` is what it begins with.
+    """A word that is known only at run time; `prefix` is its literal beginning.
 
-    It becomes one word if it `is_single`, else any number.
+    It expands to one word if `is_single`, else to any number of words.
     """
 
     prefix: str = ""
     is_single: bool = False
 
 
-Word = str | Dynamic  # a string is what the command receives, quotes removed
+Word = str | Dynamic  # strings are without quotes, as the command receives them
 
 
 class Command(NamedTuple):
-    """One command; its name is empty where only variables are set. `variables` are set for it, as name and value."""
+    """One command; its name is empty if it only sets variables. `variables` are names and values set for it."""
 
     name: str
     arguments: tuple[Word, ...] = ()
@@ -36,16 +36,16 @@ class Command(NamedTuple):
 
 
 class Redirection(NamedTuple):
-    """A file that is opened: `>` and `out`."""
+    """A redirection: operator and file, such as `>` and `out`."""
 
     operator: str
     target: Word
 
 
 class Script(NamedTuple):
-    """All commands of a script, those inside of substitutions and wrappers included.
+    """All commands of a script, including those in substitutions and run by wrappers.
 
-    `unknown` is the reason why there may be more to it than is seen here; then nothing of it is certain.
+    `unknown` is the reason if the script could not be analysed; then the commands are not reliable.
     """
 
     commands: tuple[Command, ...] = ()

@@ -1,4 +1,4 @@
-"""The test whether a script only reads: an allow-list of commands, with the options that do not write."""
+"""`only_reads`: an allow-list of commands with options that do not write."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import Command, Redirection, Script, Word
 
-_PLACES = ("", "/bin/", "/usr/bin/")  # of the system's programs
-# None of their options writes, runs a program or reaches the network (GNU, BSD and busybox).
+_PLACES = ("", "/bin/", "/usr/bin/")  # folders of system programs
+# No option of these writes, runs a program or uses the network (GNU, BSD and busybox).
 _READING = words("""
     : [ [[ b2sum base32 basename break cal cat cd cksum cmp comm continue cut df diff dir dirname du echo egrep exit
     expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname ls lsblk lscpu
@@ -21,7 +21,7 @@ _READING = words("""
     seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort
     tty type uname unexpand uptime users vdir wc which who whoami yes
 """)
-# The commands that they run are judged themselves.
+# The commands that these run are judged separately.
 _WRAPPERS = words("command env find nice timeout xargs")
 _VERSIONED = words("""
     cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
@@ -30,7 +30,7 @@ _SED_COMMAND = r"(?:(?:\d+|\$|/[^/\\\n\[\]]*/)(?:,(?:\d+|\$|/[^/\\\n\[\]]*/))?)?
 _SED_SUBSTITUTION = r"s(?P<sign>[/|#,])[^\n\[\]]*?(?P=sign)[^\n\[\]]*?(?P=sign)[gpiI\d]*"
 _SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION})(?:; ?(?:{_SED_COMMAND}))*")
 _AWK_ACTIVE = ("@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
-_DATE = re.compile(r"-u|-R|-I\w*|\+.*")  # another operand would set the clock
+_DATE = re.compile(r"-u|-R|-I\w*|\+.*")  # other operands set the clock
 _GIT = words("""
     blame cat-file count-objects describe diff diff-tree for-each-ref grep log ls-files ls-tree merge-base name-rev
     rev-list rev-parse shortlog show show-ref status
@@ -40,7 +40,7 @@ _GIT_LISTS = {
     "remote": words("-v --verbose"),
     "tag": words("--list -l"),
 }
-# `--output` writes and `--ext-diff` runs a program, and both may be abbreviated: so only these.
+# An allow-list, because `--output` writes, `--ext-diff` runs a program, and both can be abbreviated.
 _GIT_LONG = words("""
     abbrev-commit all author before branches cached check color contains count date decorate diff-filter
     exclude-standard first-parent follow full-history graph grep ignore-all-space ignore-case ignore-space-change
@@ -51,12 +51,12 @@ _GIT_LONG = words("""
 
 
 class _Options(NamedTuple):
-    """Options with which a command only reads: letters, letters with a value, and long ones (`name=` has a value)."""
+    """Options that only read: letters, letters with a value, and long options (`name=` takes a value)."""
 
     flags: str
     valued: str
     long: frozenset[str]
-    operands: int | None = None  # at most so many: the next would be written to
+    operands: int | None = None  # the maximum; the next one would be an output file
 
 
 _WITH_OPTIONS = {
@@ -73,7 +73,7 @@ _WITH_OPTIONS = {
 
 
 def reads_only(script: Script, *, trusts_repository: bool) -> bool:
-    """Return whether nothing in a script does more than read, in a new shell."""
+    """Return whether a script only reads, if it runs in a new shell."""
     return (
         script.unknown is None
         and all(map(_opens_for_reading, script.files))
@@ -82,7 +82,7 @@ def reads_only(script: Script, *, trusts_repository: bool) -> bool:
 
 
 def _opens_for_reading(file: Redirection) -> bool:
-    """Return whether it does, and not `/dev/tcp/host/port`, which is an address."""
+    """Return whether a redirection only reads a file, not `/dev/tcp/host/port`, which is a connection."""
     is_literal = isinstance(file.target, str) and not file.target.startswith("/dev/")
     return file.operator == "<" and (is_literal or _is_relative(file.target))
 
@@ -111,7 +111,7 @@ def _reads(command: Command, *, trusts_repository: bool) -> bool:
 
 
 def _is_harmless(command: str, variable: str) -> bool:
-    """Return whether a variable cannot change what a program does: programs look for names in capitals."""
+    """Return whether a variable does not affect programs, which read names in upper case."""
     is_own = variable == variable.lower() and not variable.endswith("_proxy")
     return (command == "" and is_own) or (variable == "IFS" and command == "read")
 
@@ -160,7 +160,7 @@ def _awk(arguments: Sequence[Word]) -> bool:
         return False
     printed = rest[0].partition("print")[2].replace("||", "")
     is_plain = not any(sign in rest[0] for sign in _AWK_ACTIVE) and not any(sign in printed for sign in ">|")
-    # gawk takes `/inet/tcp/0/host/port` for an address, and `name=value` sets a variable.
+    # In gawk `/inet/tcp/0/host/port` is a connection, and `name=value` sets a variable.
     return is_plain and all(_is_relative(word) and "=" not in _beginning(word) for word in rest[1:])
 
 
@@ -186,7 +186,7 @@ def _is_harmless_for_git(option: Word) -> bool:
     if not option.startswith("--"):
         return "O" not in option  # `grep -O` opens a pager
     name, _, value = option[2:].partition("=")
-    # `%G` and `%(signature)` run a program to check a signature.
+    # `%G` and `%(signature)` run a program that checks signatures.
     is_format = name in ("format", "pretty") and bool(value) and "G" not in value and "signature" not in value
     return name in _GIT_LONG or is_format
 

@@ -1,4 +1,4 @@
-"""Words of a script without their quotes."""
+"""Removing quotes from the words of a script."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from tools_shell._script._parts import Dynamic, Unreadable, Word
 
-# The marks of expansions, of characters that no script contains: one word or none or many, one in double quotes;
-# as many as there are, wherever it stands; always one.
+# Marks of expansions, of characters that scripts cannot contain: any number of words, or one in double quotes; any
+# number even in quotes; always one.
 SPLIT, MANY, ONE = "\0", "\1", "\2"
 _PIECE = re.compile(
     r"""'(?P<raw>[^'\0-\2]*)'|"(?P<string>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<glob>[*?[\]])|(?P<tilde>~)"""
@@ -17,12 +17,12 @@ _IN_STRING = re.compile(r"""\\[$`"\\]|[\0-\2]|[^`$]|\$(?=[\s|)/]|$)""")
 
 
 def decoded(text: str) -> Word:
-    """Return the word that the shell makes of this text, whose expansions are marked."""
+    """Return the word that the shell reads from text with marked expansions."""
     if text in ("[", "]"):
         return text
     literal, at = "", 0
     is_known = is_single = True
-    is_glob = True  # what is not known are at most names of files, which begin as the pattern does
+    is_glob = True  # a pattern expands to file names that start with its literal beginning
     while at < len(text):
         found = _PIECE.match(text, at)
         if found is None:
@@ -47,7 +47,7 @@ def decoded(text: str) -> Word:
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the characters of a string in double quotes, and its marks."""
+    """Return the characters and the marks of a double-quoted string."""
     found = _IN_STRING.findall(text)
     if len("".join(found)) != len(text):
         raise Unreadable("an expansion in a string that is not followed")

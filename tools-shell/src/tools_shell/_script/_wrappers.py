@@ -1,4 +1,4 @@
-"""Commands that run others, and builtins that change what words mean."""
+"""Commands that run other commands, and builtins that change the meaning of words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import Word
 
-# Commands that run what is not seen, or change what is read after them.
+# Commands that run hidden code, or change how later words are read.
 _NEVER = words("""
     . alias ash bash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable
     eval exec expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter
     parallel popd pushd readarray readonly runuser script select setsid sh shopt source ssh stdbuf strace su suspend
     systemd-run taskset trap typeset unalias unset unshare wait watch zsh
 """)
-# Flags, options with a value, and how many operands stand before the command that is run.
+# Flags, options with a value, and the number of operands before the command.
 _WRAPPERS: dict[str, tuple[str, str, int]] = {
     "command": ("-p", "", 0),
     "env": ("-i -", "-u", 0),
@@ -31,7 +31,7 @@ _WRAPPERS: dict[str, tuple[str, str, int]] = {
     "timeout": ("-v --foreground --preserve-status", "-k -s --kill-after --signal", 1),
     "xargs": ("-0 --null -r -t", "-n -P -L -d", 0),
 }
-# With these `find` only looks for files.
+# Expressions with which `find` only searches.
 _FIND_TESTS = words("""
     ! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow -ls -mount -nogroup -not -nouser -o
     -or -print -print0 -prune -quit -readable -true -writable -xdev
@@ -51,7 +51,7 @@ def base_name(name: str) -> str:
 
 
 def check_builtin(command: Command) -> None:
-    """Raise `Unreadable` where a command may do more than its name and words say."""
+    """Raise `Unreadable` if a command may do more than its words show."""
     name, arguments = base_name(command.name), command.arguments
     for variable, _ in command.variables:
         is_splitting = variable == "IFS" and name == "read"
@@ -64,7 +64,7 @@ def check_builtin(command: Command) -> None:
 
 
 def is_plain_test(words: Sequence[Word]) -> bool:
-    """Return whether the operator is literal: `-v` evaluates what it is given."""
+    """Return whether the operator is literal; `-v` would evaluate its operand."""
     words = words[1:] if words[:1] in (["!"], ("!",)) else words
     is_unary = len(words) == 2 and words[0] in _UNARY
     return len(words) == 1 or is_unary or (len(words) == 3 and words[1] in _BINARY)
@@ -84,7 +84,7 @@ def _printf(words: Sequence[Word]) -> bool:
 
 
 def _read(words: Sequence[Word]) -> bool:
-    """Return whether it sets variables of the script's own, which are written in lower case."""
+    """Return whether a command only sets the script's own variables, in lower case."""
     names = [word for word in words[1:] if isinstance(word, str) and is_variable_name(word) and word == word.lower()]
     return words[:1] == ("-r",) and len(names) == len(words) - 1
 
@@ -99,7 +99,7 @@ _CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
 
 
 def inner(command: Command) -> list[Command]:
-    """Return the commands that a command runs besides itself."""
+    """Return the further commands that a command runs."""
     name, arguments = base_name(command.name), command.arguments
     if name == "find":
         return _find(arguments)
@@ -122,7 +122,7 @@ def _made(words: Sequence[Word], variables: Sequence[tuple[str, Word]] = ()) -> 
 
 
 def _operands(name: str, arguments: Sequence[Word]) -> list[Word]:
-    """Return the words behind the options of a wrapper."""
+    """Return the words after the options of a wrapper."""
     flags, valued, operands = _WRAPPERS[name]
     rest = list(arguments)
     while rest and isinstance(rest[0], str) and rest[0].startswith("-"):
@@ -139,7 +139,7 @@ def _operands(name: str, arguments: Sequence[Word]) -> list[Word]:
 
 
 def _find(arguments: Sequence[Word]) -> list[Command]:
-    """Return what it runs for the files that it finds, when it does no more than that."""
+    """Return the commands that `find` runs for found files, if it does nothing else."""
     found, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)

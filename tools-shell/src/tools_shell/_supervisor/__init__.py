@@ -1,1 +1,1 @@
-"""The process that supervises a job, and the job's leader: the standard library alone."""
+"""The supervisor process of a job, and the job's first process. Imports the standard library only."""

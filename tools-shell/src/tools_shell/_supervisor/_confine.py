@@ -1,4 +1,4 @@
-"""The rights that the first process of a sandboxed job gives up before it becomes the command."""
+"""Dropping rights in the first process of a sandboxed job, before it executes the command."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from tools_shell._supervisor import _landlock, _seccomp
 from tools_shell._supervisor._system import capset, gain_nothing
 
-# `pts` is not among them: it holds the terminals in which the user types.
+# Not `pts`, which contains the user's terminals.
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
-_VERSION_3 = 0x20080522  # of what capset takes
+_VERSION_3 = 0x20080522  # of the capset structures
 
 
 def confine(policy: dict[str, Any]) -> None:
-    """Do what `policy` says, for good; OSError when the kernel does not go along with all of it.
+    """Apply `policy` irrevocably; OSError if the kernel refuses any part of it.
 
-    It comes from `Isolation.wrap`. The standard streams have to be in place: a terminal among them stays usable.
+    The standard streams must be in place already, so that a terminal among them stays usable.
     """
     if policy["level"] == "landlock":
         _confine_self(policy)
@@ -30,8 +30,8 @@ def confine(policy: dict[str, Any]) -> None:
 
 def _confine_self(policy: dict[str, Any]) -> None:
     network = policy["network"]
-    gain_nothing()  # so that root, too, has no more capabilities than it keeps, whatever it executes
-    capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable, in two halves
+    gain_nothing()  # so that root does not regain capabilities by executing a program
+    capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable sets, 32 bits each
     _landlock.restrict(
         readable=(*policy["readable"], "/proc"),
         writable=policy["writable"],
@@ -47,7 +47,7 @@ def _terminals() -> list[str]:
 
 
 def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
-    """Prepare what bwrap reads: its arguments, which a command line would show to all users, and the filter."""
+    """Prepare the filter and the arguments for bwrap, which a command line would show to all users."""
     _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
     _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
     if policy["ignore"]:
@@ -58,7 +58,7 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
 
 
 def _provide(number: int, data: bytes) -> None:
-    """Let a descriptor of this number yield `data` and end; a pipe, since limits on files do not apply to it."""
+    """Make descriptor `number` a pipe that contains `data`; limits on file sizes do not apply to pipes."""
     ours, theirs = os.pipe()
     try:
         if len(data) > fcntl.fcntl(theirs, fcntl.F_GETPIPE_SZ):

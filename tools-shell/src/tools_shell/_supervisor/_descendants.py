@@ -1,4 +1,4 @@
-"""The processes that a job consists of: all that descend from its supervisor, which orphans come back to."""
+"""The processes of a job: all descendants of its supervisor, which adopts orphans."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-_THREADS = 17  # where their number stands in what `stat` tells
+_THREADS = 17  # their index in /proc/PID/stat
 
 
 def descendants(root: int) -> dict[int, int]:
-    """Every process below `root` with its parent; parents come first, and siblings by age."""
+    """Return every descendant of `root` with its parent; parents come first, siblings are in order of age."""
     children = _children if _lists_children() else _table()
     found: dict[int, int] = {}
     level = [root]
@@ -26,7 +26,7 @@ def descendants(root: int) -> dict[int, int]:
 
 
 def line_of(first: int, length: int, found: dict[int, int]) -> set[int]:
-    """A process, its eldest child, the eldest child of that, ...: as many as there are of `length`."""
+    """Return a process, its eldest child, that one's eldest child and so on, up to `length` processes."""
     line = [first] if first in found else []
     while line and len(line) < length:
         eldest = next((pid for pid, parent in found.items() if parent == line[-1]), None)
@@ -37,25 +37,25 @@ def line_of(first: int, length: int, found: dict[int, int]) -> set[int]:
 
 
 def groups_of(pids: Iterable[int]) -> set[int]:
-    """The process groups that they are in; those of a job are its own, since its leader began a session.
+    """Return the process groups of processes. A job has its own groups because its leader started a session.
 
-    A process that is ending may have none: that reads 0 or -1, which killpg takes for something else.
+    An exiting process may report 0 or -1, which killpg would misinterpret.
     """
     return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
 
 
 def send(number: int, pids: Iterable[int], parents: Collection[int]) -> None:
-    """Send a signal to each that is still there and has one of these parents: its number may have passed on."""
+    """Send a signal to each process that still has one of these parents: its PID may have been reused."""
     for pid in pids:
         send_if(lambda pid: _parent(pid) in parents, pid, number)
 
 
 def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
-    """Send a signal to a process if it is the one that is meant; returns whether it was sent.
+    """Send a signal to a process if `is_meant` accepts it; return whether it was sent.
 
-    Asked only when the process is held, so that its number cannot pass to another in between.
+    The test runs while a pidfd is held, so that the PID cannot be reused in between.
     """
-    with suppress(AttributeError, OSError):  # it may have ended; and only Linux has these calls
+    with suppress(AttributeError, OSError):  # it has exited, or this is not Linux
         process = os.pidfd_open(pid)
         try:
             if is_meant(pid):
@@ -67,39 +67,39 @@ def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
 
 
 def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
-    """One round of killing those among all the processes found below `root`; what forks meanwhile needs another."""
-    # Whole groups at once, or a bomb that forks faster than we look stays ahead; then who made itself a group.
+    """Kill `doomed` processes below `root` once; processes that are forked meanwhile need another round."""
+    # Whole groups first, or a fork bomb stays ahead; then processes that made groups of their own.
     for group in groups_of(doomed) - groups_of(set(found) - set(doomed)):
-        with suppress(ProcessLookupError, PermissionError):  # it has ended, or is another user's by now
+        with suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user now
             os.killpg(group, signal.SIGKILL)
     send(signal.SIGKILL, doomed, {root, *found})
 
 
 def stat(process: int | str) -> list[bytes]:
-    """Return the fields after the name in /proc/PID/stat: state, parent, ...; empty when it is gone."""
+    """Return the fields of /proc/PID/stat after the name: state, parent and so on; empty if it has exited."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()  # the name may have any character in it, `)` included
+            return file.read().rpartition(b")")[2].split()  # the name may contain any character, `)` included
     except OSError:
         return []
 
 
 def is_zombie(pid: int) -> bool:
-    """Return whether it has ended and waits for its parent; no signal changes that."""
+    """Return whether a process is a zombie, which no signal ends."""
     fields = stat(pid)
     return fields[:1] == [b"Z"] and has_ended(fields)
 
 
 def has_ended(fields: list[bytes]) -> bool:
-    """Return whether these fields are of a process without a living thread; the first may end before others."""
+    """Return whether these fields describe a process without living threads; the main thread may exit before others."""
     return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
 
 
 def place(pid: int) -> str:
-    """Return where below /proc the memory of a process can be read: at a thread that has not ended."""
+    """Return the path of a living thread in /proc, where the memory of the process can be read."""
     threads: list[str] = []
     if stat(pid)[:1] == [b"Z"]:
-        with suppress(OSError):  # it has ended now
+        with suppress(OSError):  # it has exited
             threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
     return f"{pid}/task/{threads[-1]}" if threads else str(pid)
 
@@ -109,9 +109,9 @@ def _lists_children() -> bool:
 
 
 def _children(pid: int) -> list[int]:
-    """The children of all threads of a process (Linux with CONFIG_PROC_CHILDREN)."""
+    """Return the children of all threads of a process (Linux with CONFIG_PROC_CHILDREN)."""
     found: list[bytes] = []
-    with suppress(OSError):  # it may have ended
+    with suppress(OSError):  # it may have exited
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 found += file.read().split()
@@ -119,7 +119,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _table() -> Callable[[int], list[int]]:
-    """The children of every process there is, for kernels that do not list them."""
+    """Return the children of every process, for kernels without CONFIG_PROC_CHILDREN."""
     table: dict[int | None, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():

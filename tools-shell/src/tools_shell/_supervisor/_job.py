@@ -1,4 +1,4 @@
-"""One job: its leader is started, and whatever comes of it ends when the host says so, or is no more."""
+"""One job: start its leader, and end all its processes on request, or when the host process is gone."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from tools_shell._supervisor._limits import Watch, hit_of
 from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
 from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
 
-_ROUND = 2  # milliseconds between two rounds of killing, in which the killed may disappear
-_STUCK = 200  # the same for what will not go, say a process that hangs inside the kernel
-# A command may have left folders that not even their owner can empty, as Go does.
+_ROUND = 2  # milliseconds between two rounds of killing
+_STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
+# Commands may leave folders without write permission, such as Go's module cache.
 _REMOVE = ("/bin/sh", "-c", 'chmod -R u+rwx "$0"; rm -rf "$0"')
 
 
 def supervise(control: int, descriptors: list[int]) -> None:
-    """Run the job that is described on the socket `control`, whose end of file ends it.
+    """Run the job that is described on the socket `control`; end of file ends the job.
 
-    `descriptors` are those of the command, in the order of the request, and last that of the folder to start in.
-    Whatever is raised, the server will clean up.
+    `descriptors` are the command's, in the order of the request, then the folder to start in.
+    If this raises, the server cleans up.
     """
     _say(control, taken=True)
-    os.setsid()  # which also gives it a separate share of the processor, however many processes the job has (sched(7))
+    os.setsid()  # also gives the supervisor its own autogroup of CPU time (sched(7))
     come_first()
     adopt_orphans()
     request = _read_request(control)
     try:
         job = _Job(control, wakeup_pipe(), request)
-    except OSError as error:  # too many descriptors are open on this machine; silence would mean that we were killed
+    except OSError as error:  # too many open descriptors; without a message the host would assume a kill
         _say(control, failed=(error.errno, str(error)))
         raise
     if job.start(descriptors):
         job.run()
-    come_last()  # the rest has time
+    come_last()  # the remaining work is not urgent
     if request["temporary"]:
         _remove(request["temporary"])
 
 
 def _remove(folder: str) -> None:
     try:
-        os.rmdir(folder)  # as most commands leave it, and without a process
+        os.rmdir(folder)  # usually it is empty: no process needed
     except OSError:
         os.waitpid(os.posix_spawn(_REMOVE[0], [*_REMOVE, folder], {"PATH": os.defpath}), 0)
 
@@ -63,7 +63,7 @@ def _read_request(control: int) -> dict[str, Any]:
 
 
 def _say(control: int, **news: object) -> None:
-    with suppress(OSError):  # the host is gone: the end of file says what that means
+    with suppress(OSError):  # the host is gone: end of file handles that
         os.write(control, json.dumps(news).encode() + b"\n")
 
 
@@ -75,19 +75,19 @@ class _Job:
         self._placeholders: list[Placeholder] = []
         self._host = os.pidfd_open(request["host"])
         self._leader = 0
-        # The number of processes from the leader on that wrap the command, as bwrap does.
+        # The number of wrapper processes before the command, such as bwrap.
         self._wrappers: int = request["wrappers"]
         self._is_killing = False
-        self._doomed: set[int] = set()  # at the last round of killing
+        self._doomed: set[int] = set()  # in the last round of killing
         self._round = _ROUND
         self._watch = Watch(request["resources"], request["wrappers"])
-        self._rest = b""  # of what the host says: the beginning of a line
+        self._rest = b""  # an incomplete line from the host
 
     def start(self, descriptors: list[int]) -> bool:
-        """Start the leader; when that is not possible, report it to the host and return False."""
+        """Start the leader; on failure, report it to the host and return False."""
         descriptors = self._without_placeholders(descriptors)
         self._leader, problem = start_leader(self._request, descriptors)
-        # A terminal that no process has open says that its output has ended; the job may come back to it (/dev/tty).
+        # Keep a terminal open: it would report the end of its output, and the job may reopen it (/dev/tty).
         kept = descriptors[0] if self._request["terminal"] else None
         for descriptor in descriptors:
             if descriptor != kept:
@@ -100,7 +100,7 @@ class _Job:
         return True
 
     def _without_placeholders(self, descriptors: list[int]) -> list[int]:
-        """Take the descriptors of placeholders, which come last but for the folder to start in, from the others."""
+        """Split off the descriptors of placeholders, which precede that of the folder to start in."""
         names: list[str] = self._request["placeholders"]
         first = len(descriptors) - 1 - 2 * len(names)
         pairs = zip(names, descriptors[first:-1:2], descriptors[first + 1 : -1 : 2], strict=True)
@@ -108,7 +108,7 @@ class _Job:
         return [*descriptors[:first], descriptors[-1]]
 
     def run(self) -> None:
-        """Until no process of the job is left."""
+        """Run until no process of the job is left."""
         poll = select.poll()
         for descriptor in (self._control, self._wakeup, self._host):
             poll.register(descriptor, select.POLLIN)
@@ -122,7 +122,7 @@ class _Job:
                     self._is_killing = True
             news = self._reap()
             left = descendants(os.getpid())
-            if not left:  # said with the end of the leader: after a while it would look as if something had been left
+            if not left:  # in the same message as the exit, so that the host does not report background processes
                 remove_placeholders(self._placeholders)
                 news["gone"] = True
             if news:
@@ -132,7 +132,7 @@ class _Job:
             wait = self._step(left)
 
     def _step(self, left: dict[int, int]) -> float | None:
-        """Go on with what is under way; returns the milliseconds until the next look."""
+        """Check limits or continue killing; return the milliseconds until the next step."""
         hit = None if self._is_killing else self._watch.look(left)
         if hit is not None:
             _say(self._control, hit=hit)
@@ -148,7 +148,7 @@ class _Job:
         return self._round
 
     def _obey(self) -> bool:
-        """Read the orders of the host; False when it has closed the connection."""
+        """Read signals to send from the host; False once it has closed the connection."""
         try:
             chunk = os.read(self._control, 4096)
         except OSError:
@@ -160,17 +160,17 @@ class _Job:
                 continue
             left = descendants(os.getpid())
             not_meant = line_of(self._leader, self._wrappers, left)
-            # Parents first: a shell whose command is interrupted before it is itself would go on with the next one.
+            # Parents first: a shell that is interrupted after its command would go on with the next command.
             meant = [pid for pid in left if pid not in not_meant]
             send(number, meant, {os.getpid(), *left})
-            send(signal.SIGCONT, meant, {os.getpid(), *left})  # a stopped process cannot handle it
+            send(signal.SIGCONT, meant, {os.getpid(), *left})  # a stopped process could not handle it
             _say(self._control, told=True)
         return bool(chunk)
 
     def _reap(self) -> dict[str, object]:
-        """Take what has ended; returns the news, if the leader is among it."""
+        """Reap exited processes; return the events to report if the leader is one of them."""
         news: dict[str, object] = {}
-        with suppress(ChildProcessError):  # there are none left
+        with suppress(ChildProcessError):  # no children are left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
                     news["exit"] = code = os.waitstatus_to_exitcode(ended[1])

@@ -1,4 +1,4 @@
-"""The first process of a job: the command itself, or what wraps it."""
+"""The leader of a job: its first process, which is the command or its wrapper."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import as_before, limit, limit_open_files
 from tools_shell._supervisor._system import gain_nothing, set_visible
 
-# Signals that Python handles or ignores, which a program would go on ignoring.
+# Signals that Python ignores, and that a new program would inherit as ignored.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
-Problem: TypeAlias = tuple[int | None, str]  # errno, and the words for it
-_ROOM = 300  # numbers above those of the command, for descriptors that a sandbox adds
+Problem: TypeAlias = tuple[int | None, str]  # errno and message
+_ROOM = 300  # the first number for descriptors that a sandbox adds
 
 
 def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem | None]:
-    """Start it; returns the process and None, or what went wrong.
+    """Start the leader; return its PID and None, or 0 and the problem.
 
-    The folder to start in, the limits and that no rights are gained become the supervisor's own, which does it no harm.
+    The working folder, the limits and no_new_privs are set in the supervisor itself, for the child to inherit.
     """
     try:
         os.fchdir(descriptors[-1])
         limit(request["resources"], request["wrappers"])
-        if request["confine"] is None:  # sandboxes see to it themselves: bwrap may need what is gained here
-            gain_nothing()  # what has become another user's, no signal of ours would end
+        if request["confine"] is None:  # sandboxes set this themselves: a set-uid bwrap needs its rights
+            gain_nothing()  # processes of another user could not be signalled
         if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
             return _spawn(request, descriptors), None
         return _fork(request, descriptors)
@@ -36,7 +36,7 @@ def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, 
 
 
 def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
-    """The quick way: nothing of our memory is copied, so nothing can be done in between."""
+    """Start with posix_spawn, which is faster than fork but cannot run code in the child."""
     numbers = request["numbers"]
     high = _above(numbers, descriptors)
     as_before(max(high))
@@ -47,7 +47,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
             request["arguments"],
             request["environment"],
             file_actions=placed,
-            setsid=True,  # out of reach of every terminal
+            setsid=True,  # a new session, without a controlling terminal
             setsigdef=_SIGNALS,
         )
     finally:
@@ -62,7 +62,7 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
         report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, max(request["numbers"]) + _ROOM)
         try:
             _become(request, descriptors, report)
-        # Whatever it is must be told, and must end here: this is a copy of the supervisor.
+        # Report any exception and exit: this is a forked copy of the supervisor.
         except BaseException as error:  # noqa: BLE001
             where = [getattr(error, "errno", None), f"{type(error).__name__}: {error}"]
             os.write(report, json.dumps(where).encode())
@@ -70,13 +70,13 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
             os._exit(127)
     os.close(report)
     with open(problem, "rb", buffering=0) as told:
-        words = told.readall()  # ends when the program runs: the other end is closed by that
+        words = told.readall()  # returns once exec closes the other end
     return pid, json.loads(words) if words else None
 
 
 def _become(request: dict[str, Any], descriptors: list[int], report: int) -> None:
-    set_visible(visible=True)  # to itself, in /proc: the supervisor is not
-    os.setsid()  # out of reach of every terminal but its own
+    set_visible(visible=True)  # in /proc, unlike the supervisor
+    os.setsid()  # a new session
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
@@ -88,18 +88,18 @@ def _become(request: dict[str, Any], descriptors: list[int], report: int) -> Non
     if request["confine"] is not None:
         confine(request["confine"])
     as_before(max(request["numbers"]))
-    limit_open_files(request["resources"])  # at last, since descriptors beyond it are put in place before
+    limit_open_files(request["resources"])  # last, because descriptors above the limit are moved first
     os.execve(request["arguments"][0], request["arguments"], request["environment"])  # noqa: S606  (that is the job)
 
 
 def _above(numbers: list[int], descriptors: list[int]) -> list[int]:
-    """Copies of a command's descriptors above their numbers, so that none is overwritten before it has its own."""
+    """Duplicate a command's descriptors above all target numbers, so that none is overwritten too early."""
     lowest = max(numbers) + 1
     return [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest) for descriptor in descriptors[:-1]]
 
 
 def _place(numbers: list[int], descriptors: list[int], report: int) -> None:
-    """Give each descriptor its number, and close all others but the one to report on."""
+    """Move each descriptor to its number, and close all others but `report`."""
     high = _above([*numbers, report], descriptors)
     os.closerange(0, report)
     os.closerange(report + 1, high[0])

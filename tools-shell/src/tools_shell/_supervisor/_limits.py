@@ -1,4 +1,4 @@
-"""Limits on the resources of a job: some kept by the kernel for each process, some by a watch over all of them."""
+"""Resource limits of a job: the kernel enforces some for each process, a watch others for all processes together."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     Resources: TypeAlias = Mapping[str, float | None]
 
-_INTERVAL = 20  # milliseconds: a process that fills memory as fast as it can gets 100 MB in that time
-_LONGEST_INTERVAL = 250  # milliseconds, while nothing happens
-_SHARE = 50  # a look takes one part in so many of the time, and finding the processes about as much
+_INTERVAL = 20  # milliseconds: a process can fill about 100 MB of memory in that time
+_LONGEST_INTERVAL = 250  # milliseconds, while the job is idle
+_SHARE = 50  # one part in so many of the time is spent on looking, and about as much on finding the processes
 
 
 def limit(resources: Resources, wrappers: int) -> None:
-    """Set what the kernel keeps for each process from this one on, and what does a supervisor no harm.
+    """Set the limits that the kernel enforces for each process and that do not affect the supervisor.
 
-    So many `wrappers` come before the command itself.
+    `wrappers` is the number of processes before the command.
     """
     _set(resource.RLIMIT_CORE, 0)
     if (size := resources["file_size"]) is not None:
         _set(resource.RLIMIT_FSIZE, int(size))
     if (processes := resources["processes"]) is not None:
-        # The kernel counts all that the user has running, for which all that is running is enough (not kept for root).
+        # The kernel counts all processes of the user, so the machine's count is added (not enforced for root).
         _set(resource.RLIMIT_NPROC, _running() + wrappers + int(processes) + 1)
 
 
@@ -39,25 +39,25 @@ _most_open = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def open_many() -> None:
-    """Let this process have as many files open as it may: descriptors come with the numbers of the host."""
+    """Raise the soft limit on open files: descriptors keep the numbers that they have in the host."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (_most_open[1], _most_open[1]))
 
 
 def as_before(highest: int) -> None:
-    """Undo `open_many`, for programs that count on it, as far as a descriptor of this number allows."""
+    """Undo `open_many`, which some programs do not expect, as far as a descriptor of this number allows."""
     soft, hard = _most_open
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(highest + 1, hard)), hard))
 
 
 def limit_open_files(resources: Resources) -> None:
-    """Set the one limit that would be too tight for the supervisor; called in the leader."""
+    """Set the limit on open files, which would be too low for the supervisor; called in the leader."""
     if (files := resources["open_files"]) is not None:
         _set(resource.RLIMIT_NOFILE, int(files))
 
 
 def go_first() -> None:
-    """Let this process, and all that it starts, go first should memory run out; called while it is visible."""
-    # Some security modules forbid writing to /proc.
+    """Make this process and its children the first candidates of the OOM killer."""
+    # Some security modules forbid writes to /proc.
     with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
         file.write(b"1000")
 
@@ -69,16 +69,16 @@ def _set(kind: int, value: int) -> None:
 
 
 def _running() -> int:
-    """Threads on the whole machine (proc_loadavg(5), the fourth field)."""
+    """Return the number of threads on the machine (proc_loadavg(5), the fourth field)."""
     with open("/proc/loadavg", "rb", buffering=0) as file:
         return int(file.read().split()[3].partition(b"/")[2])
 
 
 class Watch:
-    """Looks at the resources that the processes of a job use together.
+    """Checks the resources that the processes of a job use together.
 
-    `interval` until the next look is in milliseconds, None when there is nothing to watch: it grows while nothing
-    happens, and with the time that a look takes. So many `wrappers` are not counted.
+    `interval` until the next check is in milliseconds, None if nothing is limited. It grows while the job is idle, and
+    with the cost of a check. The number of `wrappers` is not counted.
     """
 
     def __init__(self, resources: Resources, wrappers: int) -> None:
@@ -87,12 +87,12 @@ class Watch:
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
         self.interval: float | None = None if all(one is None for one in limits) else _INTERVAL
-        self._seen = -1.0  # seconds on the processor at the last look
+        self._seen = -1.0  # seconds of CPU time at the last check
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
 
     def look(self, pids: Iterable[int]) -> str | None:
-        """Return the limit that the job has exceeded, in words, or None."""
+        """Return a description of the limit that the job has exceeded, or None."""
         if self.interval is None:
             return None
         started = time.monotonic()
@@ -102,7 +102,7 @@ class Watch:
             fields = stat(pid)
             if not fields:
                 continue
-            # utime, stime, and the same of the children that it has waited for (proc_pid_stat(5), from 14 on)
+            # utime, stime, cutime and cstime (proc_pid_stat(5), from field 14)
             cpu += sum(map(int, fields[11:15])) / self._tick
             if not has_ended(fields):
                 threads += int(fields[17])
@@ -117,34 +117,34 @@ class Watch:
         return None
 
     def _set_interval(self, cpu: float, cost: float) -> None:
-        is_idle = cpu == self._seen and self._memory is None  # memory fills up in no time
+        is_idle = cpu == self._seen and self._memory is None  # memory fills up quickly
         self._seen = cpu
         doubled = min(2 * (self.interval or _INTERVAL), _LONGEST_INTERVAL)
         self.interval = max(doubled if is_idle else _INTERVAL, cost * _SHARE)
 
 
 def _resident(pid: int, fields: list[bytes]) -> int:
-    """Pages of memory; the first thread, when it has ended before the others, has none."""
+    """Return the pages of memory; the main thread has none if it exited before others."""
     if fields[0] == b"Z":
         fields = stat(place(pid)) or fields
     return int(fields[21])
 
 
 def _in_use(pids: Iterable[int]) -> int:
-    """Bytes, with what several processes share counted once: exact, and too slow for every look."""
+    """Return the bytes of memory, counting shared memory once: exact, but too slow for every check."""
     total = 0
     for pid in pids:
         try:
             with open(f"/proc/{place(pid)}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
-        except OSError:  # it has ended, or does not let itself be seen: then the coarse number counts
+        except OSError:  # it has exited, or is not readable: use the estimate
             fields = stat(pid)
             total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 1024 if fields else 0
     return total * 1024
 
 
 def hit_of(code: int, resources: Resources) -> str | None:
-    """Return the limit that an exit code stands for: of the process, or, in the form of shells, of a child."""
+    """Return the limit that an exit code stands for: that of the process, or (as shells report it) of a child."""
     if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
         return f"file size limit {_size(resources['file_size'])}"
     return None

@@ -22,7 +22,7 @@ _TRIES, _PAUSE = 50, 0.002  # seconds, while another job removes it
 
 
 class Placeholder(NamedTuple):
-    """A name in a folder that is held open, and a locked descriptor of what has this name."""
+    """A name in an open folder, and a locked descriptor of the file or folder."""
 
     folder: int
     name: str
@@ -30,15 +30,15 @@ class Placeholder(NamedTuple):
 
 
 def is_placeholder(found: os.stat_result) -> bool:
-    """Return whether a file or folder is a placeholder, of whichever job."""
+    """Return whether a file or folder is a placeholder of any job."""
     mark = _FOLDER_MODE if stat.S_ISDIR(found.st_mode) else _FILE_MODE
     return stat.S_IMODE(found.st_mode) & 0o7700 == mark and found.st_uid == os.geteuid()
 
 
 def occupy(folder: int, name: str, content: bytes | None) -> Placeholder:
-    """Create a placeholder or share an existing one; OSError when the name is taken by something else.
+    """Create a placeholder or share an existing one; OSError if something else has the name.
 
-    It is a folder when `content` is None.
+    It is a folder if `content` is None.
     """
     is_made = is_other = False
     for _ in range(_TRIES):
@@ -54,14 +54,14 @@ def occupy(folder: int, name: str, content: bytes | None) -> Placeholder:
         if is_other:
             break
         time.sleep(_PAUSE)
-    if is_made:  # the file system has neither such modes nor such locks
+    if is_made:  # the file system does not support these modes or locks
         with suppress(OSError):
             (os.rmdir if content is None else os.unlink)(name, dir_fd=folder)
     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
 
 
 def remove_placeholders(placeholders: Iterable[Placeholder]) -> None:
-    """Remove those that no other job needs and no other program has put to use, and close all."""
+    """Remove placeholders that no other job needs and no program has written to, and close all."""
     for folder, name, descriptor in placeholders:
         with suppress(OSError):  # another job holds it, or another program uses it
             flock(descriptor, LOCK_EX | LOCK_NB)
@@ -82,7 +82,7 @@ def _create(folder: int, name: str, content: bytes | None) -> None:
 
 
 def _is_locked(folder: int, name: str, descriptor: int) -> bool:
-    """Take the lock; False if that is not possible, or if the placeholder no longer has this name."""
+    """Take the exclusive lock; False if another job holds it, or the placeholder no longer has this name."""
     if not is_placeholder(os.fstat(descriptor)):
         return False
     try:

@@ -1,6 +1,6 @@
-"""The filter of system calls: a program for the kernel's packet filter, made by hand for each architecture.
+"""The seccomp filter: a BPF program, assembled for each architecture.
 
-It refuses what neither namespaces, Landlock nor missing capabilities do.
+It refuses the calls that namespaces, Landlock and missing capabilities do not cover.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from tools_shell._supervisor._system import prctl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # as the kernel's audit numbers them
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # audit numbers of architectures
 _LOAD, _AND, _RETURN, _JUMP = 0x20, 0x54, 0x06, 0x05
 _IF_EQUAL, _IF_GREATER = 0x15, 0x25
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what the kernel shows: struct seccomp_data
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
-HIGHEST = 469  # newer calls are unknown here and answered "not implemented", which libraries are prepared for
+HIGHEST = 469  # newer calls fail with ENOSYS, for which libraries have fallbacks
 
 NUMBERS: dict[str, dict[str, int]] = {"x86_64": {}, "aarch64": {}}
 
 
 def _calls(table: str) -> tuple[str, ...]:
-    """Return the names of calls that stand there with their numbers on x86_64 and aarch64."""
+    """Register calls, listed with their numbers on x86_64 and aarch64, and return their names."""
     rows = [row.split() for row in table.split(",")]
     for name, *numbers in rows:
         for machine, number in zip(NUMBERS, numbers, strict=False):
@@ -36,9 +36,9 @@ def _calls(table: str) -> tuple[str, ...]:
     return tuple(row[0] for row in rows)
 
 
-# Not there at all: libraries fall back to calls whose arguments can be judged, which those behind a pointer cannot.
+# ENOSYS: libraries fall back to calls whose arguments a filter can read, unlike arguments behind a pointer.
 _ABSENT = _calls("clone3 435 435, openat2 437 437")
-# Other processes, mounts, and parts of the kernel that act around the filter, or for all processes of the user.
+# Other processes, mounts, and kernel features that bypass the filter or affect all processes of the user.
 NEVER = _calls("""
     ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
     process_mrelease 448 448, kcmp 312 272, pidfd_getfd 438 438, bpf 321 280, perf_event_open 298 241,
@@ -47,13 +47,13 @@ NEVER = _calls("""
     umount2 166 39, move_mount 429 429, open_tree 428 428, fsopen 430 430, fsconfig 431 431, fsmount 432 432,
     fspick 433 433, mount_setattr 442 442, open_tree_attr 467 467, open_by_handle_at 304 265
 """)
-# Objects found by a number or name that all processes share, unless a namespace separates them.
+# Objects in a name space that all processes share, unless the job has its own.
 _SHARED_MEMORY = _calls("""
     shmget 29 194, shmctl 31 195, shmat 30 196, semget 64 190, semctl 66 191, semtimedop 220 192, semop 65 193,
     msgget 68 186, msgctl 71 187, msgrcv 70 188, msgsnd 69 189, mq_open 240 180, mq_unlink 241 181
 """)
 _SOCKETS = _calls("socket 41 198, connect 42 203, bind 49 200, listen 50 201")
-# Without a PID namespace these reach processes outside: a limit of 1 s of CPU time would end the host.
+# Without a PID namespace these reach processes outside: a CPU limit of 1 s would end the host.
 _OF_A_PROCESS = _calls("""
     prlimit64 302 261, sched_setaffinity 203 122, sched_setscheduler 144 119, sched_setparam 142 118,
     sched_setattr 314 274, migrate_pages 256 238, move_pages 279 239
@@ -65,11 +65,11 @@ _calls("""
 """)
 _calls("chmod 90, open 2, creat 85, mknod 133")
 
-_WORD = 0xFFFFFFFF  # all bits of the half that is looked at
+_WORD = 0xFFFFFFFF  # all bits of the lower half
 
 
 class _Test(NamedTuple):
-    """The lower half of an argument, under `mask`, is `value`; or, with `equal` False, it is not."""
+    """Test whether the lower half of an argument, masked, equals `value`, or differs if `equal` is False."""
 
     argument: int
     value: int
@@ -77,7 +77,7 @@ class _Test(NamedTuple):
     equal: bool = True
 
 
-# A call is refused when all tests of any one of the alternatives hold.
+# A call is refused if all tests of any alternative hold.
 _Rule: TypeAlias = tuple[str, list[list[_Test]]]
 
 
@@ -93,8 +93,8 @@ def _has(argument: int, bits: int) -> _Test:
 _NAMESPACES, _NEW_TIME = 0x7E020000, 0x80
 _SET_ID = 0o6000
 _MODES = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
-_MADE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: without them the mode is what a register happened to hold
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # put words into the mouth of whoever types at the terminal
+_MADE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: without these the mode argument is undefined
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # would inject input into the terminal
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
 
@@ -106,32 +106,32 @@ _ALWAYS: list[_Rule] = [
 ]
 _OUTSIDE: list[_Rule] = [
     *((name, [_none_of(0, 0)]) for name in _OF_A_PROCESS),
-    ("setpriority", [[_Test(0, 2)], _none_of(1, 0)]),  # PRIO_USER: all of the user's
+    ("setpriority", [[_Test(0, 2)], _none_of(1, 0)]),  # PRIO_USER: all processes of the user
     ("ioprio_set", [[_Test(0, 3)], _none_of(1, 0)]),
-    # A pair of datagram sockets can still send to any path; the two ends of a stream reach only each other.
+    # A datagram socket pair can still send to any path; stream sockets reach only each other.
     ("socketpair", [_none_of(0, _UNIX), _none_of(1, _STREAM, _SEQPACKET, mask=_TYPE)]),
 ]
 
 
 def _opening(*, truncation: bool) -> Iterable[_Rule]:
-    """Files are never made with set-id bits; with `truncation` none is emptied that is opened for reading."""
+    """Refuse to create files with set-id bits and, with `truncation`, to truncate files that are opened for reading."""
     for name, flags in (("open", 1), ("openat", 2)):
         emptying = [[*_none_of(flags, 1, 2, mask=3), _has(flags, 0o1000)]]  # O_WRONLY, O_RDWR; O_TRUNC
         yield name, [[_has(flags, _MADE), _has(flags + 1, _SET_ID)], *(emptying if truncation else [])]
 
 
 def _families(*, unix: bool) -> _Rule:
-    """Sockets of the internet, of the list of network interfaces, and with `unix` those of this machine."""
+    """Allow internet and netlink-route sockets and, with `unix`, Unix sockets."""
     known = (_INET, _INET6, _NETLINK, *((_UNIX,) if unix else ()))
     return "socket", [_none_of(0, *known), [_Test(0, _NETLINK), *_none_of(2, 0)]]
 
 
 def program(*, network: bool, own_namespaces: bool = False, truncation: bool = False, arch: str | None = None) -> bytes:
-    """The filter as the kernel reads it; OSError for an architecture that is not known here.
+    """Return the filter as BPF instructions; OSError for an unknown architecture.
 
-    With `own_namespaces` the command has its own processes, shared memory and network interfaces, so that reaching
-    others by their numbers need not be refused. With `truncation` files cannot be emptied but by opening them for
-    writing, for kernels whose Landlock does not see to that.
+    With `own_namespaces` the command has its own PID, IPC and network namespaces, so that calls which reach others by
+    number need not be refused. With `truncation` files can be truncated only by opening them for writing, for kernels
+    whose Landlock does not cover truncation.
     """
     machine = arch or platform.machine()
     if machine not in NUMBERS:
@@ -140,18 +140,18 @@ def program(*, network: bool, own_namespaces: bool = False, truncation: bool = F
     names = [*NEVER, *(_TRUNCATE if truncation else ())]
     rules = [*_ALWAYS, *_opening(truncation=truncation)]
     if not own_namespaces:
-        names += [*_SHARED_MEMORY, *(() if network else _SOCKETS)]  # Landlock refuses TCP alone, and no datagrams
+        names += [*_SHARED_MEMORY, *(() if network else _SOCKETS)]  # Landlock covers TCP, not datagrams
         rules += _OUTSIDE
     if own_namespaces or network:
-        # Sockets of this machine are out where Landlock has no say in them: by their path one asks the container
-        # engine, the key agent or the desktop to act outside.
+        # No Unix sockets where Landlock does not cover them: by path they reach the container engine, the SSH
+        # agent or the desktop.
         rules.append(_families(unix=own_namespaces))
     code = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_IF_EQUAL, _ARCHITECTURES[machine], then=1),
-        _step(_RETURN, _KILL),  # 32-bit programs have other numbers for the same calls
+        _step(_RETURN, _KILL),  # 32-bit programs use other call numbers
         _step(_LOAD, _NUMBER),
-        *_answer_if(_IF_GREATER, [HIGHEST], errno.ENOSYS),  # those of the x32 ABI are above, too
+        *_answer_if(_IF_GREATER, [HIGHEST], errno.ENOSYS),  # so are those of the x32 ABI
         *_answer_if(_IF_EQUAL, [numbers[name] for name in _ABSENT], errno.ENOSYS),
         *_answer_if(_IF_EQUAL, [numbers[name] for name in names], errno.EPERM),
     ]
@@ -167,18 +167,18 @@ def _step(operation: int, value: int, *, then: int = 0, otherwise: int = 0) -> b
 
 
 def _answer_if(test: int, values: list[int], error: int) -> list[bytes]:
-    """Give `error` when the number passes the test with any of the values."""
+    """Return `error` if the call number passes the test with any of the values."""
     tests = [_step(test, value, then=len(values) - place) for place, value in enumerate(values)]
     return [*tests, _step(_JUMP, 1), _step(_RETURN, _ERROR | error)]
 
 
 def _body(alternatives: list[list[_Test]]) -> list[bytes]:
-    """Decide about one call; both ways it ends the program."""
+    """Return the instructions that decide one call; each path ends the program."""
     code = []
     for alternative in alternatives:
         block = [_step(_RETURN, _ERROR | errno.EPERM)]
-        for test in reversed(alternative):  # from the end, since each jumps over what follows when it fails
-            # Only the lower half: the kernel itself ignores the upper one of these arguments, whatever it holds.
+        for test in reversed(alternative):  # backwards, because a failed test jumps over the following ones
+            # Only the lower half: the kernel ignores the upper half of these arguments.
             load = [_step(_LOAD, _ARGUMENTS + 8 * test.argument), _step(_AND, test.mask)]
             failed = {"otherwise": len(block)} if test.equal else {"then": len(block)}
             block = [*load, _step(_IF_EQUAL, test.value, **failed), *block]
@@ -191,6 +191,6 @@ class _Program(ctypes.Structure):
 
 
 def install(filter_program: bytes) -> None:
-    """Bind this process and all that it starts to the filter; it must not be able to gain rights (no_new_privs)."""
+    """Install the filter for this process and its children; requires no_new_privs."""
     given = _Program(len(filter_program) // 8, filter_program)
     prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(given))

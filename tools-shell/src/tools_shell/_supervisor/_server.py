@@ -1,4 +1,4 @@
-"""The prestarted process that forks a supervisor for each job: what it has imported costs no job anything."""
+"""The prestarted server process that forks a supervisor for each job, so that jobs do not pay for imports."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tools_shell._supervisor._job import supervise
 from tools_shell._supervisor._limits import go_first, open_many
 from tools_shell._supervisor._system import adopt_orphans, set_visible, wakeup_pipe
 
-_MOST_DESCRIPTORS = 253  # that come with one job; the kernel passes on no more
+_MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
 
 
 def main() -> None:
     """Serve the socket at descriptor 0 until its other end is closed and the last job has ended."""
     open_many()
-    # The host's libraries may have left some open, also beyond a limit that was lowered since.
+    # The host may have leaked some, even above a limit that was lowered later.
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
-    os.chdir("/")  # no file system is kept busy
+    os.chdir("/")  # keep no file system busy
     go_first()
     set_visible(visible=False)
-    adopt_orphans()  # those of a supervisor that was killed
-    gc.disable()  # there is no garbage, and looking for it writes to pages that are shared with the forks
+    adopt_orphans()  # the orphans of a killed supervisor
+    gc.disable()  # collections would write to pages that forks share
     gc.freeze()
     _Server(socket.socket(fileno=0)).run()
 
@@ -52,13 +52,13 @@ class _Server:
                     is_wanted = False
 
     def _accept(self) -> bool:
-        """Take one job; False when there will be no more."""
+        """Accept one job; False at the end of the requests."""
         message, descriptors, _, _ = socket.recv_fds(self._requests, 1, _MOST_DESCRIPTORS)
         if not message:
             return False
         for descriptor in descriptors:
-            os.set_inheritable(descriptor, False)  # not all of them are the command's
-        with suppress(OSError):  # there is no room for one more process, of which the end of its socket tells the host
+            os.set_inheritable(descriptor, False)  # some are not for the command
+        with suppress(OSError):  # too many processes: the host sees its socket close
             self._fork(descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -76,11 +76,11 @@ class _Server:
             supervise(descriptors[0], descriptors[1:])
             code = 0
         finally:
-            os._exit(code)  # whatever happened: this is no second server
+            os._exit(code)  # never return into the server's loop
 
     def _reap(self) -> None:
-        """Forget supervisors that have ended, and end the jobs of those that were killed."""
-        with suppress(ChildProcessError):  # there are none left
+        """Reap supervisors, and kill the jobs of supervisors that were killed."""
+        with suppress(ChildProcessError):  # no children are left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 self._supervisors.discard(ended[0])
         family = descendants(os.getpid())

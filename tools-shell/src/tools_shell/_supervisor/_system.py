@@ -1,4 +1,4 @@
-"""Calls of the system that Python has no function for, and a way to wait for children and descriptors at once."""
+"""System calls without a Python API, and a pipe that SIGCHLD makes readable."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def prctl(option: int, value: int, third: int = 0) -> None:
-    """Change what the kernel keeps for this process; OSError when it refuses."""
+    """Call prctl; OSError if the kernel refuses."""
     words = map(ctypes.c_ulong, (value, third, 0, 0))
     _checked(f"prctl {option}", _libc.prctl(option, *words))
 
 
 def system_call(number: int, *words: int) -> int:
-    """Call the kernel by number; OSError when it refuses."""
+    """Make a system call by number; OSError if it fails."""
     result = _libc.syscall(ctypes.c_long(number), *(ctypes.c_ulong(word) for word in words))
     return _checked(f"system call {number}", result)
 
 
 def capset(header: bytes, sets: bytes) -> None:
-    """Set the capabilities of this process; OSError when the kernel refuses."""
+    """Set the capabilities of this process; OSError if the kernel refuses."""
     _checked("capset", _libc.capset(ctypes.create_string_buffer(header), sets))
 
 
@@ -39,37 +39,37 @@ def _checked(what: str, result: int) -> int:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends."""
+    """Become the subreaper: the new parent of orphaned descendants."""
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def gain_nothing() -> None:
-    """See to it that no program gives more rights than this process has, set-id bits or not."""
+    """Set no_new_privs: programs grant no further rights, set-id bits included."""
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def set_visible(*, visible: bool) -> None:
-    """Refuse other processes of the same user this one's memory, environment and descriptors (not root's), or not."""
+    """Set whether other processes of the user can read this one's memory and environment; root always can."""
     prctl(_PR_SET_DUMPABLE, int(visible))
 
 
 def come_first() -> None:
-    """Run before all ordinary processes, where that is allowed: only root may, and only for root is it needed.
+    """Run with real-time priority if permitted: only root can, and only root's jobs need it.
 
-    The kernel keeps no limit on the number of root's processes. Children do not inherit it.
+    The kernel does not limit the number of root's processes. Children do not inherit the priority.
     """
-    with suppress(OSError):  # it is not allowed, or not there (musl)
+    with suppress(OSError):  # not permitted, or not available (musl)
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def come_last() -> None:
-    """Let others run again, after `come_first`."""
+    """Undo `come_first`."""
     with suppress(OSError):  # as above
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def wakeup_pipe() -> int:
-    """A descriptor that is readable when a child has ended."""
+    """Return a descriptor that becomes readable when a child exits."""
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
     os.set_blocking(theirs, False)

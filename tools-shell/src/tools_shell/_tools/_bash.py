@@ -52,7 +52,7 @@ class Bash(ScriptTool):
         context: Context,
     ) -> Result:
         check_script(command)
-        limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
+        limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         shell = shell_program(self._shell)
         arguments = [shell] if session else script_arguments(shell, command)
         if tty:

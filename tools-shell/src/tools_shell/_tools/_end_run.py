@@ -1,4 +1,4 @@
-"""The end of a run."""
+"""`end_run`: ends what belongs to a run."""
 
 from __future__ import annotations
 

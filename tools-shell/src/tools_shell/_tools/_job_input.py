@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
 
 _WAIT = 5.0  # seconds for the job to take all
-_END_OF_FILE = b"\x04\x04"  # the first one only ends a line that has been begun (termios(3), VEOF)
+_END_OF_FILE = b"\x04\x04"  # the first one only completes a started line (termios(3), VEOF)
 
 
 class JobInput(JobTool):
@@ -54,7 +54,7 @@ class JobInput(JobTool):
 
 
 def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
-    """Return the bytes to write; ToolError when there are none, or it cannot take them."""
+    """Return the bytes to write; ToolError if there are none, or the job cannot take them."""
     if not (text or keys or end):
         raise ToolError("nothing to write: give text, keys or end", "validation_error")
     if not job.has_stdin:

@@ -15,7 +15,7 @@ from tools_shell._tools._job_tool import JobTool, deadline
 if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
 
-_WAIT = 30.0  # seconds, when there is something to wait for
+_WAIT = 30.0  # seconds, if there is something to wait for
 _COMMAND = 200  # characters of a command in the list
 
 
@@ -54,14 +54,14 @@ class JobOutput(JobTool):
             record["found"] = job.find(wait_for, start)
         else:
             job.wait(until, lambda: context.cancelled, lambda: not until_end and job.end > start)
-            if cursor < 0:  # from the end as it is now
+            if cursor < 0:  # relative to the current end
                 start = job.position(cursor)
         return part_of(job, start, record)
 
 
 def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
-    """Return the status and the output of a job from a position on."""
-    status, remark = job.status(), job.remark()  # first: what is read afterwards is complete if it has ended
+    """Return the status of a job and its output from a position."""
+    status, remark = job.status(), job.remark()  # before the output, which is then complete if the job has ended
     first, text, next_cursor = job.read(start, SHOWN)
     record |= {**status, "output": text, "cursor": first, "next_cursor": next_cursor}
     remarks = [f"{job.id} {remark}; next cursor {next_cursor}"]

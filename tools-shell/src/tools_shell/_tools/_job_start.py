@@ -37,9 +37,9 @@ class JobStart(ScriptTool):
         most: int = 32,
         **settings: Unpack[ScriptSettings],
     ) -> None:
-        """A run has at most `most` jobs in a workspace; for a new one, the one that ended first is forgotten.
+        """`most` is the maximum number of jobs of a run in a workspace; a new job replaces the one that ended first.
 
-        `settings` are those of Bash.
+        `settings` are the same as for Bash.
         """
         super().__init__(root, **settings)
         self._most = most

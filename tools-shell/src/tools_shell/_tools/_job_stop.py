@@ -9,7 +9,7 @@ from tools_shell._jobs._table import end
 from tools_shell._tools._job_output import part_of
 from tools_shell._tools._job_tool import JobTool, deadline
 
-_LAST = 4000  # characters of output that are shown
+_LAST = 4000  # characters of output to show
 
 
 class JobStop(JobTool):

@@ -1,4 +1,4 @@
-"""The base of the tools for jobs that have been started."""
+"""`JobTool`, the base class of tools for existing jobs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class JobTool(Tool, abstract=True):
     tags = ("shell",)
 
     def __init__(self, root: str | os.PathLike[str] | None = None) -> None:
-        """`root` is the workspace of the jobs; without it the one of the call."""
+        """`root` is the workspace of the jobs; by default that of the call."""
         self._root = None if root is None else os.fspath(root)
 
     def find(self, id: str, context: Context) -> Job:
-        """Return the job with that id; ToolError when the run has none in this workspace."""
+        """Return the job with an id; ToolError if the run has no such job in this workspace."""
         return jobs.find(owner_of(context, self._root), id)
 
 
 def deadline(seconds: float, context: Context) -> float:
-    """Return when to stop waiting: after `seconds`, or at the deadline of the caller."""
+    """Return the time at which to stop waiting: after `seconds`, or at the caller's deadline."""
     remaining = context.remaining
     return time.monotonic() + (seconds if remaining is None else min(seconds, remaining))

@@ -46,7 +46,7 @@ class Python(ShellTool):
         interpreter: str | os.PathLike[str] | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        """`interpreter` is a program, or the folder of a virtual environment; by default the one that runs the tool."""
+        """`interpreter` is a program or the folder of a virtual environment; by default that of this process."""
         super().__init__(root, **settings)
         self._interpreter = None if interpreter is None else executable(interpreter)
 
@@ -69,7 +69,7 @@ class Python(ShellTool):
             message = "a session has neither stdin nor workdir: use os.chdir, or leave out session"
             raise ToolError(message, "validation_error")
         python = self._interpreter or executable(None)
-        limit = limit_of(timeout, context.remaining)  # preparing the sandbox does not count
+        limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         output = Output(self.redactor())
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin))
@@ -117,7 +117,7 @@ class Python(ShellTool):
         return report(record, shown, ended, kernel.isolation, notes=notes, images=images)
 
     def _start(self, python: str, context: Context, workdir: str, stdin: bytes) -> Kernel:
-        env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # figures are drawn into pictures, not into windows
+        env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # draw figures into images, not windows
         with self.prepared(
             context, workdir, [python], env=env, readable=folders_of(python), has_stdin=bool(stdin)
         ) as command:

@@ -1,4 +1,4 @@
-"""The base of the tools that run a shell script."""
+"""`ScriptTool`, the base class of tools that run a shell script."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ScriptTool(ShellTool, abstract=True):
-    """A tool whose argument `command` is a script."""
+    """A tool whose argument `command` is a shell script."""
 
     def __init__(
         self,
@@ -33,17 +33,17 @@ class ScriptTool(ShellTool, abstract=True):
         trusts_repository: bool = False,
         **settings: Unpack[Settings],
     ) -> None:
-        """`shell` is a program that takes `-c -- script`; for sessions it must be a bash.
+        """`shell` is a program that accepts `-c -- script`; sessions need a bash.
 
-        With `trusts_repository`, `git status`, `diff`, `log` and their like only read: git runs programs that the
-        configuration of a repository names, which is taken to be the user's own.
+        With `trusts_repository`, `git status`, `diff`, `log` and similar count as reading, although git runs programs
+        that the repository's configuration names.
         """
         super().__init__(root, **settings)
         self._shell = shell
         self._trusts_repository = trusts_repository
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """See Tool: the hints and commands of this script, as far as its text proves them."""
+        """Return the hints and commands of this script, as far as its text proves them; see Tool."""
         usual = super().effects(arguments, context)
         return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
 

@@ -1,4 +1,4 @@
-"""The base of the tools that run something: their settings, and commands prepared by them."""
+"""`ShellTool`, the base class of tools that run programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools_shell._settings import Level
 
     class Settings(TypedDict, total=False):
-        """The settings of every tool that runs something, besides its workspace; see `ShellTool`."""
+        """The settings of tools that run programs, besides the workspace; see `ShellTool`."""
 
         sandbox: Sandbox | Level | None
         env: Mapping[str, str] | None
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ShellTool(Tool, abstract=True):
-    """A tool that runs something in the workspace, with the settings of a developer."""
+    """A tool that runs programs in the workspace, with a developer's settings."""
 
     destructive = True
     open_world = True
@@ -49,23 +49,23 @@ class ShellTool(Tool, abstract=True):
         env: Mapping[str, str] | None = None,
         secrets: Iterable[str] = (),
     ) -> None:
-        """`root` is the workspace, `env` is added to the clean environment, `secrets` are never shown in output.
+        """`root` is the workspace, `env` is added to the clean environment, `secrets` are redacted in output.
 
-        `sandbox` is a level or all settings; by default the level is that of ASK_TOOLS_ISOLATION, or "sandboxed".
+        `sandbox` is a level or a Sandbox; by default the level in ASK_TOOLS_ISOLATION, or "sandboxed".
         """
         preload()
         self._root = None if root is None else os.fspath(root)
-        if not isinstance(sandbox, Sandbox):  # which refuses what is not a level
+        if not isinstance(sandbox, Sandbox):  # raises for an unknown level
             sandbox = Sandbox(level=sandbox or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
         self._sandbox = sandbox
         self._env = dict(env or {})
         self._secrets = tuple(secrets)
-        self._host: Mapping[Any, Any] = {}  # the environment of this process when it was looked at last
+        self._host: Mapping[Any, Any] = {}  # the environment at the last check
         self._clean: Mapping[str, str] = {}
         self._redactor = Redactor()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
-        """See Tool: an approval depends on where commands run, how isolated, and in which environment."""
+        """Return the usual effects; approvals depend on workspace, isolation and environment; see Tool."""
         return Effects(self.annotations, settings=self._approval_settings())
 
     def _approval_settings(self) -> dict[str, Any]:
@@ -81,21 +81,21 @@ class ShellTool(Tool, abstract=True):
         return {"root": root, "sandbox": sandbox, "env": self._env}
 
     def diagnose(self) -> Mapping[str, object]:
-        """The isolation that commands get here, what it leaves open, and the programs that are there for it."""
-        from tools_shell._diagnosis import diagnosis  # for `ask-tools doctor` alone
+        """Return the isolation of commands on this machine, what it leaves open, and the installed programs."""
+        from tools_shell._diagnosis import diagnosis  # only `ask-tools doctor` needs it
 
         _check_system()
         return diagnosis(self._sandbox, self._root)
 
     def redactor(self) -> Redactor:
-        """Return what removes secrets from output: named ones, and those of the environment."""
+        """Return a redactor for the named secrets and those of the environment."""
         self._look_at_host()
         return self._redactor
 
     def _look_at_host(self) -> None:
-        # The mapping behind os.environ, which itself decodes each variable anew, at a third of the time of a call.
+        # The undecoded mapping of os.environ: decoding it would take a third of the time of a call.
         variables: Mapping[Any, Any] = getattr(os.environ, "_data", os.environ)
-        if variables != self._host:  # it rarely changes, and looking for secrets in it takes a while
+        if variables != self._host:  # cached: it rarely changes
             now = os.environ.copy()
             self._clean = clean_environment(now)
             self._redactor = Redactor.of_host(self._secrets, now, self._env)
@@ -114,10 +114,10 @@ class ShellTool(Tool, abstract=True):
         terminal: bool = False,
         merged: bool = False,
     ) -> Generator[Command]:
-        """A command to start in a folder of the workspace; ToolError when that is not possible or not allowed.
+        """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
-        `env` is what the model adds, `readable` what this command must be able to read. An OSError from the block that
-        starts it becomes a ToolError.
+        `env` are variables added by the model, `readable` further folders. An OSError in the `with` block becomes a
+        ToolError.
         """
         _check_system()
         if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
@@ -153,7 +153,7 @@ class ShellTool(Tool, abstract=True):
 
 
 def _check_system() -> None:
-    """Raise ToolError where nothing can be run at all."""
+    """Raise ToolError on systems that cannot run commands."""
     if os.name != "posix":
         message = "this needs Linux or macOS: this system has no process groups to end a command by"
         raise ToolError(message, "unavailable")
