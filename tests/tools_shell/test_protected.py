@@ -83,7 +83,7 @@ def test_what_git_runs_is_not_changed(root, sandboxed, attack, where):
     repository = make_repository(root / where)
     before = control(repository / ".git")
     result = sandboxed(ATTACKS[attack].replace("REPO", where))
-    assert result.metadata["not_isolated"] == []
+    assert result.metadata["not_isolated"] == [WORD] * (root / "old").exists()  # a copy, where it cannot be moved
     assert control(repository / ".git") == before
 
 
@@ -134,9 +134,11 @@ def test_the_inside_of_a_bare_repository_is_guarded_whatever_it_is_called(root, 
     assert control(root / "store" / "remote") == before
 
 
-@pytest.mark.parametrize("name", [".npmrc", ".envrc", ".gitmodules", ".vscode/tasks.json", ".claude/settings.json"])
+@pytest.mark.parametrize(
+    "name", [".npmrc", ".gitmodules", ".vscode/tasks.json", "a/b/.envrc", "a/b/.claude/settings.json"]
+)
 def test_a_protected_place_that_exists_is_not_changed(root, sandboxed, name):
-    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text("mine")
     top = name.partition("/")[0]
     result = sandboxed(f"echo evil > {name}; rm -rf {top}; mv {top} other; echo evil > {top}/more; mkdir {top}")
@@ -161,11 +163,47 @@ def test_git_init_works_is_reported_and_its_repository_guarded_from_then_on(root
     assert everything(root) == before
 
 
-def test_a_protected_file_that_appears_is_reported(root, sandboxed):
-    result = sandboxed("echo x > .npmrc")
-    assert result.metadata["not_isolated"] == [WORD]
-    assert sandboxed("echo evil > .npmrc").metadata["not_isolated"] == []
-    assert (root / ".npmrc").read_text() == "x\n"
+APPEARING = {
+    "a file": "echo x > .npmrc",
+    "a file further down": "mkdir -p a/b; echo x > a/b/policy.toml",
+    "a folder further down": "mkdir -p old/.claude",
+    "where the time of the folder is set back": "touch -r old time; mkdir old/.vscode; touch -r time old",
+    "a repository further down": "mkdir -p a/.git/hooks; echo x > a/.git/hooks/pre-commit",
+    "a file that names a repository": "echo 'gitdir: ../b' > old/.git",
+    "a git directory of another name": "mkdir -p a/objects a/refs; echo 'ref: refs/heads/main' > a/HEAD",
+    "that of the workspace itself": "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD",
+}
+
+
+@pytest.mark.parametrize("script", APPEARING.values(), ids=APPEARING)
+def test_a_protected_place_that_appears_is_reported_and_guarded_from_then_on(root, sandboxed, script):
+    (root / "old").mkdir()
+    os.utime(root / "old", (1, 1))
+    assert sandboxed("true").metadata["not_isolated"] == []
+    assert sandboxed(script).metadata["not_isolated"] == [WORD]
+    assert sandboxed("true").metadata["not_isolated"] == [WORD] * ("gitdir" in script)  # which names nothing
+
+
+def test_a_file_that_has_another_name_is_reported(root, sandboxed):
+    hooks = make_repository(root) / ".git" / "hooks"
+    for name, add in (
+        ("config", lambda: os.link(root / ".git/config", root / "other")),
+        ("hook", lambda: os.link(hooks / "post-commit", root / "other")),
+        ("link", lambda: (hooks / "pre-push").symlink_to("../../file")),
+    ):
+        assert sandboxed("true").metadata["not_isolated"] == [], name
+        add()
+        assert sandboxed("true").metadata["not_isolated"] == [WORD], name
+        (hooks / "pre-push").unlink(missing_ok=True)
+        (root / "other").unlink(missing_ok=True)
+
+
+def test_a_worktree_outside_of_the_workspace_is_guarded_at_its_git_directory(root, sandboxed, tmp_path):
+    make_repository(root)
+    git(root, "worktree", "add", "-q", tmp_path / "tree", "-b", "topic")
+    before = everything(root)
+    sandboxed("cd .git/worktrees/tree; echo /evil > commondir; echo evil > config.worktree")
+    assert everything(root) == before
 
 
 @pytest.mark.parametrize("link", [".git", ".git/hooks", ".claude"])

@@ -47,9 +47,9 @@ class Sandbox:
     without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
     system is readable, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
     add folders or files; links among them that commands can change are not followed. In bubblewrap commands can write
-    to sockets and FIFOs in readable folders; they can neither change nor create the `protected` names in the workspace,
-    such as `.git/hooks` and `.vscode` (an empty set protects none), and cannot change the virtual environment and the
-    tool packages that this process runs from, unless `writable` lists them.
+    to sockets and FIFOs in readable folders; they cannot change the `protected` names in the workspace, such as
+    `.git/hooks` and `.vscode` (an empty set protects none), nor the virtual environment and the tool packages that this
+    process runs from, unless `writable` lists them. Results report protected names that appear.
     """
 
     level: Level = "sandboxed"

@@ -7,13 +7,13 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.protected import CONTROL, FOLDERS, fold
+from tools_core.protected import CONTROL, FOLDERS, fold, is_protected
 from tools_shell._sandbox._repositories import walk
 from tools_shell._sandbox._visible import is_inside
 from tools_shell._supervisor._placeholders import Placeholder, is_placeholder, occupy, remove_placeholders
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from tools_shell._sandbox._visible import Visible
 
@@ -34,15 +34,14 @@ class Mount(NamedTuple):
 class Guard:
     """Opens the protected places, and creates placeholders for those that do not exist.
 
-    The parent folders of a protected place become writable mounts, because mounts cannot be moved. `watched` are names
-    without a placeholder, which other programs would misread; results report it if they appear. `is_complete` is False
-    if a place could not be guarded, such as a link.
+    The parent folders of a protected place become writable mounts, because mounts cannot be moved. Placeholders are
+    folders at the top of the workspace; `has_more` finds other places that a command creates. `is_complete` is False if
+    a place could not be guarded, such as a link.
     """
 
     def __init__(self, workspace: str, seen: Visible, names: frozenset[str]) -> None:
         self.mounts: list[Mount] = []
         self.placeholders: list[Placeholder] = []
-        self.watched: list[str] = []
         self.is_complete = True
         self.is_taken = False  # a supervisor removes the placeholders
         self._writable = seen.writable
@@ -52,11 +51,13 @@ class Guard:
         self._held: set[int] = set()
         self._done: set[str] = set()
         self._controlled: set[str] = set()
+        self._known: set[str] = set()
         roots = [path for path in seen.writable if os.path.isdir(path)]
+        self._tops = list(dict.fromkeys((workspace, *roots)))
         try:
             for root in roots:
                 self._folders[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
-            for top in dict.fromkeys((workspace, *roots)):
+            for top in self._tops:
                 self._add(top)
         except BaseException:
             self.close()
@@ -82,25 +83,30 @@ class Guard:
         for descriptor in self._held:
             os.close(descriptor)
 
-    def _add(self, top: str) -> None:
+    def has_more(self) -> bool:
+        """Return whether there are protected places that did not exist before."""
+        found = (place for top in self._tops for place in self._places(top))
+        return any(place not in self._known and not _is_placeholder(place) for place in found) or not self.is_complete
+
+    def _places(self, top: str) -> Iterator[str]:
+        """Yield the protected names and the git directories below a folder."""
         for path, listing in walk(top, self._names):
             if listing is None:
                 self.is_complete = False
-                continue
-            if path == top:
-                self._prevent_names(top)
-            if path == top or ".git" in map(fold, listing.protected):
-                for name in listing.protected:
-                    self._keep(f"{path}/{name}")
+                return
+            yield from (f"{path}/{name}" for name in listing.protected)
             if listing.is_git_directory and ".git" in self._names:
-                self._add_control(path, CONTROL[".git"])
+                yield path
 
-    def _prevent_names(self, top: str) -> None:
-        occupied = (self._names & FOLDERS) - {".git"}  # `git init` has to work
-        for name in sorted(occupied):
+    def _add(self, top: str) -> None:
+        for name in sorted((self._names & FOLDERS) - {".git"}):  # `git init` has to work
             self._keep(f"{top}/{name}")
-        absent = (f"{top}/{name}" for name in sorted(self._names - occupied))
-        self.watched += [path for path in absent if not os.path.lexists(path)]
+        for place in self._places(top):
+            self._known.add(place)
+            if is_protected(os.path.basename(place), self._names):
+                self._keep(place)
+            else:
+                self._add_control(place, CONTROL[".git"])
 
     def _keep(self, path: str, content: bytes | None = None) -> None:
         """Protect a place, and the git directory that it refers to, from being changed or created.
@@ -123,6 +129,7 @@ class Guard:
                 self._add_control(path, CONTROL[fold(name)])
             else:
                 self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
+                self.is_complete &= not _has_other_names(path, found)
                 if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
                     self._keep_git_directory(path, b"gitdir:")
         except OSError:  # changed in the meantime, not permitted, or the file system is full
@@ -133,7 +140,7 @@ class Guard:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             named = file.read(4096).removeprefix(prefix).strip()
         target = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(named)))
-        if is_inside(target, self._writable) and os.path.isdir(target):
+        if is_inside(target, self._writable):
             self._add_control(target, CONTROL[".git"])
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
@@ -168,3 +175,21 @@ class Guard:
             self.mounts.append(Mount(path, descriptor, writable))
         else:
             self.is_complete = False
+
+
+def _has_other_names(path: str, found: os.stat_result) -> bool:
+    """Return whether a file, or one in a folder, can be changed by another name: it has more links, or is one."""
+    if not stat.S_ISDIR(found.st_mode):
+        return found.st_nlink > 1
+    with os.scandir(path) as entries:
+        return any(
+            entry.is_symlink() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink > 1)
+            for entry in entries
+        )
+
+
+def _is_placeholder(path: str) -> bool:
+    try:
+        return is_placeholder(os.lstat(path))
+    except OSError:  # removed in the meantime
+        return True

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tools_shell._sandbox._visible import Visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tools_shell._sandbox._bubblewrap import Bubblewrap
 
 Level: TypeAlias = Literal["bubblewrap", "landlock", "contained", "none"]
@@ -37,12 +38,12 @@ class Isolation:
     seen: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
     has_scopes: bool = False
-    watched: tuple[str, ...] = ()  # protected files that did not exist
+    has_more: Callable[[], bool] = bool  # protected places than before the command
 
     @property
     def left_open(self) -> list[str]:
         """Return the guarantees that do not hold, protected files that appeared meanwhile included."""
-        is_broken = PROTECTED_FILES not in self.missing and any(map(os.path.lexists, self.watched))
+        is_broken = PROTECTED_FILES not in self.missing and self.has_more()
         return [*self.missing, *([PROTECTED_FILES] if is_broken else [])]
 
     @property

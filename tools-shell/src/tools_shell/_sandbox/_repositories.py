@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _MOST_FOLDERS = 2000
 _SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
+_OF_GIT = ("modules", "worktrees")  # parts of a git directory that contain more git directories
 # Folders of package managers and caches, which have no repositories of the user.
 _SKIPPED = frozenset(("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"))
 
@@ -33,7 +34,7 @@ _known: dict[tuple[str, frozenset[str]], tuple[tuple[int, int, int], Listing]] =
 def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None]]:
     """Yield folders from `root` down with their relevant entries; None as the last item if the search stops early.
 
-    Links are not followed. In git directories only submodules are searched.
+    Links are not followed. In git directories only submodules and worktrees are searched.
     """
     waiting, count = deque([root]), 0
     while waiting:
@@ -47,18 +48,18 @@ def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None
         except OSError:  # removed, or not permitted
             continue
         yield path, listing
-        below = ["modules"] if listing.is_git_directory else listing.folders
+        below = _OF_GIT if listing.is_git_directory else listing.folders
         waiting.extend(f"{path}/{name}" for name in below)
 
 
 def _listing(path: str, names: frozenset[str]) -> Listing:
     found = os.stat(path, follow_symlinks=False)
-    stamp = found.st_dev, found.st_ino, found.st_mtime_ns
+    stamp = found.st_dev, found.st_ino, found.st_ctime_ns  # commands can set the modification time
     known = _known.get((path, names))
     if known is not None and known[0] == stamp:
         return known[1]
     listing = _list(path, names)
-    if time.time_ns() - found.st_mtime_ns > _SETTLED:
+    if time.time_ns() - found.st_ctime_ns > _SETTLED:
         if len(_known) > 10 * _MOST_FOLDERS:
             _known.clear()
         _known[path, names] = stamp, listing
@@ -73,7 +74,7 @@ def _list(path: str, names: frozenset[str]) -> Listing:
             if is_protected(name, names):
                 protected.append(name)
                 if name == ".git" and entry.is_dir(follow_symlinks=False):
-                    folders.append(".git/modules")
+                    folders += [f".git/{each}" for each in _OF_GIT]
             elif entry.is_dir(follow_symlinks=False) and name not in _SKIPPED:
                 folders.append(name)
             if len(name) <= len("commondir"):
