@@ -90,4 +90,7 @@ say "Its session goes on in another process, with the call approved:"
 show ask-tools run --session tidy --yes
 show ask-tools sessions list
 
+say "MCP clients such as Claude Code can use the tools, too:"
+HOME=$workspace show ask-tools mcp install claude-code --dry-run
+
 say "That is all. Next: README.md, and make test."
