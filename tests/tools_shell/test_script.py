@@ -21,8 +21,18 @@ pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installe
 CASES = [case for case in Path(__file__).with_name("hostile_scripts.txt").read_text("utf-8").split("\n") if case]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def repository(tmp_path_factory):
+    """A workspace with a repository."""
+    folder = tmp_path_factory.mktemp("repository")
+    (folder / ".git").mkdir()
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ASK_TOOLS_WORKSPACE", str(folder))
+        yield folder
+
+
 def reads_only(text, **arguments):
-    tool = Bash(trusts_repository=True)
+    tool = Bash(trusts_repository=True, env={"PATH": os.defpath})
     return tool.effects({"command": text, **arguments}).annotations.get("read_only") is True
 
 
@@ -124,10 +134,12 @@ def test_a_script_that_is_not_certain_is_unknown(text):
         "date +%F",
         "set -euo pipefail; ls",
         "python --version; du -sh .",
-        "jq -r .a f; tree -a; file -b f; stat f",
+        "jq -r .a f; tree -a -L 2 -I 'node_modules|dist'; file -b f; stat f; strings f | column -t",
+        "git stash list; git worktree list; git rev-parse --abbrev-ref HEAD",
         "ls 2>&1 >/dev/null &",
         "command -v python; type ls; which git",
         "git status; git --no-pager log --oneline -5 -- src; git diff --stat HEAD~1 && git show HEAD:f; git branch -a",
+        r"sed 's/\[x\]\/a/b/; 3p' f; sed 's|a\||b|g' f",
         "echo 中文",
         "",
     ],
@@ -147,6 +159,34 @@ def test_git_only_reads_where_the_repository_is_trusted():
     assert not reads_only("git diff --output=x")
     assert not reads_only("git -c core.pager=x log")
     assert not reads_only("git commit -m x")
+
+
+def test_git_only_reads_in_the_repository_of_the_workspace(repository):
+    assert reads_only(f"cd {repository} && git status; cd . && git log", workdir=".")
+    assert not reads_only("git status", workdir="inner")
+    (repository / ".git").rename(repository / "moved")  # a model may make a repository of the folder
+    assert not reads_only("git status")
+    (repository / "moved").rename(repository / ".git")
+
+
+def test_a_program_that_is_not_of_the_system_is_not_said_to_only_read(tmp_path):
+    (tmp_path / "grep").write_text("#!/bin/sh\nrm x")
+    (tmp_path / "grep").chmod(0o755)
+    bash = Bash(tmp_path, env={"PATH": f"{tmp_path}:{os.defpath}"})
+    readers = [
+        text
+        for text in ("ls", "grep x f", "env grep x f")
+        if bash.effects({"command": text}).annotations.get("read_only")
+    ]
+    assert readers == ["ls"]
+
+
+def test_variables_of_a_script_only_read_unless_programs_have_them(repository):
+    assert reads_only('FILE=src/app.py N=5; head -n "$N" "$FILE"')
+    for name in ("PATH", "HOME", "LC_ALL", "PWD"):
+        assert not reads_only(f"{name}=x; ls")
+    bash = Bash(env={"GIT_PAGER": "cat"}, trusts_repository=True)
+    assert bash.effects({"command": "GIT_PAGER=x; git log"}).annotations.get("read_only") is not True
 
 
 def test_with_variables_of_the_call_nothing_is_said_to_only_read():

@@ -19,13 +19,18 @@ _SIGNS = ("<", ">")  # a program with such a name would look like a file
 
 
 def script_effects(
-    arguments: Mapping[str, Any], shell: str | None, usual: Effects, *, trusts_repository: bool
+    arguments: Mapping[str, Any],
+    shell: str | None,
+    usual: Effects,
+    environment: Mapping[str, str],
+    repository: str | None,
 ) -> Effects:
     """Return the effects of the script `command` as far as its text proves them, else `usual`.
 
     The commands are lists of words; variable assignments come before their command, or stand alone. Redirections are
     separate commands `<` or `>`. Nothing is proved in a session, where earlier scripts may have redefined words, for
-    a shell other than bash, or without `tools-shell[parser]`.
+    a shell other than bash, or without `tools-shell[parser]`. `repository` is the workspace if its repository is
+    trusted.
     """
     if not _is_readable(shell, arguments):
         return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings)
@@ -34,7 +39,8 @@ def script_effects(
 
     script, env = parse_script(arguments["command"]), arguments.get("env") or {}
     is_known = script.unknown is None and not any(command.name in _SIGNS for command in script.commands)
-    does_read = is_known and not env and reads_only(script, trusts_repository=trusts_repository)
+    is_elsewhere = arguments.get("workdir", ".") != "."
+    does_read = is_known and not env and reads_only(script, environment, None if is_elsewhere else repository)
     return Effects(
         {**usual.annotations, **(_READS if does_read else {})},
         paths=() if is_known else None,

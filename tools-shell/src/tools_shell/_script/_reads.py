@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_shell._script._parts import Dynamic, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tools_shell._script._parts import Command, Redirection, Script, Word
 
-_PLACES = ("", "/bin/", "/usr/bin/")  # folders of system programs
+# Folders of system programs. Others may lie in the workspace, or run what its files name, as version managers do.
+_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
+_BY_SHELL = frozenset(("HOME", "OLDPWD", "PWD", "SHLVL", "_"))  # variables that the shell itself exports
 # No option of these writes, runs a program or uses the network (GNU, BSD and busybox).
 _READING = words("""
-    : [ [[ b2sum base32 basename break cal cat cd cksum cmp comm continue cut df diff dir dirname du echo egrep exit
-    expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname ls lsblk lscpu
-    md5sum nl nproc numfmt od paste pathchk pgrep pidof pr printenv printf ps pwd read readlink realpath return rev
-    seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat sum tac tail test times tr true tsort
-    tty type uname unexpand uptime users vdir wc which who whoami yes
+    : [ [[ b2sum base32 basename break cal cat cd cksum cmp column comm continue cut df diff dir dirname du echo
+    egrep exit expand expr factor false fgrep fmt fold free grep groups head hexdump id join locale logname ls lsblk
+    lscpu md5sum nl nproc numfmt od paste pathchk pgrep pidof pr printenv printf ps pwd read readlink realpath
+    return rev seq set sha1sum sha224sum sha256sum sha384sum sha512sum shift sleep stat strings sum tac tail test
+    times tr true tsort tty type uname unexpand uptime users vdir wc which who whoami yes
 """)
 # The commands that these run are judged separately.
 _WRAPPERS = words("command env find nice timeout xargs")
 _VERSIONED = words("""
-    cargo cc clang cmake g++ gcc git go java jq make node npm perl pip python python3 rg ruby rustc sed tar uv
+    cc clang cmake g++ gcc git java jq make node npm perl pip python python3 rg ruby sed tar uv
 """)
 _SED_COMMAND = r"(?:(?:\d+|\$|/[^/\\\n\[\]]*/)(?:,(?:\d+|\$|/[^/\\\n\[\]]*/))?)?[pdq=]"
-_SED_SUBSTITUTION = r"s(?P<sign>[/|#,])[^\n\[\]]*?(?P=sign)[^\n\[\]]*?(?P=sign)[gpiI\d]*"
+_SED_PART = r"(?:\\[^\n]|(?!(?P=sign))[^\n\\\[\]])*"
+_SED_SUBSTITUTION = rf"s(?P<sign>[/|#,]){_SED_PART}(?P=sign){_SED_PART}(?P=sign)[gpiI\d]*"
 _SED = re.compile(rf"(?:{_SED_COMMAND}|{_SED_SUBSTITUTION})(?:; ?(?:{_SED_COMMAND}))*")
 _AWK_ACTIVE = ("@", "system", "getline", "ARGV", "SYMTAB", "\\\n")
 _DATE = re.compile(r"-u|-R|-I\w*|\+.*")  # other operands set the clock
@@ -42,16 +47,19 @@ _GIT_LISTS = {
 }
 # An allow-list, because `--output` writes, `--ext-diff` runs a program, and both can be abbreviated.
 _GIT_LONG = words("""
-    abbrev-commit all author before branches cached check color contains count date decorate diff-filter
-    exclude-standard first-parent follow full-history graph grep ignore-all-space ignore-case ignore-space-change
-    left-right max-count merges name-only name-status no-color no-decorate no-ext-diff no-merges no-patch no-renames
-    numstat oneline others patch porcelain quiet relative reverse short shortstat show-toplevel since staged stat
-    summary tags topo-order unified until untracked-files word-diff
+    abbrev-commit abbrev-ref all author before branches cached check color contains count date decorate diff-filter
+    exclude-standard first-parent follow full-history git-dir graph grep ignore-all-space ignore-case
+    ignore-space-change is-inside-work-tree left-right max-count merges name-only name-status no-color no-decorate
+    no-ext-diff no-merges no-patch no-renames numstat oneline others patch porcelain quiet relative reverse short
+    shortstat show-toplevel since staged stat summary tags topo-order unified until untracked-files verify word-diff
 """)
 
 
 class _Options(NamedTuple):
-    """Options that only read: letters, letters with a value, and long options (`name=` takes a value)."""
+    """Options that only read: letters, letters with a value, and long options (`name=` takes a value).
+
+    A letter whose value is always the next word counts as long, such as `-L=`.
+    """
 
     flags: str
     valued: str
@@ -67,18 +75,30 @@ _WITH_OPTIONS = {
         no-heading no-ignore only-matching sort= type= word-regexp
     """)),
     "sort": _Options("bdfghinrRVMcCmsuz", "kt", words("key= numeric-sort reverse stable unique")),
-    "tree": _Options("adfinsphugDFqNCt", "", words("dirsfirst noreport gitignore")),
+    "tree": _Options("adfinsphugDFqNCt", "", words("dirsfirst noreport gitignore -I= -L= -P=")),
     "uniq": _Options("cdDiuz", "fsw", words("count repeated unique"), operands=1),
 }  # fmt: skip
 
 
-def reads_only(script: Script, *, trusts_repository: bool) -> bool:
-    """Return whether a script only reads, if it runs in a new shell."""
+def reads_only(script: Script, environment: Mapping[str, str], repository: str | None) -> bool:
+    """Return whether a script only reads, if it runs in a new shell with this environment.
+
+    `repository` is the folder that it runs in, if that is a trusted repository.
+    """
     return (
         script.unknown is None
         and all(map(_opens_for_reading, script.files))
-        and all(_reads(command, trusts_repository=trusts_repository) for command in script.commands)
+        and all(_reads(command, environment, repository) for command in script.commands)
+        and (repository is None or not _uses_other_repository(script, repository))
     )
+
+
+def _uses_other_repository(script: Script, repository: str) -> bool:
+    """Return whether git may run in another folder, with a repository that a model has made."""
+    names = {os.path.basename(command.name) for command in script.commands}
+    targets = [command.arguments for command in script.commands if command.name == "cd"]
+    texts = [words[0] if len(words) == 1 and isinstance(words[0], str) else ".." for words in targets]
+    return "git" in names and any(os.path.realpath(os.path.join(repository, text)) != repository for text in texts)
 
 
 def _opens_for_reading(file: Redirection) -> bool:
@@ -95,24 +115,24 @@ def _is_relative(word: Word) -> bool:
     return _beginning(word)[:1] not in ("", "/", "-", "+")
 
 
-def _reads(command: Command, *, trusts_repository: bool) -> bool:
-    place, slash, name = command.name.rpartition("/")
-    is_harmless = all(_is_harmless(command.name, variable) for variable, _ in command.variables)
-    if not is_harmless or place + slash not in _PLACES:
+def _reads(command: Command, environment: Mapping[str, str], repository: str | None) -> bool:
+    name, arguments = os.path.basename(command.name), command.arguments
+    is_harmless = all(_is_harmless(command.name, variable, environment) for variable, _ in command.variables)
+    found = command.name if "/" in command.name else shutil.which(name, path=environment.get("PATH", ""))
+    if not is_harmless or (found and os.path.dirname(found) not in _FOLDERS):
         return False
-    arguments = command.arguments
     if name in {"", "export"} | _WRAPPERS | _READING or (name in _VERSIONED and arguments == ("--version",)):
         return True
     if name in _WITH_OPTIONS:
         return _has_harmless_options(arguments, _WITH_OPTIONS[name])
     if name == "git":
-        return trusts_repository and _git(arguments)
+        return repository is not None and _git(arguments)
     return name in _JUDGES and _JUDGES[name](arguments)
 
 
-def _is_harmless(command: str, variable: str) -> bool:
-    """Return whether a variable does not affect programs, which read names in upper case."""
-    is_own = variable == variable.lower() and not variable.endswith("_proxy")
+def _is_harmless(command: str, variable: str, environment: Mapping[str, str]) -> bool:
+    """Return whether an assignment does not affect programs, which see only what is in the environment."""
+    is_own = variable not in environment and variable not in _BY_SHELL and not variable.startswith(("LANG", "LC_"))
     return (command == "" and is_own) or (variable == "IFS" and command == "read")
 
 
@@ -134,10 +154,10 @@ def _has_harmless_options(arguments: Sequence[Word], allowed: _Options) -> bool:
 
 
 def _is_allowed(word: str, rest: list[Word], allowed: _Options) -> bool:
+    name, equals, _ = word.removeprefix("--").partition("=")
+    if not equals and f"{name}=" in allowed.long:
+        return bool(rest) and isinstance(rest.pop(0), str)
     if word.startswith("--"):
-        name, equals, _ = word[2:].partition("=")
-        if not equals and f"{name}=" in allowed.long:
-            return bool(rest) and isinstance(rest.pop(0), str)
         return name + equals in allowed.long
     for number, letter in enumerate(word[1:], 2):
         if letter in allowed.valued:
@@ -169,20 +189,20 @@ def _date(arguments: Sequence[Word]) -> bool:
 
 
 def _git(arguments: Sequence[Word]) -> bool:
-    rest = list(arguments)
-    while rest and rest[0] in ("--no-pager", "-C"):
-        if rest.pop(0) == "-C" and not (rest and isinstance(rest.pop(0), str)):
-            return False
-    name, *rest = rest or [""]
+    name, *rest = arguments[1:] if arguments[:1] == ("--no-pager",) else arguments or [""]
     if name in _GIT_LISTS:
         return all(word in _GIT_LISTS[str(name)] for word in rest)
-    options = rest[: rest.index("--")] if "--" in rest else rest
-    return name in _GIT and all(map(_is_harmless_for_git, filter(_may_be_option, options)))
+    if name in ("stash", "worktree"):
+        return rest == ["list"]
+    # Also those after `--`, which may be the value of an option.
+    return name in _GIT and all(map(_is_harmless_for_git, filter(_may_be_option, rest)))
 
 
 def _is_harmless_for_git(option: Word) -> bool:
     if isinstance(option, Dynamic):
         return False
+    if option == "--":
+        return True
     if not option.startswith("--"):
         return "O" not in option  # `grep -O` opens a pager
     name, _, value = option[2:].partition("=")

@@ -41,6 +41,7 @@ _FIND_VALUES = words("""
     -name -newer -path -perm -printf -regex -size -type -user -wholename
 """)
 _FIND_SIGNS = ("-", "!", "(", ")", ",", ";")
+_COMPUTED = frozenset(("HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"))  # bash evaluates their values
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdicxXofFgGeEqb])*")
 _UNARY = frozenset(f"-{letter}" for letter in "bcdefghknprstuwxzGLNOS")
 _BINARY = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
@@ -55,7 +56,8 @@ def check_builtin(command: Command) -> None:
     name, arguments = base_name(command.name), command.arguments
     for variable, _ in command.variables:
         is_splitting = variable == "IFS" and name == "read"
-        if not is_variable_name(variable) or variable == "PATH" or (changes_the_shell(variable) and not is_splitting):
+        is_special = changes_the_shell(variable) or variable == "PATH" or variable in _COMPUTED
+        if not is_variable_name(variable) or (is_special and not is_splitting):
             raise Unreadable(f"{variable} is set: it changes what runs")
     if name in _NEVER:
         raise Unreadable(f"`{name}` runs what is not seen, or changes what words mean")
@@ -143,11 +145,11 @@ def _find(arguments: Sequence[Word]) -> list[Command]:
     found, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in ("-exec", "-execdir"):
+        if word == "-exec":
             words: list[Word] = []
             while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
                 words.append(rest.pop(0))
-            if not words or not rest or "-exec" in words or "-execdir" in words:
+            if not words or not rest or "-exec" in words:
                 raise Unreadable("`find` with an `-exec` that does not end")
             names = Dynamic(is_single=rest.pop(0) == ";")
             found.append(_made([names if isinstance(each, str) and "{}" in each else each for each in words]))

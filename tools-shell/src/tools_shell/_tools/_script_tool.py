@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from tools_shell._bash._effects import script_effects
+from tools_shell._environment import clean_environment
 from tools_shell._tools._shell_tool import ShellTool
+from tools_shell._workspace import workspace_path
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
     from typing import Unpack
 
@@ -35,8 +37,8 @@ class ScriptTool(ShellTool, abstract=True):
     ) -> None:
         """`shell` is a program that accepts `-c -- script`; sessions need a bash.
 
-        With `trusts_repository`, `git status`, `diff`, `log` and similar count as reading, although git runs programs
-        that the repository's configuration names.
+        With `trusts_repository`, `git status`, `diff`, `log` and similar count as reading in the repository of the
+        workspace itself, although git runs programs that its configuration names.
         """
         super().__init__(root, **settings)
         self._shell = shell
@@ -45,7 +47,10 @@ class ScriptTool(ShellTool, abstract=True):
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the hints and commands of this script, as far as its text proves them; see Tool."""
         usual = super().effects(arguments, context)
-        return script_effects(arguments, self._shell, usual, trusts_repository=self._trusts_repository)
+        root = os.path.realpath(workspace_path(self._root or (context.workspace if context else None)))
+        is_trusted = self._trusts_repository and os.path.exists(os.path.join(root, ".git"))
+        environment = {**clean_environment(), **self._env}
+        return script_effects(arguments, self._shell, usual, environment, root if is_trusted else None)
 
     def _approval_settings(self) -> dict[str, Any]:
         return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
