@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,8 +11,9 @@ import tempfile
 import pytest
 
 from tools_core import Context, ToolCall
+from tools_core.protected import host_folders
 from tools_runtime import Executor
-from tools_shell import Bash, JobOutput, JobStart, end_run
+from tools_shell import Bash, JobOutput, JobStart, Sandbox, end_run
 
 RUN = """
 import os, signal, sys, threading
@@ -252,6 +254,31 @@ def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root)
     end_run(context.run_id)
     assert results["again"].output["stdout"] == "1\n"
     assert len(results["list"].output) == 1
+
+
+INSIDE = """
+import sys
+from tools_shell import Bash
+for level in ("none", "contained", "sandboxed"):
+    result = Bash(".", sandbox=level).call(command="echo $((6 * 7))")
+    print(result.output["stdout"].strip() if result.ok else result.error)
+"""
+
+
+def test_a_host_that_is_in_a_sandbox_itself_runs_commands(root, level):
+    (root / "host.py").write_text(INSIDE)
+    outer = Bash(root, sandbox=Sandbox(level=level, readable=map(os.path.dirname, host_folders())))
+    result = outer.call(command=f"{sys.executable} host.py", timeout=100)
+    assert result.output["stdout"] == "42\n42\n42\n", result
+
+
+def test_without_proc_a_call_says_so(root):
+    (root / "host.py").write_text(INSIDE)
+    hidden = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/proc"]
+    if not shutil.which("bwrap") or subprocess.run([*hidden, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this system has no bubblewrap")
+    done = subprocess.run([*hidden, sys.executable, "host.py"], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stdout.count("is /proc mounted?") == 3, done.stderr
 
 
 AGENT = """

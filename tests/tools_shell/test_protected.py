@@ -307,6 +307,13 @@ def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
     assert WORD not in free.call(command="true").metadata["not_isolated"]
 
 
+def test_a_refused_change_is_explained(root, sandboxed):
+    make_repository(root)
+    for script in ("git config a.b c", "echo x > .git/hooks/x", "echo x > /usr/x"):
+        assert "[read-only in this sandbox: files outside of the workspace" in sandboxed(script).content
+    assert "read-only" not in sandboxed("true").content
+
+
 def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
     make_repository(root)
     code = "try:\n    open('.git/hooks/pre-commit', 'w')\nexcept OSError as error:\n    print(error.errno)"

@@ -12,8 +12,19 @@ from contextlib import suppress
 from importlib import import_module
 
 _OF_PYTHON = (
-    *("base64", "concurrent.futures", "ctypes", "difflib", "encodings.idna", "fcntl", "glob", "json", "logging", "re"),
-    *("shutil", "socket", "subprocess", "tempfile", "termios", "textwrap", "traceback", "urllib.parse"),
+    *(
+        "base64",
+        "concurrent.futures",
+        "ctypes",
+        "difflib",
+        "encodings.idna",
+        "fcntl",
+        "glob",
+        "json",
+        "logging",
+        "queue",
+    ),
+    *("re", "shutil", "socket", "subprocess", "tempfile", "termios", "textwrap", "traceback", "urllib.parse"),
 )
 _OURS = ("_process._direct", "_process._supervised", "_sandbox._guard", "_sandbox._probe")
 _OPTIONAL = ("tree_sitter", "tree_sitter_bash")

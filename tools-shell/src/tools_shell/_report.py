@@ -25,6 +25,7 @@ _NO_NETWORK = (
     *("network is unreachable", "failed to lookup address", "nameresolutionerror", "eai_again"),
     *("failed to establish a new connection", "couldn't connect to server", "socket: operation not permitted"),
 )
+_READ_ONLY = ("read-only file system", "device or resource busy")
 
 
 def record_of(output: Output) -> dict[str, Any]:
@@ -71,8 +72,13 @@ def report(
     remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
     if "truncated" in record or "[... " in shown:
         remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
-    if not isolation.network and _needs_network(shown):
+    if not isolation.network and _mentions(shown, _NO_NETWORK):
         remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
+    if isolation.bubblewrap is not None and _mentions(shown, _READ_ONLY):
+        remarks.append(
+            "read-only in this sandbox: files outside of the workspace, and protected places in it, such as "
+            ".git/config, .git/hooks and .vscode; only the user can change these"
+        )
     text = bracketed(shown, remarks)
     metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
     if ended.reason is None:
@@ -81,9 +87,9 @@ def report(
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
-def _needs_network(shown: str) -> bool:
+def _mentions(shown: str, messages: Iterable[str]) -> bool:
     lowered = shown.lower()
-    return any(words in lowered for words in _NO_NETWORK)
+    return any(words in lowered for words in messages)
 
 
 def bracketed(shown: str, remarks: Iterable[str | None]) -> str:

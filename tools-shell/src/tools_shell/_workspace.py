@@ -84,7 +84,8 @@ def _real_path(folder: int, what: str) -> str:
         try:
             return os.readlink(f"/proc/self/fd/{folder}")
         except OSError as error:
-            raise ToolError(f"the {what} cannot be named: {error.strerror}; use another folder", "denied") from error
+            message = f"the {what} cannot be named: {error.strerror}; is /proc mounted?"
+            raise ToolError(message, "unavailable") from error
     import fcntl  # not on Windows
 
     return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))  # type: ignore[attr-defined]  # macOS

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tools_shell._process._process import Launch
 
 _FIRST_WORD = 30.0  # seconds that starting a program may take on a busy machine
-_CLOSED = socket.socket()
-_CLOSED.close()
+for _CLOSED in socket.socketpair():  # sandboxes that this program may run in refuse socket.socket()
+    _CLOSED.close()
 
 
 class Supervised(Process):

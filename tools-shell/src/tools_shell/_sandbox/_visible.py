@@ -24,6 +24,7 @@ _ETC = """
 alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts services protocols localtime
 timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
 pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
+*-release *_version wgetrc
 """
 # Entries beside the folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that the shims call.
 _OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
