@@ -28,7 +28,6 @@ SHOW = """
 for result in (
     bash.call(command="cat; echo out; echo error >&2; exit 3", stdin="in\\n"),
     python.call(code="print('in it'); 'the ' + 'value'"),
-    bash.call(command="echo a terminal", tty=True),
     job(),
 ):
     facts = result.output if result.ok else result.metadata | {"message": result.error}
@@ -77,13 +76,12 @@ def run(root, level, program):
 def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     done = run(root, level, host + "\n" + SHOW)
     lines = done.stdout.splitlines()
-    assert len(lines) == 4, done.stderr
+    assert len(lines) == 3, done.stderr
     # A host that waits for all children takes the status from us, where there is no supervisor in between.
     code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
     assert f"'stdout': 'in\\nout\\n', 'stderr': 'error\\n', 'exit_code': {code}" in lines[0]
     assert "'value': \"'the value'\", 'stdout': 'in it\\n'" in lines[1]
-    assert "'stdout': 'a terminal\\r\\n'" in lines[2]
-    assert "'output': 'a job\\n'" in lines[3]
+    assert "'output': 'a job\\n'" in lines[2]
     assert done.stderr == ""
 
 
@@ -124,13 +122,12 @@ print(sys.getfilesystemencoding(), ascii(said))
 OPEN_FILES = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 3000))
-for tty in (False, True):
-    os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn", tty=tty).output["stdout"].encode())
+os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn").output["stdout"].encode())
 """
 
 
 def test_a_command_may_have_as_many_files_open_as_its_host(root, level):
-    assert run(root, level, OPEN_FILES).stdout.split() == ["300", "3000"] * 2
+    assert run(root, level, OPEN_FILES).stdout.split() == ["300", "3000"]
 
 
 FORKING = """
@@ -173,24 +170,22 @@ FULL = """
 import resource, tempfile
 def count():
     return len(os.listdir("/proc/self/fd"))
-for tty in (False, True):
-    bash.call(command="true", tty=tty)
+bash.call(command="true")
 _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (200, most))
 before, kinds = count(), set()
-for tty in (False, True):
-    for free in range(20):
-        files = []
-        try:
-            while True:
-                files.append(os.open("/dev/null", os.O_RDONLY))
-        except OSError:
-            for _ in range(free):
-                os.close(files.pop())
-        result = bash.call(command="cat", stdin="x", tty=tty)
-        kinds.add((result.error_type, result.ok))
-        for file in files:
-            os.close(file)
+for free in range(20):
+    files = []
+    try:
+        while True:
+            files.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        for _ in range(free):
+            os.close(files.pop())
+    result = bash.call(command="cat", stdin="x")
+    kinds.add((result.error_type, result.ok))
+    for file in files:
+        os.close(file)
 print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str))
 """
 
@@ -292,7 +287,7 @@ for name in sys.stdlib_module_names | {"tree_sitter", "tree_sitter_bash"}:
         file.write(f"open('imported', 'a').write('{name} ')")
 bash.effects({"command": "ls"})
 print(bash.call(command="echo works", session="s").output["stdout"], end="")
-results = [bash.call(command="tty", tty=True), bash.call(command="sleep 9", timeout=1), bash.call(comand="x")]
+results = [bash.call(command="sleep 9", timeout=1), bash.call(comand="x")]
 results += [python.call(code="1", session="s"), start.call(command="cat", tty=True), JobOutput().call()]
 id = results[-2].output["id"]
 results += [JobInput().call(id=id, text="x\\n", keys=["ctrl-d"]), JobStop().call(id=id)]

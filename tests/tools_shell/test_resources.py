@@ -241,16 +241,14 @@ def test_a_limit_beyond_the_kernel_s_numbers_is_refused_when_it_is_set(value):
         Resources(memory=value)
 
 
-@pytest.mark.parametrize("tty", [False, True])
-def test_the_limits_of_each_process_hold_on_a_terminal_too(limited, tty):
+def test_the_limits_of_each_process_hold(limited):
     tool = limited(open_files=60, file_size=1 << 20)
-    assert tool.call(command="echo $(ulimit -n) $(ulimit -f)", tty=tty).output["stdout"].split() == ["60", "1024"]
+    assert tool.call(command="echo $(ulimit -n) $(ulimit -f)").output["stdout"].split() == ["60", "1024"]
 
 
-@pytest.mark.parametrize("tty", [False, True])
-def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limited, tty):
+def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limited):
     tool = limited(open_files=60, file_size=1 << 20)
-    output = tool.call(command="echo $(ulimit -Hn) $(ulimit -Hf) $(ulimit -Hc)", tty=tty).output
+    output = tool.call(command="echo $(ulimit -Hn) $(ulimit -Hf) $(ulimit -Hc)").output
     assert output["stdout"].split() == ["60", "1024", "0"]
 
 

@@ -23,49 +23,9 @@ def test_who_does_not_read_its_stdin_ends_all_the_same(bash):
     assert bash.call(command="exec true", stdin="x" * 3_000_000).output["exit_code"] == 0
 
 
-def test_a_terminal_is_there_only_when_it_is_asked_for(bash):
-    script = "test -t 0 && test -t 1 && test -t 2 && (: < /dev/tty) && stty size"
-    assert bash.call(command=script, tty=True).output["stdout"] == "24 80\r\n"
-    assert bash.call(command=script).output["exit_code"] != 0
-    assert bash.call(command="(: < /dev/tty) 2> /dev/null || echo none").output["stdout"] == "none\n"
-
-
-def test_a_shell_that_does_not_make_its_input_its_terminal_has_one_all_the_same(root, level):
-    bash = Bash(str(root), sandbox=level, shell="/bin/sh")  # noqa: S604 - a tool's own setting
-    assert bash.call(command="(: < /dev/tty) && echo there", tty=True).output["stdout"] == "there\r\n"
-
-
-@pytest.mark.parametrize("text", ["one\n", "one", ""])
-def test_on_a_terminal_the_input_ends_too(bash, text):
-    output = bash.call(command="stty -echo; wc -c", stdin=text, tty=True).output
-    assert output["stdout"].rstrip().endswith(str(len(text)))
-
-
-@pytest.mark.parametrize("tty", [False, True])
-def test_who_writes_where_nobody_reads_is_ended_by_that(bash, tty):
-    output = bash.call(command="yes | head -1; echo ${PIPESTATUS[0]}", tty=tty).output
+def test_who_writes_where_nobody_reads_is_ended_by_that(bash):
+    output = bash.call(command="yes | head -1; echo ${PIPESTATUS[0]}").output
     assert (output["stdout"].split(), output["stderr"]) == (["y", "141"], "")
-
-
-def test_a_line_that_a_terminal_would_cut_is_refused_and_not_typed(bash, root):
-    script = "stty -echo; read -r line; echo ${#line} | tee read"
-    assert bash.call(command=script, stdin="x" * 4095 + "\n", tty=True).output["stdout"].endswith("4095\r\n")
-    os.unlink(root / "read")
-    result = bash.call(command=script, stdin="x" * 4096 + "\n", tty=True)
-    assert (result.error_type, os.listdir(root)) == ("limit_exceeded", [])
-    assert "4095 bytes at most" in result.error
-
-
-def test_on_a_terminal_both_streams_are_one_in_order(bash):
-    output = bash.call(command="echo 1; echo 2 >&2; echo 3", tty=True).output
-    assert (output["stdout"], output["stderr"]) == ("1\r\n2\r\n3\r\n", "")
-
-
-@pytest.mark.slow
-def test_jobs_on_a_terminal_end_at_their_limit_too(bash, lifeline):
-    script = f"exec 9> {lifeline.path}; set -m; sleep 900 & (setsid sleep 900 &) ; sleep 900"
-    assert bash.call(command=script, tty=True, timeout=1).error_type == "timeout_error"
-    assert lifeline.holders_are_gone()
 
 
 def test_control_sequences_reach_the_caller_as_they_are(bash):
@@ -210,21 +170,12 @@ def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, 
         os.close(descriptor)
 
 
-def test_what_is_written_to_a_terminal_that_was_closed_and_opened_again_is_not_lost(bash, level):
-    if level == "none":
-        pytest.skip("level none promises less")
-    script = "echo before; exec <&- >&- 2>&-; sleep 0.3; exec > /dev/tty; echo after"
-    assert bash.call(command=script, tty=True).output["stdout"] == "before\r\nafter\r\n"
-
-
-@pytest.mark.parametrize("tty", [False, True])
 @pytest.mark.parametrize("level", ["none", "contained", "landlock"], indirect=True)
-def test_a_script_leads_a_session_of_its_own(bash, tty):
+def test_a_script_leads_a_session_of_its_own(bash):
     script = "read -r _ _ _ _ group session _ < /proc/$$/stat; test $group = $$ && test $session = $$ && echo both"
-    assert bash.call(command=script, tty=tty).output["stdout"].strip() == "both"
+    assert bash.call(command=script).output["stdout"].strip() == "both"
 
 
-@pytest.mark.parametrize("tty", [False, True])
-def test_a_script_has_no_priority_over_other_programs(bash, tty):
-    fields = bash.call(command="cat /proc/self/stat", tty=tty).output["stdout"].rpartition(")")[2].split()
+def test_a_script_has_no_priority_over_other_programs(bash):
+    fields = bash.call(command="cat /proc/self/stat").output["stdout"].rpartition(")")[2].split()
     assert fields[38] == "0"  # its policy: SCHED_OTHER (proc_pid_stat(5), field 41)

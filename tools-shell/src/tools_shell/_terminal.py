@@ -1,4 +1,4 @@
-"""Keys and line lengths of a terminal."""
+"""Keys of a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import string
 
 from tools_core import ToolError
 
-_LONGEST_LINE = 4095  # bytes of an input line in canonical mode; the rest is lost (termios(3))
 _KEYS = {
     "enter": b"\r",
     "tab": b"\t",
@@ -30,11 +29,3 @@ def typed(key: str) -> bytes:
     if key.lower() not in _KEYS:
         raise ToolError(f"no key {key!r}; there are {', '.join(_KEYS)}", "validation_error")
     return _KEYS[key.lower()]
-
-
-def check_lines(data: bytes) -> None:
-    """Raise ToolError for a line that is too long for a terminal in canonical mode."""
-    longest = max(map(len, data.replace(b"\r", b"\n").split(b"\n")))
-    if longest > _LONGEST_LINE:
-        message = f"a line on a terminal has {_LONGEST_LINE} bytes at most, this one {longest}; do it without tty"
-        raise ToolError(message, "limit_exceeded")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     Sink: TypeAlias = Callable[[bytes], object]
 
 _CHUNK = 1 << 16
-_LINE_ENDS = (b"\n", b"\r", b"\x03", b"\x04")  # on a terminal with default settings; Ctrl-C discards the line
 
 
 class Pump:
@@ -37,14 +36,12 @@ class Pump:
         self._sinks: dict[int, Sink] = {process.stdout: stdout, **(more or {})}
         if process.stderr is not None:
             self._sinks[process.stderr] = stderr
-        is_terminal = process.stdin == process.stdout
         self._source = None if stdin is None else process.stdin
-        stdin = stdin or b""
-        self._feed = memoryview(stdin + end_of_file(begun(stdin)) if is_terminal else stdin)
+        self._feed = memoryview(stdin or b"")
         for descriptor in (*self._sinks, process.news):
             self._poll.register(descriptor, select.POLLIN)
         if self._source is not None:
-            self._poll.register(self._source, select.POLLOUT | (select.POLLIN if is_terminal else 0))
+            self._poll.register(self._source, select.POLLOUT)
 
     @property
     def is_dry(self) -> bool:
@@ -54,20 +51,20 @@ class Pump:
     def step(self, seconds: float) -> bool:
         """Wait up to `seconds` for events and handle them; return whether there were any."""
         ready = self._poll.poll(seconds * 1000)
-        for descriptor, events in ready:
-            self._handle(descriptor, events)
+        for descriptor, _ in ready:
+            self._handle(descriptor)
         return bool(ready)
 
-    def _handle(self, descriptor: int, events: int) -> None:
+    def _handle(self, descriptor: int) -> None:
         """Read from or write to one descriptor, without waiting."""
         if descriptor == self._process.news:
             self._process.take_news()
             if self._process.is_gone:
                 self._poll.unregister(descriptor)
             return
-        if descriptor == self._source and events & ~select.POLLIN:
+        if descriptor == self._source:
             self._give(descriptor)
-        if descriptor in self._sinks and events & ~select.POLLOUT:
+        elif descriptor in self._sinks:
             self._take(descriptor)
 
     def _take(self, descriptor: int) -> None:
@@ -95,19 +92,5 @@ class Pump:
         if self._feed:
             return
         self._source = None
-        if descriptor in self._sinks:
-            self._poll.modify(descriptor, select.POLLIN)
-        else:
-            self._poll.unregister(descriptor)
-            self._process.close_stdin()
-
-
-def begun(text: bytes, before: int = 0) -> int:
-    """Return the length of the unfinished terminal line after `text` is typed behind `before` bytes."""
-    end = max(map(text.rfind, _LINE_ENDS))
-    return len(text) - 1 - end if end >= 0 else before + len(text)
-
-
-def end_of_file(begun: int) -> bytes:
-    """Return the end-of-file character of a terminal: once at the start of a line, else twice (termios(3), VEOF)."""
-    return b"\x04\x04" if begun else b"\x04"
+        self._poll.unregister(descriptor)
+        self._process.close_stdin()

@@ -17,7 +17,6 @@ from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
 from tools_shell._report import exit_of, record_of, report
 from tools_shell._sandbox._start import start
-from tools_shell._terminal import check_lines
 from tools_shell._tools._script_tool import ScriptTool
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ class Bash(ScriptTool):
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default."] = "",
         env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
-        tty: Annotated[bool, "Run on a terminal, for programs that need one."] = False,
         session: Annotated[str, "Name of a session whose state the script continues; created on first use."] = "",
         *,
         context: Context,
@@ -55,12 +53,10 @@ class Bash(ScriptTool):
         limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         shell = shell_program(self._shell)
         arguments = [shell] if session else script_arguments(shell, command)
-        if tty:
-            check_lines(encoded(stdin))
         output = Output(self.redactor())
         added = checked_additions(env or {})
         with self.prepared(
-            context, workdir, arguments, env={} if session else added, has_stdin=bool(stdin), terminal=tty
+            context, workdir, arguments, env={} if session else added, has_stdin=bool(stdin)
         ) as prepared:
             if session:
                 until = time.monotonic() + limit

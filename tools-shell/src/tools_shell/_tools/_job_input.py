@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Result, ToolError
 from tools_shell._output._text import encoded
 from tools_shell._report import bracketed, isolation_of
-from tools_shell._terminal import check_lines, typed
+from tools_shell._terminal import typed
 from tools_shell._tools._job_tool import JobTool, deadline
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ class JobInput(JobTool):
     ) -> Result:
         job = self.find(id, context)
         data = _data(job, text, keys or [], end=end)
-        if job.terminal:
-            check_lines(data)
-            data += _END_OF_FILE if end else b""
+        if end and job.terminal:
+            data += _END_OF_FILE
         given = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
         record: dict[str, Any] = {"id": id, "written_bytes": given, **job.status()}
         remarks = [f"{given} bytes written to {id}"]
