@@ -75,6 +75,8 @@ def test_cancelling_a_run_cancels_its_tool():
 
 def test_a_halt_ends_the_run_with_the_capability():
     assert agent([leave], "leave", {}, capabilities=[pydantic_ai_halt()]).run_sync("hi").output == "bye"
+    bitter = agent([leave], "leave", {"well": False}, capabilities=[pydantic_ai_halt()])
+    assert bitter.run_sync("hi").output == "bitter end"
     assert agent([leave], "leave", {}).run_sync("hi").output == "done"
 
 
@@ -124,3 +126,13 @@ def test_their_tools_become_ours():
     shown = ours[1].call({})
     assert (shown.output, shown.metadata["n"], shown.content[2].data) == ("a picture", 1, PNG)
     assert from_pydantic_ai(to_pydantic_ai([fail]))[0].call({}).error == "no such city"
+
+
+def test_a_toolset_that_asks_for_approval_is_never_bypassed():
+    def look() -> str:
+        return "seen"
+
+    asking = pydantic_ai.FunctionToolset([look]).approval_required()
+    (outer,), (inner,) = from_pydantic_ai(asking), from_pydantic_ai(asking.prefixed("my"))
+    assert (outer.requires_approval, outer.call().output) == (True, "seen")
+    assert (inner.requires_approval, inner.call().error_type) == (False, "approval_required")

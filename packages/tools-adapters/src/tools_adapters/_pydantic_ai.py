@@ -13,7 +13,7 @@ import pydantic_ai
 from pydantic_ai import FunctionToolset, ModelResponse, RunContext, TextPart, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, Hooks
 from pydantic_ai.models.test import TestModel
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
 from pydantic_core import SchemaValidator, core_schema
 
 from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
@@ -42,7 +42,8 @@ def to_pydantic_ai(tools: Tools, *, id: str | None = None, **options: Unpack[Opt
 def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
     """Convert a pydantic-ai toolset, or a sequence of its tools and functions.
 
-    A RunContext has `deps` and no agent. `ModelRetry` and `ToolFailed` are errors of the result.
+    A RunContext has `deps` and no agent. `ModelRetry` and `ToolFailed` are errors of the result. A tool that requires
+    approval does so here; one that decides about it during the call is refused.
     """
     toolset: Any = tools if isinstance(tools, AbstractToolset) else FunctionToolset(list(tools))
     # The model stands in for an agent's.
@@ -50,9 +51,10 @@ def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
     found: dict[str, Any] = run_coroutine(toolset.get_tools(run))
     made: list[Tool] = []
     for name, each in found.items():
-        its, asks = each.tool_def, each.tool_def.kind == "unapproved"
+        its = each.tool_def
+        asks = its.kind == "unapproved" or isinstance(toolset, ApprovalRequiredToolset)
         if asks or its.kind == "function":  # others are not called by the agent
-            body = partial(_call_theirs, each, replace(run, tool_name=name, tool_call_approved=asks))
+            body = partial(_call_theirs, toolset, each, replace(run, tool_name=name, tool_call_approved=asks))
             made.append(foreign_tool(body, name, its.description, its.parameters_json_schema, asks))
     return made
 
@@ -100,7 +102,7 @@ async def _call(bridged: BridgedTool, ctx: Any, /, **arguments: Any) -> Any:
     request = bridged.request_in(result)
     if request is not None:
         raise pydantic_ai.ApprovalRequired(metadata=dict(request))
-    if not result.ok:
+    if not result.ok and not result.halted:  # what ends the run needs metadata
         raise pydantic_ai.ToolFailed(str(result) or result.error_type) from result.exception
     parts = [
         part if isinstance(part, str) else pydantic_ai.BinaryContent(part.data, media_type=part.mime_type)
@@ -109,13 +111,15 @@ async def _call(bridged: BridgedTool, ctx: Any, /, **arguments: Any) -> Any:
     return ToolReturn(parts[0] if len(parts) == 1 else parts, metadata=result.to_dict())
 
 
-async def _call_theirs(theirs: Any, run: Any, arguments: dict[str, Any], context: Context) -> Result:
+async def _call_theirs(toolset: Any, theirs: Any, run: Any, arguments: dict[str, Any], context: Context) -> Result:
     made = replace(run, tool_call_id=context.call_id, run_id=context.run_id, conversation_id=context.run_id)
     try:
         valid = theirs.args_validator.validate_python(arguments)
-        answer: Any = await theirs.toolset.call_tool(run.tool_name, valid, made, theirs)
+        answer: Any = await toolset.call_tool(run.tool_name, valid, made, theirs)
     except (pydantic_ai.ModelRetry, pydantic_ai.ToolFailed) as error:
         raise ToolError(error.message) from error
+    except pydantic_ai.ApprovalRequired as error:  # raised by a function, or by a toolset inside the given one
+        raise ToolError(f"{run.tool_name} requires approval in its agent", "approval_required") from error
     if not isinstance(answer, ToolReturn):
         return Result.ok(_own(answer))
     value, more = _own(answer.return_value), _own(answer.content or [])
