@@ -28,9 +28,11 @@ class Place:
 
 
 @tool
-def travel(place: Place, by: Literal["car", "train"] | None = None, then: int | list[str] = 1) -> str:
+def travel(
+    place: Place, by: Literal["car", "train"] | None = None, then: int | list[str] = 1, km: int | None = None
+) -> str:
     """Go to a place."""
-    return f"{place.inside.name} {by} {then}"
+    return f"{place.inside.name} {by} {then} {km}"
 
 
 @tool
@@ -72,13 +74,13 @@ def test_the_model_reads_our_schema_without_references_and_optional_types():
     (made,) = to_smolagents(travel)
     schema = get_tool_json_schema(made)["function"]["parameters"]
     assert schema["required"] == ["place"]
-    place, by, then = schema["properties"].values()
+    place, by, then, km = schema["properties"].values()
     assert (place["type"], place["properties"]["name"]) == ("object", {"type": "string"})
-    assert (by["type"], by["enum"]) == ("string", ["car", "train"])
+    assert (by["type"], by["enum"], km["type"]) == ("string", ["car", "train"], "integer")
     assert '"type": "integer"' in then["description"]
     assert "by: string" in made.to_code_prompt()
-    arguments = {"place": {"name": "a", "inside": {"name": "b"}}, "by": "car", "then": ["c"]}
-    assert observed([made], "travel", arguments)[0] == "b car ['c']"
+    arguments = {"place": {"name": "a", "inside": {"name": "b"}}, "by": "car", "then": ["c"], "km": "3"}
+    assert observed([made], "travel", arguments)[0] == "b car ['c'] 3"
 
 
 def test_a_name_that_is_not_one_of_python_is_rewritten():
@@ -111,6 +113,7 @@ def test_a_picture_is_kept_by_agents_and_opened_for_code():
 def test_in_code_a_halt_is_the_final_answer():
     made = to_smolagents(leave)
     assert outcome(made, "leave()\nfinal_answer('never')") == "bye"
+    assert outcome(made, "leave(well=False)") == "bitter end"
     assert observed(made, "leave", {})[0] == "bye"
 
 
@@ -133,9 +136,9 @@ def test_their_tools_become_ours():
         """
         return a / (2 if b is None else b)
 
-    ours, shown, failed = from_smolagents([divide, *to_smolagents([picture, fail])])
+    ours, shown, failed, left = from_smolagents([divide, *to_smolagents([picture, fail, leave])])
     assert (ours.name, ours.description) == ("divide", "Divide.")
     assert ours.definition["input_schema"]["properties"]["b"]["type"] == ["integer", "null"]
     assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8}).output) == (4.0, 4.0)
     assert ours.call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
-    assert (shown.call().output.kind, failed.call().error) == ("image", "no such city")
+    assert (shown.call().output.kind, failed.call().error, left.call().halted) == ("image", "no such city", True)

@@ -18,7 +18,7 @@ from smolagents.local_python_executor import FinalAnswerException
 from smolagents.models import get_tool_json_schema
 
 from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Image, Tool, ToolError
+from tools_core import Context, Image, Result, Tool, ToolError
 
 _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
 
@@ -82,7 +82,8 @@ class AskTool(smolagents.Tool):
         if len(args) > len(self.inputs):
             raise ToolError(f"{self.name} takes {', '.join(self.inputs) or 'nothing'}; got {len(args)} arguments")
         result = self.bridged.call(dict(zip(self.inputs, args, strict=False)) | arguments)
-        if not result.ok:
+        is_end = result.halted and is_code
+        if not (result.ok or is_end):
             raise ToolError(text_of(result), result.error_type or "execution_error") from result.exception
         parts = parts_of(result, "image")
         if len(parts) == 1 and isinstance(parts[0], Image):
@@ -93,7 +94,7 @@ class AskTool(smolagents.Tool):
             if is_code and not isinstance(result.output, str | None):
                 with suppress(ValueError):  # the tool wrote other text for the model
                     value = json.loads(value)
-        if result.halted and is_code:
+        if is_end:
             raise FinalAnswerException(value)
         return value
 
@@ -103,17 +104,18 @@ def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     made: dict[str, dict[str, Any]] = {}
     for name, given in schema["properties"].items():
         value: dict[str, Any] = _inlined(given, schema) if isinstance(given, Mapping) else {}
+        # That null is accepted means little where an input can be left out.
         others = [each for each in value.get("anyOf", ()) if each != {"type": "null"}]
-        if len(others) == 1:  # that null is accepted means little where an input can be left out
+        if len(others) == 1:
             del value["anyOf"]
             value = {**others[0], **value}
-        description = value.pop("description", "")
-        kind = value.get("type")
-        if not (kind in _TYPES if isinstance(kind, str) else kind and _TYPES.issuperset(kind)):
-            # smolagents has no unions: the description has what the type lacks.
+        description, given_type = value.pop("description", ""), value.get("type", ())
+        types = [given_type] if isinstance(given_type, str) else [each for each in given_type if each != "null"]
+        if types and _TYPES.issuperset(types):
+            value["type"] = Unchecked(types[0]) if len(types) == 1 else types
+        else:  # smolagents has no unions: the description has what the type lacks
             description = f"{description} JSON Schema: {json.dumps(value)}".strip() if value else description
-            value, kind = {}, "any"
-        value |= {"type": Unchecked(kind) if isinstance(kind, str) and kind != "any" else kind}
+            value = {"type": "any"}
         made[name] = {**value, "description": description} | ({} if name in required else {"nullable": True})
     return made
 
@@ -135,7 +137,10 @@ def _inlined(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -
 
 
 async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
-    value: Any = await asyncio.to_thread(theirs, **arguments)
+    try:
+        value: Any = await asyncio.to_thread(theirs, **arguments)
+    except FinalAnswerException as end:
+        return Result.halt(end.value)
     if isinstance(value, PIL.Image.Image):
         data = BytesIO()
         value.save(data, "PNG")
