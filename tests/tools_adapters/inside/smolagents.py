@@ -127,18 +127,19 @@ def test_a_tool_that_requires_approval_refuses_to_run_without_it():
 @pytest.mark.filterwarnings("ignore:Function")
 def test_their_tools_become_ours():
     @their_tool
-    def divide(a: int, b: int | None = None) -> float:
+    def divide(a: int, b: int | None = None, by: Literal["a", "b"] | None = None) -> float:
         """Divide.
 
         Args:
             a: One number.
             b: Another number.
+            by: Unused.
         """
         return a / (2 if b is None else b)
 
     ours, shown, failed, left = from_smolagents([divide, *to_smolagents([picture, fail, leave])])
     assert (ours.name, ours.description) == ("divide", "Divide.")
     assert ours.definition["input_schema"]["properties"]["b"]["type"] == ["integer", "null"]
-    assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8}).output) == (4.0, 4.0)
+    assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8, "by": None}).output) == (4.0, 4.0)
     assert ours.call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
     assert (shown.call().output.kind, failed.call().error, left.call().halted) == ("image", "no such city", True)

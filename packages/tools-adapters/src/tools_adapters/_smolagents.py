@@ -43,6 +43,8 @@ def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
             if value.pop("nullable", False):
                 given: Any = value["type"]
                 value["type"] = [*({given} if isinstance(given, str) else given), "null"]
+                if "enum" in value:
+                    value["enum"] = [*value["enum"], None]
         made.append(foreign_tool(partial(_call_theirs, each), **function))
     return made
 
