@@ -52,6 +52,7 @@ def run(tools, *calls, native=True, tasks=1):
     return output, [message["content"] for message in model.seen if message["role"] == "tool"], model
 
 
+@pytest.mark.filterwarnings("error:function callbacks")
 def test_the_model_sees_a_strict_schema_and_repairs_and_messages_are_ours():
     tools = to_crewai([weather], context=Context(run_id="talk"))
     calls = [("weather", {"city": "Oslo", "days": "3", "config": None}), ("weather", {"city": None, "days": "x"})]
@@ -124,8 +125,18 @@ def test_their_tools_become_ours():
         """Say the last word."""
         return Number(number=number)
 
+    class Wait(Divide):
+        name: str = "wait"
+
+        def _run(self, number: int) -> Any:
+            raise NotImplementedError
+
+        async def _arun(self, number: int) -> Any:
+            return number
+
     last.result_as_answer = True
-    divide, end = from_crewai([Divide(), last])
+    divide, end, wait = from_crewai([Divide(), last, Wait()])
+    assert wait.call(number=5).output == 5
     assert divide.name == "Divide_Ten"
     assert divide.call(number=5).output == 2
     assert divide.call(number="x").error_type == "validation_error"

@@ -28,7 +28,7 @@ def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
             name=each.name,
             description=each.description,
             args_schema=_arguments_model(each.strict["parameters"]),
-            cache_function=lambda *_: False,  # a later call may have another result, or an effect
+            cache_function=_is_cached,
             bridged=each,
         )
         for each in bridge(tools, **options)
@@ -69,6 +69,10 @@ class AskTool(BaseTool):
         return made
 
 
+def _is_cached(*_: Any) -> bool:  # in the module: CrewAI warns of other functions
+    return False  # a later call may have another result, or an effect
+
+
 def _arguments_model(schema: dict[str, Any]) -> Any:
     class Arguments(BaseModel, extra="allow"):
         @classmethod
@@ -79,7 +83,10 @@ def _arguments_model(schema: dict[str, Any]) -> Any:
 
 
 async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Result:  # noqa: ARG001
-    output = await asyncio.to_thread(theirs.run, **arguments)
+    try:
+        output = await asyncio.to_thread(theirs.run, **arguments)
+    except NotImplementedError:  # a tool for coroutines alone
+        output = await theirs.arun(**arguments)
     if isinstance(output, ToolFailure):
         return Result.error(output.message, type=output.code or "execution_error")
     made = Result.halt if theirs.result_as_answer else Result.ok
