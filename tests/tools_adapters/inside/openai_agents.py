@@ -135,3 +135,20 @@ def test_their_tools_become_ours():
     assert ours[0].call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
     assert (ours[0].call({"a": 1}).error_type, ours[1].call({}).content[1].kind) == ("validation_error", "image")
     assert from_openai_agents(to_openai_agents([fail]))[0].call({}).output == "Error: no such city"
+
+
+def test_their_time_limits_hold_and_what_only_an_agent_runs_is_refused():
+    @function_tool(timeout=0.01)
+    async def wait() -> None:
+        """Wait."""
+        await asyncio.Event().wait()
+
+    @agents.tool_input_guardrail
+    def check(data: object) -> agents.ToolGuardrailFunctionOutput:
+        return agents.ToolGuardrailFunctionOutput.reject_content("no")
+
+    assert "timed out" in (from_openai_agents([wait])[0].call().error or "")
+    wait.tool_input_guardrails = [check]
+    for each in (wait, agents.WebSearchTool()):
+        with pytest.raises(ValueError, match=f"{each.name} cannot run outside of an agent"):
+            from_openai_agents([each])

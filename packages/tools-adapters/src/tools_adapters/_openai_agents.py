@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from agents import FunctionTool, ToolsToFinalOutputResult, get_current_trace
-from agents.tool import set_function_tool_failure_error_function
+from agents.tool import invoke_function_tool, set_function_tool_failure_error_function
 from agents.tool_context import ToolContext
 
 from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
@@ -33,12 +33,16 @@ def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Too
     """Convert function tools, to call them directly, in an executor or over MCP.
 
     They receive `context` as that of the run. An exception is an error of the result, whatever the tool's
-    `failure_error_function` makes of it for a model.
+    `failure_error_function` makes of it for a model, and so is a time-out. A hosted tool, and one with
+    guardrails, which only an agent runs, is a ValueError.
     """
     made: list[Tool] = []
     for each in tools:
-        body = partial(_call_theirs, set_function_tool_failure_error_function(copy.copy(each), None), context)
-        asks = each.needs_approval is not False
+        if not isinstance(each, FunctionTool) or each.tool_input_guardrails or each.tool_output_guardrails:
+            raise ValueError(f"{each.name} cannot run outside of an agent: it is hosted, or has guardrails")
+        theirs = set_function_tool_failure_error_function(copy.copy(each), None)
+        theirs.timeout_behavior = "raise_exception"
+        body, asks = partial(_call_theirs, theirs, context), each.needs_approval is not False
         made.append(foreign_tool(body, each.name, each.description, each.params_json_schema, asks))
     return made
 
@@ -102,7 +106,7 @@ async def _call_theirs(theirs: Any, given: Any, arguments: dict[str, Any], conte
     text = json.dumps(arguments)
     call_id = context.call_id or "call"
     ctx = ToolContext(context=given, tool_name=theirs.name, tool_call_id=call_id, tool_arguments=text)
-    return Result.ok(_own(await theirs.on_invoke_tool(ctx, text)))
+    return Result.ok(_own(await invoke_function_tool(function_tool=theirs, context=ctx, arguments=text)))
 
 
 def _own(value: Any) -> Any:
