@@ -11,7 +11,7 @@ from haystack.tools import flatten_tools_or_toolsets
 from haystack.tools.errors import ToolInvocationError
 
 from tools_adapters._bridge import Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Result, Tool
+from tools_core import Context, Result, Tool, ToolError
 
 
 def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:
@@ -74,7 +74,7 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
     try:
         output = await theirs.invoke_async(**arguments)
     except ToolInvocationError as error:
-        return Result.error(str(error.__cause__ or error))
+        raise (error.__cause__ or ToolError(str(error))) from None
     how = theirs.outputs_to_string or {}
     shown = output[how["source"]] if "source" in how else output
     shown = how["handler"](shown) if "handler" in how else shown
