@@ -16,7 +16,6 @@ from agno.tools.function import ToolResult
 
 from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
 from tools_core import Context, Result, Tool
-from tools_core.formats import mcp
 
 
 def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:
@@ -24,7 +23,7 @@ def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:
 
     It has the tools twice, for `run` and for `arun`, in which cancelling the run cancels a tool. A tool that requires
     approval requires confirmation: the run pauses. Pictures, sound and PDFs go beside the text, a failure is a tool
-    call error, and a halt ends the run. The run of a call is the session id.
+    call error, and a halt ends the run: its text is the content. The run of a call is the session id.
     """
     made = Toolkit(name="ask_tools")
     for each in bridge(tools, **options):
@@ -64,7 +63,6 @@ def _function(bridged: BridgedTool, *, is_async: bool = False) -> Function:
         description=bridged.description,
         parameters=bridged.schema,
         strict=False,
-        annotations=mcp.definitions([bridged.definition])[0].get("annotations"),
         entrypoint=arun if is_async else run,
         skip_entrypoint_processing=True,  # else Agno derives a schema, and validates the arguments before we do
         requires_confirmation=bridged.needs_approval or None,
@@ -79,7 +77,8 @@ def _output(result: Result, call: Any) -> ToolResult:
     if not result.ok:  # both end the call alone, with an error that is not logged
         raise (StopAgentRun if result.halted else RetryAgentRun)(text_of(result)) from result.exception
     if result.halted:
-        call.function.stop_after_tool_call = True  # a copy that Agno made for this run
+        # Agno made a copy of the function for this run.
+        call.function.stop_after_tool_call = call.function.show_result = True
     blocks: list[Any] = [x for x in parts_of(result, "image", "audio", "application/pdf") if not isinstance(x, str)]
     return ToolResult(
         content=text_of(result),
