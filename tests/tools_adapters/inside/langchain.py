@@ -71,6 +71,11 @@ def test_pictures_and_pdfs_are_content_blocks_and_files_of_text_are_text():
     assert kinds == [("text", "see"), ("image", None), ("file", None), ("text", "[file, text/plain]\nwords")]
 
 
+def test_text_that_utf_8_cannot_encode_is_replaced():
+    named = tool(lambda: "caf\udce9", name="named", description="Read a name.")
+    assert to_langchain(named)[0].invoke({}) == "caf\ufffd"
+
+
 def test_the_run_is_the_thread_and_progress_goes_to_the_custom_stream():
     made = agent([weather], call("weather", city="Oslo"), checkpointer=InMemorySaver())
     events = list(made.stream({"messages": "hi"}, CONFIG, stream_mode=["custom", "values"]))

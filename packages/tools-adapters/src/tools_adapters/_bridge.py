@@ -161,9 +161,15 @@ def parts_of(result: Result, *kinds: str) -> list[Any]:
     content = result.content if result.ok else result.error or str(result.error_type)
     parts = (content,) if isinstance(content, str) else content
     return [
-        part if isinstance(part, str) or part.kind in kinds or part.mime_type in kinds else _described(part)
+        part if not isinstance(part, str) and (part.kind in kinds or part.mime_type in kinds) else _text(part)
         for part in parts
     ]
+
+
+def content_of(result: Result, write: Callable[[Any], Any], *kinds: str) -> Any:
+    """Return what the model reads: one text, or if blocks of these kinds are among the parts, each part as written."""
+    parts = parts_of(result, *kinds)
+    return "\n".join(parts) if all(isinstance(part, str) for part in parts) else [write(part) for part in parts]
 
 
 def text_of(result: Result) -> str:
@@ -185,10 +191,9 @@ def block_of(data: bytes | str, mime_type: str | None = None, name: str | None =
     return {"image": Image, "audio": Audio}.get(kind, File)(content, mime_type, name=name)
 
 
-def _described(block: Any) -> str:
-    """Return the content of a file of text, a description of other bytes."""
-    text: str | None = openai.content([block])[0].get("text")
-    return str(block) if text is None else text
+def _text(part: Any) -> str:
+    """Return text that UTF-8 can encode; of a block the content of a file of text, a description of other bytes."""
+    return openai.content([part])[0].get("text") or str(part)
 
 
 def _registered(tools: Any) -> Registry:

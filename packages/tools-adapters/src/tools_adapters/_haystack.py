@@ -10,7 +10,7 @@ from haystack.tools import Tool as HaystackTool
 from haystack.tools import flatten_tools_or_toolsets
 from haystack.tools.errors import ToolInvocationError
 
-from tools_adapters._bridge import Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
+from tools_adapters._bridge import Options, Tools, block_of, bridge, content_of, foreign_tool, text_of
 from tools_core import Context, Result, Tool, ToolError
 
 
@@ -57,9 +57,7 @@ class AskTool(HaystackTool):
 def _output(name: str, result: Result) -> dict[str, Any]:
     if not result.ok and not result.halted:
         raise ToolInvocationError(text_of(result), tool_name=name) from result.exception
-    parts = parts_of(result, "image", "application/pdf")
-    is_text = all(isinstance(part, str) for part in parts)
-    made = {"content": text_of(result) if is_text else [_content(part) for part in parts]}
+    made = {"content": content_of(result, _content, "image", "application/pdf")}
     return made | ({"stop_run": f"halted by {name}"} if result.halted else {})
 
 

@@ -14,7 +14,7 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
+from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
 from tools_core import Context, Result, Tool, ToolError
 
 
@@ -74,9 +74,7 @@ class AskTool(BaseTool):
         return self._output(answer, call_id)
 
     def _output(self, result: Result, call_id: str | None) -> Any:
-        parts = parts_of(result, "image", "application/pdf")  # models take no sound from tools
-        texts = [part for part in parts if isinstance(part, str)]
-        content = "\n".join(texts) if len(texts) == len(parts) else list(map(_block, parts))
+        content = content_of(result, _block, "image", "application/pdf")  # models take no sound from tools
         if call_id is not None:
             facts = {"name": self.name, "status": "success" if result.ok else "error", "artifact": result.to_dict()}
             return ToolMessage(content, tool_call_id=call_id, **facts)

@@ -13,7 +13,7 @@ from agents import FunctionTool, ToolsToFinalOutputResult, get_current_trace
 from agents.tool import invoke_function_tool, set_function_tool_failure_error_function
 from agents.tool_context import ToolContext
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
+from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
 from tools_core import Context, Result, Tool
 from tools_core.formats import responses
 
@@ -74,11 +74,8 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
             run_id=_run_id(ctx),
             approved=bool(ctx.is_tool_approved(bridged.name, ctx.tool_call_id)),
         )
-        content = parts_of(result, "image", "application/pdf")
-        content = content if result.ok else [f"Error: {content[0]}"]
-        # The SDK's names for the parts are those of the API without the prefix.
-        output = [{**part, "type": part["type"].removeprefix("input_")} for part in responses.content(content)]
-        return output[0]["text"] if len(output) == 1 and output[0]["type"] == "text" else output
+        content = content_of(result, _part, "image", "application/pdf")
+        return content if result.ok else f"Error: {content}"
 
     def custom_data(about: Any) -> dict[str, Any] | None:
         result = results.get(about.tool_context)
@@ -93,6 +90,12 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
         needs_approval=needs_approval if bridged.needs_approval else False,
         custom_data_extractor=custom_data,
     )
+
+
+def _part(part: Any) -> dict[str, Any]:
+    """Write a part as the API has it, but without the prefix of its type, as the SDK wants it."""
+    written = responses.content([part])[0]
+    return {**written, "type": written["type"].removeprefix("input_")}
 
 
 def _run_id(ctx: Any) -> str | None:

@@ -16,7 +16,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
 from pydantic_core import SchemaValidator, core_schema
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, halt_in, parts_of
+from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
 from tools_core import Context, Result, Tool, ToolError
 from tools_core.threads import run_coroutine
 
@@ -104,11 +104,12 @@ async def _call(bridged: BridgedTool, ctx: Any, /, **arguments: Any) -> Any:
         raise pydantic_ai.ApprovalRequired(metadata=dict(request))
     if not result.ok and not result.halted:  # what ends the run needs metadata
         raise pydantic_ai.ToolFailed(str(result) or result.error_type) from result.exception
-    parts = [
-        part if isinstance(part, str) else pydantic_ai.BinaryContent(part.data, media_type=part.mime_type)
-        for part in parts_of(result, "image", "audio", "application/pdf")
-    ]
-    return ToolReturn(parts[0] if len(parts) == 1 else parts, metadata=result.to_dict())
+    content = content_of(result, _part, "image", "audio", "application/pdf")
+    return ToolReturn(content, metadata=result.to_dict())
+
+
+def _part(part: Any) -> Any:
+    return part if isinstance(part, str) else pydantic_ai.BinaryContent(part.data, media_type=part.mime_type)
 
 
 async def _call_theirs(toolset: Any, theirs: Any, run: Any, arguments: dict[str, Any], context: Context) -> Result:
