@@ -53,12 +53,14 @@ def test_what_a_model_reads_of_long_output_has_both_ends_and_says_what_is_missin
     head, tail = re.split(r"\n\[\.\.\. 558,895 characters omitted \.\.\.\]\n", content)
     assert (head[:4], len(head), tail[:14_999].endswith("\n100000")) == ("1\n2\n", 15_000, True)
     assert content.endswith("[30,000 characters of output are shown; redirect it to a file to read the rest]")
+    assert "redirect" not in bash.call(command="echo '[... 3 more ...]'").content
 
 
 @pytest.mark.parametrize("level", ["contained", "landlock", "bubblewrap"], indirect=True)
 def test_a_failure_for_lack_of_network_is_explained_in_a_sandbox(bash, level):
     content = bash.call(command="echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").content
     assert ("no network in this sandbox" in content) == (level != "contained")
+    assert "no network" not in bash.call(command="echo 'call getaddrinfo'").content
     assert "no network" not in bash.call(command="echo \"ModuleNotFoundError: No module named 'a'\"").content
 
 

@@ -28,15 +28,6 @@ _NO_NETWORK = (
 _READ_ONLY = ("read-only file system", "device or resource busy")
 
 
-def record_of(output: Output) -> dict[str, Any]:
-    """Return both streams, and the number of characters missing from each, if any."""
-    streams = {"stdout": output.stdout, "stderr": output.stderr}
-    record: dict[str, Any] = {name: stream.text for name, stream in streams.items()}
-    if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
-        record["truncated"] = omitted
-    return record
-
-
 def exit_of(status: int | None, level: str) -> dict[str, Any]:
     """Return an exit status as `exit_code` or as the name of a `signal`; both for bubblewrap, which adds 128."""
     if status is None or 0 <= status <= _SIGNALLED or (status > 0 and level != "bubblewrap"):
@@ -55,31 +46,44 @@ def isolation_of(isolation: Isolation) -> dict[str, Any]:
 
 
 def report(
-    record: dict[str, Any],
-    shown: str,
+    output: Output,
+    facts: Mapping[str, Any],
     ended: Ended,
     isolation: Isolation,
     *,
-    notes: Iterable[str] = (),
+    answer: str = "",
+    notes: Sequence[str] = (),
     images: Sequence[Image] = (),
 ) -> Result:
-    """Return a result with this record; the model reads `shown`, the ending, and the `notes`."""
+    """Return a result; the model reads the output, the `answer`, the ending, and the `notes`.
+
+    The record has both streams, the number of characters missing from each, and the `facts`.
+    """
+    streams = {"stdout": output.stdout, "stderr": output.stderr}
+    record = {**{name: stream.text for name, stream in streams.items()}, **facts}
+    if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
+        record["truncated"] = omitted
+    if notes:
+        record["notes"] = list(notes)
     record["timed_out"] = ended.reason == "limit"
     if ended.left_behind:
         record["background"] = BACKGROUND
     if not ended.is_gone:
         record["survivors"] = SURVIVORS
     remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
-    if "truncated" in record or "[... " in shown:
+    if output.merged.omitted:
         remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
-    if not isolation.network and _mentions(shown, _NO_NETWORK):
+    shown = output.merged.text
+    shown += "\n" if answer and shown and not shown.endswith("\n") else ""
+    messages = record["stderr"] if facts.get("exit_code") == 0 else shown + answer
+    if not isolation.network and _mentions(messages, _NO_NETWORK):
         remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
-    if isolation.bubblewrap is not None and _mentions(shown, _READ_ONLY):
+    if isolation.bubblewrap is not None and _mentions(messages, _READ_ONLY):
         remarks.append(
             "read-only in this sandbox: files outside of the workspace, and protected places in it, such as "
             ".git/config, .git/hooks and .vscode; only the user can change these"
         )
-    text = bracketed(shown, remarks)
+    text = bracketed(shown + answer, remarks)
     metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
     if ended.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
@@ -87,9 +91,9 @@ def report(
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
-def _mentions(shown: str, messages: Iterable[str]) -> bool:
-    lowered = shown.lower()
-    return any(words in lowered for words in messages)
+def _mentions(messages: str, signs: Iterable[str]) -> bool:
+    lowered = messages.lower()
+    return any(sign in lowered for sign in signs)
 
 
 def bracketed(shown: str, remarks: Iterable[str | None]) -> str:

@@ -15,16 +15,14 @@ from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
-from tools_shell._report import exit_of, record_of, report
+from tools_shell._report import exit_of, report
 from tools_shell._sandbox._start import start
 from tools_shell._tools._script_tool import ScriptTool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
     from tools_shell._bash._sessions import Session
-    from tools_shell._process._run import Ended
     from tools_shell._sandbox._command import Command
 
 
@@ -58,6 +56,8 @@ class Bash(ScriptTool):
         with self.prepared(
             context, workdir, arguments, env={} if session else added, has_stdin=bool(stdin)
         ) as prepared:
+            facts: dict[str, Any] = {}
+            notes: list[str] = []
             if session:
                 until = time.monotonic() + limit
                 with self._held(session, prepared, until, context) as held:
@@ -72,9 +72,14 @@ class Bash(ScriptTool):
                     )
                     if after is not None:
                         held.save(after)
-                return _result(output, ended, prepared, {"session": session}, () if after is not None else (NOT_SAVED,))
-            ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled)
-        return _result(output, ended, prepared)
+                facts["session"] = session
+                notes += [NOT_SAVED] if after is None else []
+            else:
+                ended = run(
+                    start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled
+                )
+        facts |= exit_of(ended.returncode, prepared.isolation.level)
+        return report(output, facts, ended, prepared.isolation, notes=notes)
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:
         isolation = command.isolation
@@ -82,12 +87,3 @@ class Bash(ScriptTool):
         settings = json.dumps({**self._approval_settings(), "env": None})
         owner = owner_of(context, self._root)
         return held_session(owner, name, settings, visible, until, lambda: context.cancelled)
-
-
-def _result(
-    output: Output, ended: Ended, command: Command, more: Mapping[str, Any] | None = None, notes: tuple[str, ...] = ()
-) -> Result:
-    record = {**record_of(output), **exit_of(ended.returncode, command.isolation.level), **(more or {})}
-    if notes:
-        record["notes"] = list(notes)
-    return report(record, output.merged.text, ended, command.isolation, notes=notes)

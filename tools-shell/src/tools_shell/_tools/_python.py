@@ -14,7 +14,7 @@ from tools_shell._process._run import DEFAULT, LONGEST, limit_of
 from tools_shell._python._interpreter import executable, folders_of
 from tools_shell._python._kernel import Kernel
 from tools_shell._python._sessions import Key, sessions
-from tools_shell._report import exit_of, record_of, report
+from tools_shell._report import exit_of, report
 from tools_shell._tools._shell_tool import ShellTool
 
 if TYPE_CHECKING:
@@ -100,21 +100,20 @@ class Python(ShellTool):
     ) -> Result:
         images = [Image(base64.b64decode(image)) for image in (reply or {}).pop("images", "").split()]
         facts = {name: self.redactor().clean(text) for name, text in (reply or {}).items()}
-        record: dict[str, Any] = {"value": facts.get("value"), **record_of(output), **more}
-        shown = output.merged.text
-        gap = "\n" if shown and not shown.endswith("\n") else ""
+        record: dict[str, Any] = {"value": facts.get("value"), **more}
+        answer = ""
         if "value" in facts:
-            shown += f"{gap}=> {facts['value']}\n"
+            answer = f"=> {facts['value']}\n"
         if "traceback" in facts:
             record["error"] = {name: facts[name] for name in ("type", "message", "traceback")}
-            shown += f"{gap}{facts['traceback']}\n"
+            answer = f"{facts['traceback']}\n"
         if "exit_code" in facts:
             record["exit_code"] = int(facts["exit_code"])
         if images:
             record["images"] = list(map(str, images))
-        if notes := [*notes, *([facts["note"]] if "note" in facts else [])]:
-            record["notes"] = notes
-        return report(record, shown, ended, kernel.isolation, notes=notes, images=images)
+        if "note" in facts:
+            notes.append(facts["note"])
+        return report(output, record, ended, kernel.isolation, answer=answer, notes=notes, images=images)
 
     def _start(self, python: str, context: Context, workdir: str, stdin: bytes) -> Kernel:
         env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # draw figures into images, not windows
