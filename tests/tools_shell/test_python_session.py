@@ -226,6 +226,16 @@ def test_threads_go_on_between_calls_and_what_they_print_is_shown(run):
     assert run("go.set()\nthread.join()")["stdout"] == "thread\n"
 
 
+def test_what_threads_print_between_calls_is_shown_by_the_next_one(run, root):
+    os.mkfifo(root / "go")
+    os.mkfifo(root / "done")
+    run("import threading\ndef say():\n    open('go').read()\n    print('thread')\n    open('done', 'w').close()")
+    run("threading.Thread(target=say).start()")
+    (root / "go").write_text("")
+    (root / "done").read_text()
+    assert run("1")["stdout"] == "thread\n"
+
+
 def test_a_thread_that_never_stops_printing_holds_up_no_call(run):
     run("import threading\ndef flood():\n    while True: print('x' * 1000)")
     run("threading.Thread(target=flood, daemon=True).start()")

@@ -49,7 +49,9 @@ class Kernel:
         channel = {self._channel.fileno(): self._heard.extend}
         self._pump = Pump(self.process, self._add_stdout, self._add_stderr, stdin, more=channel)
 
-    def is_alive(self) -> bool:
+    def is_alive(self, output: Output) -> bool:
+        """Return whether it can run code; what threads have written since the last call is added to `output`."""
+        self._output = output
         if self.lost is None:
             self._pump.step(0)
             if self.process.exit is not None:

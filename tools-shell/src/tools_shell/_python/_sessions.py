@@ -15,6 +15,7 @@ from tools_shell._process._run import SLICE
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from tools_shell._output._output import Output
     from tools_shell._owner import Owner
     from tools_shell._python._kernel import Kernel
 
@@ -39,9 +40,9 @@ class Session:
         self.used = time.monotonic()
         self.is_closed = False
 
-    def ready(self, start: Callable[[], Kernel]) -> tuple[Kernel, list[str]]:
+    def ready(self, start: Callable[[], Kernel], output: Output) -> tuple[Kernel, list[str]]:
         """Return the kernel, started if necessary, and notes about that."""
-        if self.kernel is not None and not self.kernel.is_alive():
+        if self.kernel is not None and not self.kernel.is_alive(output):
             self.why, self.kernel = self.kernel.lost, None
         if self.kernel is not None:
             return self.kernel, []

@@ -78,7 +78,7 @@ class Python(ShellTool):
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with sessions.use(key, until, lambda: context.cancelled) as held:
-            kernel, notes = held.ready(lambda: self._start(python, context, ".", b""))
+            kernel, notes = held.ready(lambda: self._start(python, context, ".", b""), output)
             left = max(until - time.monotonic(), 0.01)
             ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
         more = {"session": session}
