@@ -279,6 +279,11 @@ def test_without_a_wait_the_answer_is_what_there_is(here):
     assert (facts["output"], facts["status"]) == ("", "running")
 
 
+def test_the_output_of_a_python_program_is_seen_while_it_runs(on):
+    id = on.start("python3 -c 'import sys; print(\"Serving\"); sys.stdin.read()'", stdin=True)
+    assert on.output(id, wait_for="Serving", wait=60)["found"] == "Serving"
+
+
 def test_a_wait_ends_with_the_first_output(here):
     id = here.start("read line; echo $line; sleep 900", stdin=True)
     with ThreadPoolExecutor(1) as pool:

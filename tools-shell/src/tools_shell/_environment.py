@@ -30,6 +30,7 @@ def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the host's variables for folders and locale, without credentials."""
     kept = {name: host[name] for name in _ALLOWED.intersection(host)}
     kept["PATH"] = _absolute(kept.get("PATH", "")) or os.defpath
+    kept["PYTHONUNBUFFERED"] = "1"  # shows the output of Python programs while they run, and when they are killed
     return kept
 
 
