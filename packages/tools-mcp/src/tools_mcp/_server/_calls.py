@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tools_mcp._server._runs import Runs
     from tools_runtime import Executor
 
+_NOT_KEPT = "[This client has no session on the server: jobs and sessions end with the call that starts them.]"
 _MOST_REPORTS = 100  # of progress that wait for a slow client; the oldest are dropped
 
 
@@ -66,7 +67,10 @@ class Calls:
                 return asked.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
             if not asked.can_ask:
                 result = Result.error(f"{result.error}. {advice(listed.name)}", type="approval_required")
-        return _encode(call, listed.tool, result)
+        answer = _encode(call, listed.tool, result)
+        if listed.tool.stateful and run.ends and not run.is_kept:
+            answer["content"].append({"type": "text", "text": _NOT_KEPT})
+        return answer
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from mcp.server.auth.provider import principal_components
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from mcp.server.context import ServerRequestContext
 
@@ -32,10 +32,15 @@ class Run:
     id: str = field(default_factory=lambda: urandom(8).hex(), init=False)
     packages: set[str] = field(default_factory=set, init=False)
 
+    @property
+    def ends(self) -> list[Callable[[str], object]]:
+        """The functions `end_run` of the packages whose tools were called."""
+        found = [getattr(sys.modules.get(package), "end_run", None) for package in self.packages]
+        return [end for end in found if callable(end)]
+
     async def end(self) -> None:
         """Let the packages whose tools were called end what belongs to the run, such as background jobs."""
-        ends = [getattr(sys.modules.get(package), "end_run", None) for package in self.packages]
-        for end in filter(callable, ends):
+        for end in self.ends:
             with anyio.move_on_after(_FAREWELL, shield=True):
                 await anyio.to_thread.run_sync(end, self.id, abandon_on_cancel=True)
 
