@@ -58,7 +58,7 @@ def call(mode, name, arguments, tools=(add, show)):
 
 def test_a_tool_is_listed_with_its_schemas_and_annotations(mode):
     [listed] = with_client(lambda client: client.list_tools(), [add], mode).tools
-    assert (listed.name, listed.description) == ("add", "Add two numbers.")
+    assert (listed.name, listed.title, listed.description) == ("add", "Add", "Add two numbers.")
     assert listed.input_schema["required"] == ["a", "b"]
     assert listed.output_schema == {"type": "object", "additionalProperties": {"type": "integer"}}
     assert listed.annotations.read_only_hint is True

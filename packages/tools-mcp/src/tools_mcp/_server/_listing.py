@@ -109,7 +109,7 @@ class Listing:
             return False
         definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in found.items())
         pairs = zip(definitions, found.items(), strict=True)
-        listed = {definition["name"]: Listed(name, tool, definition) for definition, (name, tool) in pairs}
+        listed = {made["name"]: Listed(name, tool, {**made, "title": _title(name)}) for made, (name, tool) in pairs}
         self.listed = dict(sorted(listed.items()))
         for gone in self.tools.keys() - found.keys():
             del self.tools[gone]
@@ -125,3 +125,9 @@ class Listing:
             now = Registry(auto=True)
             for name in [name for name in installed if name not in now]:
                 installed.unregister(name)
+
+
+def _title(name: str) -> str:
+    """Return the title that clients show their users: `read_file` is "Read file"."""
+    words = re.sub(r"[\W_]+", " ", name).strip()
+    return words[:1].upper() + words[1:]
