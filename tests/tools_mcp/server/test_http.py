@@ -80,6 +80,11 @@ def post(port, headers, body):
     return httpx2.post(f"http://127.0.0.1:{port}/mcp", headers=headers, content=body, timeout=60)
 
 
+def raw(port, headers, body):
+    lines = [f"{name}: {value}\r\n" for name, value in {"Host": f"127.0.0.1:{port}", **headers}.items()]
+    return f"POST /mcp HTTP/1.1\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
 @contextmanager
 def streaming(port, headers, body):
     """Yield the lines of an answer that has begun."""
@@ -150,14 +155,25 @@ def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(noting, 
 @pytest.mark.slow
 def test_clients_that_do_not_read_or_finish_harm_no_other(program, envelope):
     headers, body = request("tools/call", {"name": "big", "arguments": {}}, envelope=envelope)
-    lines = [f"{name}: {value}\r\n" for name, value in {"Host": f"127.0.0.1:{program}", **headers}.items()]
-    head = f"POST /mcp HTTP/1.1\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n"
+    sent = raw(program, headers, body)
     with ExitStack() as clients:
-        for sent in (head + body, head + body[:10], head[:10]):
+        for size in (len(sent), len(sent) - 10, 10):
             client = clients.enter_context(socket.create_connection(("127.0.0.1", program)))
-            client.sendall(sent.encode())
+            client.sendall(sent[:size])
         headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
         assert [post(program, headers, body).status_code for _ in range(3)] == [200] * 3
+
+
+@pytest.mark.slow
+def test_a_client_that_hangs_up_within_its_request_is_not_an_error_of_the_server(tmp_path, serving, envelope):
+    (tmp_path / "server.py").write_text(PROGRAM)
+    with serving(tmp_path, [sys.executable, "server.py"]) as (process, port):
+        headers, body = request("tools/list", envelope=envelope)
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(raw(port, headers, body)[:-10])
+        assert post(port, headers, body).status_code == 200
+        process.terminate()
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.slow
@@ -213,10 +229,11 @@ def test_a_host_that_others_can_reach_needs_a_token(host):
     [
         ("127.0.0.1", None, ["127.0.0.1:80", "localhost", "[::1]:1"], ["evil.example", "localhost.evil.example"]),
         ("127.0.0.1", "https://tools.example:8443/mcp", ["localhost", "tools.example:8443"], ["tools.example"]),
+        ("127.0.0.2", None, ["127.0.0.2:80", "localhost"], ["evil.example"]),
         ("192.168.1.2", None, ["192.168.1.2:8000"], ["localhost"]),
         ("0.0.0.0", None, ["anything.example"], []),  # noqa: S104  (not bound)
     ],
-    ids=["here", "behind a proxy", "an address", "all addresses"],
+    ids=["here", "behind a proxy", "another loopback", "an address", "all addresses"],
 )
 def test_requests_name_the_server_as_it_is_known(host, url, good, bad, envelope):
     headers, body = request("tools/list", envelope=envelope)
@@ -233,7 +250,9 @@ def test_requests_name_the_server_as_it_is_known(host, url, good, bad, envelope)
 
 
 @pytest.mark.slow
-def test_the_command_reads_its_token_from_a_file(tmp_path, serving, envelope):
+def test_the_command_reads_its_token_from_a_file_and_tells_stateless_clients_that_no_job_is_kept(
+    tmp_path, serving, envelope
+):
     (tmp_path / "token").write_text("secret\n")
     command = [sys.executable, "-m", "tools_core", "serve", "--http", "0", "--token-file", "token", "--read-only"]
     with serving(tmp_path, command) as (_, port):
@@ -241,5 +260,8 @@ def test_the_command_reads_its_token_from_a_file(tmp_path, serving, envelope):
         assert post(port, headers, body).status_code == 401
         answer = post(port, headers | {"Authorization": "Bearer secret"}, body)
         names = [each["name"] for each in answer.json()["result"]["tools"]]
+        headers, body = request("tools/call", {"name": "job_output", "arguments": {}}, envelope=envelope)
+        answer = post(port, headers | {"Authorization": "Bearer secret"}, body)
+        assert "no session" in answer.json()["result"]["content"][-1]["text"]
     assert "read_file" in names
     assert "bash" not in names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import socket
 import sys
 from contextlib import suppress
@@ -14,6 +15,8 @@ import uvicorn
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,24 +44,29 @@ class OneToken:
 def make_app(
     lowlevel: LowLevelServer[Any], host: str, url: str | None, token: str | None, oauth: OAuth | None
 ) -> Starlette:
-    """Return the ASGI application; ValueError for options that exclude each other."""
+    """Return the ASGI application; ValueError for options that exclude each other, and for what is not a URL."""
+    public = oauth.audience if url is None and oauth is not None else url
+    if public is not None and not re.match(r"https?://[^/]", public):
+        raise ValueError(f"the URL of the server is such as https://tools.example.com/mcp, got {public!r}")
     auth: dict[str, Any] | None = None
     if oauth is not None:
         if token is not None:
             raise ValueError("a server has a token or an OAuth issuer, not both")
         auth = {
             "issuer_url": oauth.issuer,
-            "resource_server_url": url or oauth.audience,
+            "resource_server_url": public,
             "required_scopes": list(oauth.scopes),
             "validate_token_resource": False,  # OAuth has checked the audience
         }
     elif token is not None:
         auth = {"issuer_url": "http://localhost", "resource_server_url": None}  # not used: there is no metadata
-    return lowlevel.streamable_http_app(
+    app = lowlevel.streamable_http_app(
         transport_security=_checks(host, url),
         auth=None if auth is None else AuthSettings.model_validate(auth),
         token_verifier=oauth if token is None else OneToken(token),
     )
+    app.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=400))  # not an error of the server
+    return app
 
 
 def run(app: Starlette, host: str, port: int, close: Callable[[], None]) -> None:
@@ -96,7 +104,7 @@ def _checks(host: str, url: str | None) -> TransportSecuritySettings:
 
     A server on all addresses without a URL has names that it does not know: there its token is the protection.
     """
-    names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [_in_url(host)]
+    names = [_in_url(host), *(("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ())]
     hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
     origins = [f"http://{name}" for name in hosts]
     if url is not None:
