@@ -62,6 +62,7 @@ def entries(file, section):
 @pytest.mark.parametrize("client", FILES)
 def test_each_client_gets_an_entry_with_an_absolute_command_and_can_lose_it_again(client, home):
     path, section = FILES[client]
+    (home / "project/notes").mkdir()
     words = ["--tools", "read_*", "--workspace", "notes", "--", "--read-only"]
     assert main(["mcp", "install", client, *words]) == 0
     entry = entries(home / path, section)["ask-tools"]
@@ -214,8 +215,9 @@ def test_a_file_that_cannot_be_parsed_is_refused_with_the_place(client, text, pl
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall"])
-def test_an_entry_of_another_server_is_not_touched(action, home, capsys):
-    text = '{"mcpServers": {"github": {"command": "npx", "args": ["serve"]}}}'
+@pytest.mark.parametrize("args", ['["serve"]', "3"])
+def test_an_entry_of_another_server_is_not_touched(action, args, home, capsys):
+    text = '{"mcpServers": {"github": {"command": "npx", "args": ' + args + "}}}"
     file = written(home, "cursor", text)
     assert main(["mcp", action, "cursor", "--name", "github"]) == 1
     assert "github in" in capsys.readouterr().err
@@ -228,6 +230,8 @@ def test_an_entry_of_another_server_is_not_touched(action, home, capsys):
         (["emacs"], "claude-desktop"),
         (["claude-desktop", "--project"], "leave out --project"),
         (["claude-desktop"], "--workspace DIR"),
+        (["cursor", "--workspace", "missing"], "is not a folder"),
+        (["cursor", "--", "--read-onyl"], "--read-onyl"),
     ],
 )
 def test_wrong_usage_is_refused_with_what_would_work(words, reason, capsys):

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tools_core._cli._commands import configured
 from tools_core._cli._terminal import CommandError, write
 from tools_core._registry._replace_file import replace
-from tools_mcp._commands import _edit
+from tools_mcp._commands import _edit, serve
 from tools_mcp._commands._clients import CLIENTS
 
 if TYPE_CHECKING:
@@ -55,13 +56,18 @@ def configure_uninstall(parser: ArgumentParser) -> None:
 
 def _install(options: Namespace) -> int:
     client = CLIENTS[options.client]
-    folder = str(Path(options.workspace).expanduser().absolute()) if options.workspace else client.workspace
+    folder = client.workspace
+    if options.workspace:
+        folder = str(Path(options.workspace).expanduser().absolute())
+        if not Path(folder).is_dir():
+            raise CommandError(f"the workspace {folder} is not a folder")
     if not (client.project or folder or options.project):
         raise CommandError(f"{client.title} has no projects; say which folder file tools may use", "--workspace DIR")
     given = [("--tools", options.tools), ("--workspace", folder)]
-    words = [word for pair in given if pair[1] for word in pair]
+    words = [word for pair in given if pair[1] for word in pair] + options.command
+    serve.check(configured(serve.configure, "serve", "").parse_args(words))
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
-    arguments = ["-P", "-m", "tools_core", "serve", *words, *options.command]
+    arguments = ["-P", "-m", "tools_core", "serve", *words]
     kind = {"type": "stdio"} if client.is_typed else {}
     return _change(options, {**kind, "command": sys.executable, "args": arguments})
 
@@ -103,5 +109,7 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
 
 
 def _starts_us(entry: Any) -> bool:
-    words = [entry.get("command"), *entry.get("args", ())] if isinstance(entry, dict) else []
-    return "serve" in words and ("tools_core" in words or Path(str(words[0])).name == "ask-tools")
+    if not (isinstance(entry, dict) and isinstance(entry.get("args"), list)):
+        return False
+    words = [str(entry.get("command")), *entry["args"]]
+    return "serve" in words and ("tools_core" in words or Path(words[0]).name == "ask-tools")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from fnmatch import filter as matching
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools_core._cli._terminal import CommandError
+from tools_core import Registry
+from tools_core._cli._terminal import CommandError, did_you_mean, note
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from tools_mcp._server._oauth import OAuth
 
 _TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
+_NEEDED = {
+    "http": ("url", "token_file", "oauth_issuer"),
+    "oauth_issuer": ("oauth_audience", "oauth_scopes"),
+}
 _EPILOG = f"""\
 Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
 an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
@@ -60,6 +66,7 @@ def run(options: Namespace) -> int:
     from tools_mcp._server._server import Server  # not needed for --help
     from tools_runtime import Policy
 
+    check(options)
     token = os.environ.pop(_TOKEN, None)  # no tool and no child process of one sees it
     if options.read_only:
         os.environ["ASK_TOOLS_READ_ONLY"] = "1"
@@ -83,6 +90,20 @@ def run(options: Namespace) -> int:
     except (OSError, ValueError) as error:
         raise CommandError(str(error), "ask-tools serve --help") from error
     return 0
+
+
+def check(options: Namespace) -> None:
+    """Refuse options that would have no effect, and warn of names without a tool, whose package may still come."""
+    for needed, others in _NEEDED.items():
+        for other in others:
+            if getattr(options, other) and getattr(options, needed) is None:
+                given, missing = (f"--{each.replace('_', '-')}" for each in (other, needed))
+                raise CommandError(f"{given} has no effect without {missing}", "ask-tools serve --help")
+    wanted = [*options.tools, *options.allow]
+    installed = list(Registry(auto=True)) if wanted != ["*"] else []
+    for name in wanted:
+        if name != "*" and not matching(installed, name):
+            note(f"warning: no tool is installed as {name}; {did_you_mean(name, installed) or 'ask-tools list'}")
 
 
 def _address(http: str) -> tuple[str, int]:

@@ -1,0 +1,36 @@
+"""Command lines of `ask-tools serve` that are wrong: each is refused with what would work."""
+
+import pytest
+
+from tools_core.__main__ import main
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--http", "port"], "PORT or HOST:PORT"),
+        (["--http", "0.0.0.0:0"], "other machines"),
+        (["--http", "0", "--url", "tools.example"], "such as https://"),
+        (["--http", "0", "--oauth-issuer", "https://login.example"], "--oauth-audience"),
+        (["--http", "0", "--oauth-issuer", "https://login.example", "--oauth-audience", "tools"], "such as https://"),
+        (["--http", "0", "--oauth-scopes", "tools"], "without --oauth-issuer"),
+        (["--token-file", "token"], "without --http"),
+        (["--workspace", "missing"], "not a folder"),
+        (["--policy", "missing"], "there is no such file"),
+        (["--timeout", "-1"], "above 0"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_is_refused_with_what_would_work(words, reason, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["serve", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_names_without_a_tool_are_reported_with_those_that_are_similar(capsys):
+    words = ["--tools", "read_fil,grep", "--allow", "write_*,basch"]
+    assert main(["serve", *words, "--http", "port"]) == 2
+    err = capsys.readouterr().err
+    assert "no tool is installed as read_fil; did you mean read_file" in err
+    assert "basch; did you mean bash" in err
+    assert "grep;" not in err
