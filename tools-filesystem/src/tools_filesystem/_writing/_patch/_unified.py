@@ -27,7 +27,8 @@ def parse_unified(lines: list[str]) -> list[Section]:
         if lines[at].startswith(("diff --git ", "--- ")):
             files, at = _files(lines, at)
             hunks: list[Hunk] = []
-            while at < len(lines) and lines[at].startswith("@@"):
+            while _starts(lines, _behind_blanks(lines, at), "@@"):
+                at = _behind_blanks(lines, at)
                 end = _end_of_hunk(lines, at)
                 header = _HEADER.match(lines[at])
                 start = int(header[1]) if header is not None else None
@@ -140,15 +141,12 @@ def _end_of_hunk(lines: list[str], at: int) -> int:
     """Return where a hunk ends by its header's counts, or, if these are wrong, by its lines."""
     header = _HEADER.match(lines[at])
     end = None if header is None else _counted(lines, at + 1, int(header[2] or 1), int(header[4] or 1))
-    if end is not None and not _is_content(lines, end):
+    if end is not None and not _is_content(lines, _behind_blanks(lines, end)):
         return end
     at += 1
-    while (
-        _is_content(lines, at)
-        or _starts(lines, at, "\\")
-        or (at < len(lines) and lines[at] in BLANK and _is_content(lines, at + 1))
-    ):
-        at += 1
+    # Empty lines at its end may as well separate it from what follows.
+    while _is_content(lines, _behind_blanks(lines, at)) or _starts(lines, at, "\\"):
+        at = _behind_blanks(lines, at) + 1
     return at
 
 
@@ -164,6 +162,13 @@ def _counted(lines: list[str], at: int, old: int, new: int) -> int | None:
     while _starts(lines, at, "\\"):
         at += 1
     return at if old == new == 0 else None
+
+
+def _behind_blanks(lines: list[str], at: int) -> int:
+    """Return where the first line that is not empty is, from a line on."""
+    while at < len(lines) and lines[at] in BLANK:
+        at += 1
+    return at
 
 
 def _is_content(lines: list[str], at: int) -> bool:
