@@ -251,6 +251,11 @@ UNIFIED = {
         "--- f\n+++ f\n@@ -1,3 +1,3 @@\n a\n\n-b\n+B\n",
         {"f": b"a\n\nB\n"},
     ),
+    "empty lines without their space, in a hunk without counts": (
+        {"f": b"a\n\n\nb\n\n\nc\n\n\n"},
+        "--- f\n+++ f\n@@ @@\n\n\n-b\n+B\n\n\n c\n\n\n",
+        {"f": b"a\n\n\nB\n\n\nc\n\n\n"},
+    ),
     "no context, by line number": (
         {"f": FIVE},
         "--- f\n+++ f\n@@ -2,0 +3 @@\n+2.5\n@@ -5 +5,0 @@\n-five\n",
@@ -381,6 +386,8 @@ UNFIT = {
     "not at the end": ("*** Update File: f\n-two\n+2\n*** End of File", "at line 2, and not at the end of the file"),
     "additions nowhere": ("*** Update File: f\n@@\n+x", "does not say where"),
     "applied already": ("*** Update File: f\n-zwei\n+two", "its new ones are, at line 2"),
+    "an addition at the end that is there": ("*** Update File: f\n three\n+four\n+five", "are at line 3 already"),
+    "an addition that is there": ("*** Update File: i\n })\n+\n+second({\n+})\n \n c({", "are at line 2 already"),
     "an empty file": ("*** Update File: void\n-x\n+y", "not one of its old lines is"),
     "a last line feed that is there": (
         "*** Update File: f\n-five\n\\ No newline at end of file\n+5",
@@ -395,6 +402,7 @@ UNFIT = {
 def test_a_hunk_that_does_not_fit_exactly_once_is_refused_and_nothing_is_changed(patch, root, name):
     text, reason = UNFIT[name]
     before = {"f": FIVE, "g": b"x\nx\nx\n", "h": b"def\nx\ndef\nx\n", "void": b"", "latin": b"a\n\xe9t\xe9\n"}
+    before["i"] = b"a({\n})\n\nsecond({\n})\n\nc({\n})\n"
     fill(root, before)
     other = "*** Delete File: void" if "void" not in text else "*** Delete File: h"
     result = patch(envelope("*** Add File: new/file", "+x", other, text))

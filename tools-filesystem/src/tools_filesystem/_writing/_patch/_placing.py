@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tools_filesystem._writing._patch._sections import Hunk
 
 _MOST_PLACES = 1000  # of one hunk, before it is called ambiguous
+_TELLING = 8  # added characters that are hardly there by chance
 _CLOSING = b"})]"  # a line that begins so belongs to the block above
 
 
@@ -41,15 +42,22 @@ def place(path: str, lines: list[bytes], hunks: Sequence[Hunk]) -> list[Placed]:
     """Return the hunks in the order of the file; ToolError (`conflict`) unless there is exactly one way."""
     placing = _Placing(path, lines)
     fitting = placing.narrowed([placing.candidates(hunk) for hunk in hunks])
+    placed = _in_one_way(path, fitting, len(lines))
+    for one in placed:
+        placing.check_not_applied(one)
+    return placed
+
+
+def _in_one_way(path: str, fitting: Sequence[Sequence[Placed]], end: int) -> list[Placed]:
     earliest = _in_order(fitting)
     if len(earliest) < len(fitting):
         alone = sorted((places for places in fitting if len(places) == 1), key=lambda places: places[0].position)
-        if len(alone) == len(fitting) == len(_in_order(alone)) and all(hunk.old for hunk in hunks):
+        if len(alone) == len(fitting) == len(_in_order(alone)) and all(places[0].hunk.old for places in alone):
             return [places[0] for places in alone]  # each has one place, only their order in the patch is another
         first = fitting[len(earliest)][0]
         reason = f"its old lines are at line {first.position + 1}, which is above the end of the hunk before it"
         conflict(path, first.hunk, f"{reason}; hunks come in the order of the file")
-    limit = len(lines)
+    limit = end
     for first, places in zip(reversed(earliest), reversed(fitting), strict=True):
         last = next(one for one in reversed(places) if one.end <= limit)
         if first != last:
@@ -81,10 +89,10 @@ class _Text:
         self._text = b"\n".join((b"", *lines, b""))
         self._offsets = array("q", accumulate((len(line) + 1 for line in lines), initial=0))
 
-    def matches(self, old: list[bytes]) -> Iterator[int]:
-        """Yield the positions of these lines."""
+    def matches(self, old: list[bytes], first: int = 0) -> Iterator[int]:
+        """Yield the positions of these lines, from the index `first` on."""
         wanted = b"\n" + b"\n".join(old) + b"\n"
-        found = self._text.find(wanted)
+        found = self._text.find(wanted, self._offsets[first])
         while found >= 0:
             yield bisect_right(self._offsets, found) - 1
             found = self._text.find(wanted, found + 1)
@@ -139,6 +147,17 @@ class _Placing:
             elif len(places) == 1:
                 shift = 0
         return fitting
+
+    def check_not_applied(self, placed: Placed) -> None:
+        """Raise `conflict` where a hunk that only adds lines fits, but inside of what it would make."""
+        old, new = placed.hunk.old, placed.hunk.new
+        added = sum(len(line.text.strip()) for line in placed.hunk.lines if line.kind == "+")
+        if not old or len(new) <= len(old) or added < _TELLING:
+            return
+        there = next(self._exact.matches(new, max(0, placed.end - len(new))), None)
+        if there is not None and there <= placed.position:
+            reason = f"its new lines are at line {there + 1} already; is it applied? To add them once more"
+            conflict(self.path, placed.hunk, f"{reason}, show more of the lines around it")
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:  # noqa: RET503  (conflict never returns)
         """Return where a hunk that only adds lines can go: below its heading, at its line, or into an empty file."""
