@@ -163,6 +163,7 @@ def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> tuple[str, 
     if "\0" in text:
         notes.append("NUL bytes are shown as \u2400")
     if b"\r\n" in endings:
-        notes.append("line endings are CRLF, shown as LF")
+        which = "line endings are" if len(endings) == 1 else "some line endings are"
+        notes.append(f"{which} CRLF, shown as LF")
     is_faithful = not (is_broken or "\0" in text or any(line.more for line in lines))
     return text.replace("\0", "\u2400"), notes, facts, is_faithful
