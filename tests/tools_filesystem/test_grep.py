@@ -56,12 +56,13 @@ def test_lines_come_with_path_and_number_in_the_order_of_paths(grep, root):
     assert len(found(grep.call(pattern="two", ignore_case=True))) == 4
 
 
-def test_a_file_or_a_folder_is_searched_by_any_of_its_paths(grep, root):
+def test_a_file_has_one_path_in_results_whichever_way_it_is_searched(grep, root):
     write(root, "in/a.txt", "x\n")
-    assert found(grep.call(pattern="x", path="in")) == ["in/a.txt:1:x"]
-    assert found(grep.call(pattern="x", path="./in/")) == ["in/a.txt:1:x"]
-    assert found(grep.call(pattern="x", path="in/a.txt")) == ["in/a.txt:1:x"]
-    assert found(grep.call(pattern="x", path=f"{root}/in")) == [f"{root}/in/a.txt:1:x"]
+    (root / "link").symlink_to("in")
+    for path in (".", "in", "./in/", "in/../in", "in/a.txt", "IN", "link", "link/a.txt", f"{root}/in", f"{root}//in/."):
+        assert found(grep.call(pattern="x", path=path)) == ["in/a.txt:1:x"], path
+        if not path.endswith(".txt"):
+            assert Glob(root).call(pattern="**/a.txt", path=path).output.startswith("in/a.txt")
     assert grep.call(pattern="x", path="no").error_type == "not_found"
 
 
@@ -193,7 +194,25 @@ def test_a_long_line_is_shown_around_its_match(grep, root):
     line = found(result)[0]
     assert "éNEEDLEz" in line
     assert len(line) < 520
-    assert "[1 lines are longer than 500 characters and cut around the match]" in result.output
+    assert "[lines longer than 500 characters are cut around the match: 1]" in result.output
+
+
+def test_a_dollar_is_the_end_of_a_line_whatever_that_ends_with(grep, root):
+    write(root, "a.txt", "x y\r\ny x\r\nx\nx y\n")
+    assert found(grep.call(pattern="x$")) == ["a.txt:2:y x", "a.txt:3:x"]
+    assert found(grep.call(pattern="x$", output_mode="count")) == ["a.txt:2"]
+
+
+def test_lines_that_are_not_utf8_are_shown_as_read_file_does(rg, root):
+    write(root, "a.txt", b"caf\xe9 x\ncaf\xc3\xa9 x\n")
+    assert found(rg.call(pattern="x")) == ["a.txt:1:caf\u00e9 x", "a.txt:2:caf\u00e9 x"]
+
+
+def test_a_search_with_too_much_output_shows_what_came_before_it_was_stopped(rg, root):
+    write(root, "a.txt", "x\n" * 300_000)
+    result = rg.call(pattern="x", limit=2, offset=1000)
+    assert found(result) == ["a.txt:1001:x", "a.txt:1002:x"]
+    assert "stopped early" in result.output
 
 
 def test_a_line_cannot_forge_another_and_any_bytes_can_be_sent(grep, root):
@@ -215,7 +234,7 @@ def test_links_are_not_followed_and_nothing_outside_is_read(grep, root):
     assert found(grep.call(pattern="secret")) == ["real.txt:1:secret of mine"]
     assert grep.call(pattern="secret", path="out").error_type == "denied"
     assert grep.call(pattern="secret", path="out.txt").error_type == "denied"
-    assert found(grep.call(pattern="secret", path="loop/real.txt")) == ["loop/real.txt:1:secret of mine"]
+    assert found(grep.call(pattern="secret", path="loop/real.txt")) == ["real.txt:1:secret of mine"]
 
 
 def test_pipes_sockets_devices_and_the_kernel_s_files_do_not_block(grep, root):

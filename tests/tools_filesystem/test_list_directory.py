@@ -53,7 +53,9 @@ def test_a_depth_shows_what_is_below_and_follows_no_link(files, root):
     (root / "a" / "b" / "file.txt").write_text("x")
     (root / "a" / "up").symlink_to("..")
     (root / "z").write_text("")
+    (root / ".git" / "objects").mkdir(parents=True)
     assert files.list.call(depth=3).output.splitlines() == [
+        ".git/ (not listed)",
         "a/",
         "  b/",
         "    c/",

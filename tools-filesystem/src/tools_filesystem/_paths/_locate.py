@@ -86,10 +86,16 @@ class Located:
         return self.found
 
     @property
+    def shown(self) -> str:
+        """The path in results: relative to the first root, or absolute outside of it."""
+        with suppress(OSError):
+            return "/".join((*names_below(self.root.access.roots[0].descriptor, self.folder), *self.tail))
+        return "/".join((self.root.path.rstrip("/"), *names_below(self.root.descriptor, self.folder), *self.tail))
+
+    @property
     def prefix(self) -> str:
-        """The prefix of the paths in this folder, as a caller can send them back."""
-        bare = self.path.removeprefix("./").rstrip("/")
-        return "" if bare in ("", ".") and not self.path.startswith("/") else f"{bare}/"
+        """The prefix of the paths in this folder."""
+        return f"{self.shown}/" if self.shown else ""
 
     def look(self) -> None:
         """Refresh `found`."""
@@ -116,6 +122,11 @@ class Located:
         """Return the first bytes of a regular file; OSError for anything else, which is not opened."""
         with open(self.open_file(), "rb", buffering=0) as file:
             return file.read(size)
+
+    def check_folder(self) -> None:
+        """Raise `not_a_directory` for anything else than a folder."""
+        if not self.is_folder:
+            raise ToolError(f"{clipped(self.given)} is not a folder; read_file reads files", "not_a_directory")
 
     def open_folder(self) -> int:
         """Open a folder so that it can be listed."""

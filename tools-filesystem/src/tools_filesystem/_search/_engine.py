@@ -78,6 +78,7 @@ def _rg(program: str, root: int, below: str, order: Order) -> Command:
     if order.mode != "list":
         arguments += [f"--regexp={order.pattern}", "--ignore-case" if order.ignore_case else "--case-sensitive"]
         arguments += [f"--context={order.context}"] if order.context else []
+        arguments += ["--crlf"] if "$" in order.pattern else []  # `$` is before CRLF, too, but that is slower
     arguments += [f"--max-depth={order.depth}"] if order.depth else []
     arguments += ["--sortr=modified"] if order.newest else []
     if order.type:

@@ -7,6 +7,8 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_filesystem._reading._encoding import UTF_8, detect
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -37,7 +39,7 @@ class Row(NamedTuple):
 def files_of(output: bytes) -> Iterator[FileRows]:
     """Yield the files of a search; binary files are left out."""
     path, rows = "", list[bytes]()
-    for line in output.split(b"\n"):
+    for line in output.split(b"\n")[:-1]:  # where the search was stopped, the last one is a part of a line
         if line.startswith(_BEGIN):
             path, rows = os.fsdecode(_bytes(json.loads(line)["data"]["path"])), []
         elif line.startswith(_END):
@@ -47,7 +49,7 @@ def files_of(output: bytes) -> Iterator[FileRows]:
             path = ""
         elif line and path:
             rows.append(line)
-    if path and rows and rows[-1].endswith(b"}}"):  # the search was stopped in the middle of this file
+    if rows and path:  # the search was stopped in the middle of this file
         yield FileRows(path, sum(row.startswith(_MATCH) for row in rows), rows)
 
 
@@ -67,13 +69,14 @@ def rows_of(file: FileRows, skip: int, take: int, context: int) -> list[Row]:
 def _row(line: bytes, *, is_match: bool) -> Row:
     data = json.loads(line)["data"]
     content = _bytes(data["lines"]).removesuffix(b"\n").removesuffix(b"\r")
-    text = content.decode(errors="replace").translate(_VISIBLE)
+    encoding = detect(content) or UTF_8
+    text = encoding.decode(content)[0].translate(_VISIBLE)
     if data["line_number"] == 1:
         text = text.removeprefix("\ufeff")
     if len(text) <= WIDTH:
         return Row(data["line_number"], is_match, text, is_cut=False)
     at = data["submatches"][0]["start"] if data["submatches"] else 0
-    at = len(content[:at].decode(errors="replace").translate(_VISIBLE))
+    at = len(encoding.decode(content[:at])[0].translate(_VISIBLE))
     begin = max(0, at - WIDTH // 3) if at > WIDTH // 2 else 0
     end = begin + WIDTH
     text = f"{'…' * (begin > 0)}{text[begin:end]}{'…' * (end < len(text))}"

@@ -35,7 +35,7 @@ def main(order: dict[str, Any], start: int) -> None:
             data = file.read(_LARGEST + 1)
         if b"\0" in data[:_SNIFF] or len(data) > _LARGEST:
             continue
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
         if pattern.search(text) is None:
             continue
         write(_report(path, text, pattern, order))

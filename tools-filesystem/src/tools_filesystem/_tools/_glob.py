@@ -54,17 +54,18 @@ class Glob(FileTool):
         with self.access(context) as access:
             folder, below = _start(access, pattern, path)
             with locate(access, folder, repair=True) as start:
+                start.check_folder()
                 wanted = PathPattern(below)
                 names = wanted.names_alone()
                 depth = 1 if all("/" not in one and one != "**" for one in wanted.alternatives) else 0
                 order = Order("list", names=tuple(names or ()), depth=depth, newest=sort == "newest")
                 answer = search(start, order, access.workspace, context)
                 found = answer.paths()
-        if names is None:
-            found = [one for one in found if wanted.matches(one)]
-        if sort == "path":
-            found.sort()
-        return _result(found, answer, start, pattern, limit=limit, offset=offset)
+                if names is None:
+                    found = [one for one in found if wanted.matches(one)]
+                if sort == "path":
+                    found.sort()
+                return _result(found, answer, start, pattern, limit=limit, offset=offset)
 
 
 def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, limit: int, offset: int) -> Result:

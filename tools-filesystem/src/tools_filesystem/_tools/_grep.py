@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN = 100_000  # characters of one result
 _SNIFF = 64 << 10
-_COUNT = re.compile(rb"([^\0]+)\0(\d+)\n")
+_COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 
 
 class Grep(FileTool):
@@ -73,11 +73,11 @@ class Grep(FileTool):
             if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
             answer = search(start, order, access.workspace, call)
-        found = _found(answer, output_mode, is_folder=start.is_folder)
-        if listed is not None and start.is_folder and names is None:
-            fits = listed.matches_any_of if is_excluded else listed.matches
-            found = [file for file in found if fits(file.path) is not is_excluded]
-        return _result(order, found, answer, start, limit=limit, offset=offset)
+            found = _found(answer, output_mode, is_folder=start.is_folder)
+            if listed is not None and start.is_folder and names is None:
+                fits = listed.matches_any_of if is_excluded else listed.matches
+                found = [file for file in found if fits(file.path) is not is_excluded]
+            return _result(order, found, answer, start, limit=limit, offset=offset)
 
 
 def _check(pattern: str) -> None:
@@ -102,7 +102,7 @@ def _found(answer: Answer, mode: str, *, is_folder: bool) -> list[FileRows]:
 
 
 def _result(order: Order, found: list[FileRows], answer: Answer, start: Located, *, limit: int, offset: int) -> Result:
-    prefix = start.prefix if start.is_folder else start.path.removeprefix("./")
+    prefix = start.prefix if start.is_folder else start.shown
     is_content = order.mode == "content"
     matches = sum(file.matches for file in found)
     total = matches if is_content else len(found)
@@ -111,7 +111,7 @@ def _result(order: Order, found: list[FileRows], answer: Answer, start: Located,
     if is_content:
         lines, reached, cut = _content(order, found, prefix, limit, offset)
         if cut:
-            notes.append(f"{cut} lines are longer than {WIDTH} characters and cut around the match")
+            notes.append(f"lines longer than {WIDTH} characters are cut around the match: {cut}")
     else:
         some = found[offset : offset + limit]
         reached = offset + len(some)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ListDirectory(FileTool):
-    r"""List a folder, hidden entries included; depth also lists what is below.
+    r"""List a folder, hidden entries included; depth also lists what is below, except in `.git`.
 
     Folders end with a slash, files show their size in bytes, links their target. Bytes that cannot be shown are \xNN.
     """
@@ -40,6 +40,7 @@ class ListDirectory(FileTool):
         context: Context,
     ) -> Result:
         with self.access(context) as access, locate(access, path, repair=True) as place:
+            place.check_folder()
             listing = _Listing(depth, limit, unescaped(after) or after)
             top = listing.of(place, context)
         lines = list(_lines(top, 0))
@@ -82,7 +83,7 @@ class _Listing:
         waiting = deque([(top, [] if place.below == "." else place.below.split("/"), 1)])
         while waiting:
             entry, names, level = waiting.popleft()
-            if level > 1 and (self.shown >= self.limit or context.cancelled):
+            if level > 1 and (entry.name == ".git" or self.shown >= self.limit or context.cancelled):
                 entry.shown += " (not listed)"
                 continue
             try:
