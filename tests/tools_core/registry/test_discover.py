@@ -93,6 +93,16 @@ def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(sit
     assert run_python(code, options=options, cwd=workspace, PYTHONPATH=path) == "['forged', 'get']"  # named by the user
 
 
+def test_what_a_tool_wrote_to_the_current_folder_hides_no_module_of_a_package(site, tmp_path, run_python):
+    source = "import beside, colorsys\nfrom tools_core import tool\n@tool\ndef get(): 'Get.'\n"
+    site.install("tools-weather", ["get = {}:get"], source)
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('forged')")
+    (tmp_path / "beside.py").write_text("")  # a module of the user, which is found
+    code = "import sys\nbefore = sys.path[:]\nfrom tools_core import registry\nprint(registry['get'].name)\n"
+    (tmp_path / "agent.py").write_text(code + "print(sys.path == before)")
+    assert run_python("", options=["agent.py"], cwd=tmp_path).split() == ["get", "True"]
+
+
 @pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"\xff"), os.mkdir, getattr(os, "mkfifo", os.mkdir)])
 def test_entry_points_that_cannot_be_read_are_a_problem_and_hide_no_other_package(site, discovered, spoil):
     site.install("tools-good", ["get = {}:Get"])

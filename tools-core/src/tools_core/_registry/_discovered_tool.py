@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 
+from tools_core._registry._entry_points import InstalledFirst
 from tools_core._registry._load_problem import LoadProblem
 from tools_core._values._errors import ToolError
 
@@ -61,7 +62,8 @@ class DiscoveredTool:
             return LoadProblem.of(self.point, "it is being loaded", "use it after the import")
         self._loading.add(thread)
         try:
-            made = self._make()
+            with InstalledFirst():
+                made = self._make()
         except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
             made = LoadProblem.of(self.point, _describe(error), self._fix(error), error)
         finally:

@@ -120,6 +120,22 @@ def scan(
     return sorted(found, key=lambda point: (point.distribution, point.name))
 
 
+class InstalledFirst:
+    """A `with` block in which the folder that tools may write to comes last, so that it hides no other module."""
+
+    def __enter__(self) -> None:
+        """Move it behind the folders of `search_path()`."""
+        first = search_path()
+        self._before = sys.path[:]
+        self._during = [*first, *(folder for folder in self._before if folder not in first)]
+        sys.path[:] = self._during
+
+    def __exit__(self, *_: object) -> None:
+        """Put it back, unless a package has changed the path."""
+        if sys.path == self._during:
+            sys.path[:] = self._before
+
+
 def search_path() -> list[str]:
     """Return `sys.path` without the folder that Python itself puts first: that of the script, or the current one.
 
