@@ -116,13 +116,9 @@ class BridgedTool:
             item = {"type": "function_call", "name": self.name, "arguments": arguments}
             arguments = responses_strict.calls(item, [self.definition])[0].given
         given = self._context
-        context = Context(
-            workspace=given.workspace,
-            state=given.state,
-            timeout=None if given.remaining is None else max(given.remaining, 1e-6),
-            run_id=str(run_id or given.run_id),
-            on_progress=given.on_progress or on_progress,
-        )
+        context = Context(workspace=given.workspace, state=given.state, run_id=str(run_id or given.run_id))
+        context.deadline, context.timeout = given.deadline, given.timeout
+        context.on_progress = given.on_progress or on_progress
         options = {**self._options, "context": context}
         if approved and self.needs_approval:
             options["approve"] = "all"
@@ -199,9 +195,7 @@ def _text(part: Any) -> str:
 def _registered(tools: Any) -> Registry:
     made = Registry()
     if isinstance(tools, Mapping):
-        for name, each in tools.items():
-            made.register(each if each.name == name else each.renamed(name))
-        return made
+        tools = [each.renamed(name) for name, each in tools.items()]
     for each in tools if isinstance(tools, Iterable) and not isinstance(tools, Tool) else [tools]:
         made.register(each)
     return made

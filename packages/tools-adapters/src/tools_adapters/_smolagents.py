@@ -56,7 +56,6 @@ class Unchecked(str):
     """
 
     __slots__ = ()
-    __hash__ = str.__hash__
 
     def __ne__(self, other: object) -> bool:
         return False
