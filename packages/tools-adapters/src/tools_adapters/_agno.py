@@ -23,7 +23,8 @@ def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:
 
     It has the tools twice, for `run` and for `arun`, in which cancelling the run cancels a tool. A tool that requires
     approval requires confirmation: the run pauses. Pictures, sound and PDFs go beside the text, a failure is a tool
-    call error, and a halt ends the run: its text is the content. The run of a call is the session id.
+    call error, and a halt ends the run with its text, unless the run paused for its call. The run of a call is the
+    session id.
     """
     made = Toolkit(name="ask_tools")
     for each in bridge(tools, **options):
