@@ -7,8 +7,6 @@ from __future__ import annotations
 
 TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from tools_shell._script._parse import parse_script
-    from tools_shell._script._parts import Command, Dynamic, Redirection, Script
     from tools_shell._settings import Resources, Sandbox
     from tools_shell._tools._bash import Bash
     from tools_shell._tools._end_run import end_run
@@ -20,36 +18,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bash",
-    "Command",
-    "Dynamic",
     "JobInput",
     "JobOutput",
     "JobStart",
     "JobStop",
     "Python",
-    "Redirection",
     "Resources",
     "Sandbox",
-    "Script",
     "end_run",
-    "parse_script",
 ]
 
 _HOMES = {
     "Bash": "_tools._bash",
-    "Command": "_script._parts",
-    "Dynamic": "_script._parts",
     "JobInput": "_tools._job_input",
     "JobOutput": "_tools._job_output",
     "JobStart": "_tools._job_start",
     "JobStop": "_tools._job_stop",
     "Python": "_tools._python",
-    "Redirection": "_script._parts",
     "Resources": "_settings",
     "Sandbox": "_settings",
-    "Script": "_script._parts",
     "end_run": "_tools._end_run",
-    "parse_script": "_script._parse",
 }
 
 

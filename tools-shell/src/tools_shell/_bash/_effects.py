@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects
 from tools_shell._bash._program import default_shell
-from tools_shell._script._parts import Dynamic
+from tools_shell._script._parts import Dynamic, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_shell._script._parts import Command, Script, Word
+    from tools_shell._script._parts import Command, Word
 
 _READS = {"read_only": True, "destructive": False, "open_world": False}
-_SIGNS = ("<", ">")  # a program with such a name would look like a file
 
 
 def script_effects(
@@ -32,31 +31,26 @@ def script_effects(
     a shell other than bash, or without `tools-shell[parser]`. `repository` is the workspace if its repository is
     trusted.
     """
-    if not _is_readable(shell, arguments):
-        return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings)
-    from tools_shell._script._parse import WITHOUT_PARSER, parse_script  # only policies need it
+    from tools_shell._script._parse import parse  # only policies need it
     from tools_shell._script._reads import reads_only
 
-    script, env = parse_script(arguments["command"]), arguments.get("env") or {}
-    is_known = script.unknown is None and not any(command.name in _SIGNS for command in script.commands)
+    env, commands, missing = arguments.get("env") or {}, None, []
+    try:
+        if _is_readable(shell, arguments):
+            commands = parse(arguments["command"])
+    except Unreadable:
+        pass
+    except ImportError:
+        missing = ["tools-shell[parser]"]
+    if commands is None:
+        return Effects(usual.annotations, paths=None, commands=None, settings=usual.settings, missing=missing)
     is_elsewhere = arguments.get("workdir", ".") != "."
-    does_read = is_known and not env and reads_only(script, environment, None if is_elsewhere else repository)
+    does_read = not env and reads_only(commands, environment, None if is_elsewhere else repository)
     return Effects(
         {**usual.annotations, **(_READS if does_read else {})},
-        paths=() if is_known else None,
-        commands=_commands(script, env) if is_known else None,
+        commands=[*([f"{name}={value}"] for name, value in env.items()), *filter(None, map(_words, commands))],
         settings=usual.settings,
-        missing=["tools-shell[parser]"] if script.unknown == WITHOUT_PARSER else (),
     )
-
-
-def _commands(script: Script, env: Mapping[str, str]) -> list[list[str | None]]:
-    added: list[list[str | None]] = [[f"{name}={value}"] for name, value in env.items()]
-    commands = [words for command in script.commands if (words := _words(command))]
-    files: list[list[str | None]] = [
-        ["<" if file.operator == "<" else ">", _text(file.target)] for file in script.files
-    ]
-    return [*added, *commands, *files]
 
 
 def _words(command: Command) -> list[str | None]:

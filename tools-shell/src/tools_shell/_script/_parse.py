@@ -1,4 +1,4 @@
-"""`parse_script`: one pass over the syntax tree, with an allow-list of node types.
+"""`parse`: one pass over the syntax tree, with an allow-list of node types.
 
 Other node types make the script unknown, and so does text that no token covers: if the parser misreads a script, it
 must not hide a command.
@@ -11,7 +11,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from tools_shell._script._parts import Command, Dynamic, Redirection, Script, Unreadable
+from tools_shell._script._parts import Command, Dynamic, Unreadable
 from tools_shell._script._words import MANY, ONE, SPLIT, decoded
 from tools_shell._script._wrappers import check_builtin, inner, is_plain_test
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from tools_shell._script._parts import Word
 
-WITHOUT_PARSER = 'no parser is installed: pip install "tools-shell[parser]"'
 _LONGEST, _DEEPEST, _MOST = 8 * 1024, 40, 1000  # limits: characters, depth, commands
 
 _GROUPS = frozenset((
@@ -44,15 +43,13 @@ _REDIRECTIONS = frozenset(("<", ">", ">>", ">|", "&>", "&>>", ">&", "<&"))
 _QUOTED_HERE = re.compile(r"<<(['\"])([A-Za-z_]\w*)\1\n((?:.*\n)*)\2", re.ASCII)  # without expansions
 
 
-def parse_script(text: str) -> Script:
-    """Parse a bash script without running it."""
-    try:
-        reader = _Reader(text)
-    except Unreadable as reason:
-        return Script(unknown=str(reason))
-    except ImportError:
-        return Script(unknown=WITHOUT_PARSER)
-    return Script(tuple(reader.commands), tuple(reader.files))
+def parse(text: str) -> list[Command]:
+    """Return all commands of a bash script, including those in substitutions and run by wrappers.
+
+    `Unreadable` if there may be more, ImportError without a parser.
+    """
+    reader = _Reader(text)
+    return [*reader.commands, *reader.files]
 
 
 @functools.cache
@@ -89,7 +86,7 @@ class _Reader:
 
         _check_characters(text)
         self.commands: list[Command] = []
-        self.files: list[Redirection] = []
+        self.files: list[Command] = []
         self._data = text.encode()
         root = tree_sitter.Parser(_language()).parse(self._data).root_node
         if root.has_error:
@@ -245,7 +242,7 @@ class _Reader:
         if operator.type not in _REDIRECTIONS or (is_copy and target not in ("0", "1", "2", "3", "4")):
             raise Unreadable("a redirection that is not followed")
         if not is_copy and target != "/dev/null":
-            self.files.append(Redirection(operator.type, target))
+            self.files.append(Command("<" if operator.type == "<" else ">", (target,)))
 
     def _word(self, node: tree_sitter.Node, depth: int) -> Word:
         return decoded(self._masked(node, depth))

@@ -28,26 +28,11 @@ Word = str | Dynamic  # strings are without quotes, as the command receives them
 
 
 class Command(NamedTuple):
-    """One command; its name is empty if it only sets variables. `variables` are names and values set for it."""
+    """One command; `variables` are names and values set for it. Without a name it only sets variables.
+
+    A file that is opened is a command `<` or `>`, whose argument is the file.
+    """
 
     name: str
     arguments: tuple[Word, ...] = ()
     variables: tuple[tuple[str, Word], ...] = ()
-
-
-class Redirection(NamedTuple):
-    """A redirection: operator and file, such as `>` and `out`."""
-
-    operator: str
-    target: Word
-
-
-class Script(NamedTuple):
-    """All commands of a script, including those in substitutions and run by wrappers.
-
-    `unknown` is the reason if the script could not be analysed; then the commands are not reliable.
-    """
-
-    commands: tuple[Command, ...] = ()
-    files: tuple[Redirection, ...] = ()
-    unknown: str | None = None

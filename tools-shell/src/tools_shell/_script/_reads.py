@@ -12,7 +12,7 @@ from tools_shell._script._parts import Dynamic, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tools_shell._script._parts import Command, Redirection, Script, Word
+    from tools_shell._script._parts import Command, Word
 
 # Folders of system programs. Others may lie in the workspace, or run what its files name, as version managers do.
 _FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
@@ -80,31 +80,22 @@ _WITH_OPTIONS = {
 }  # fmt: skip
 
 
-def reads_only(script: Script, environment: Mapping[str, str], repository: str | None) -> bool:
-    """Return whether a script only reads, if it runs in a new shell with this environment.
+def reads_only(commands: Sequence[Command], environment: Mapping[str, str], repository: str | None) -> bool:
+    """Return whether commands only read, if they run in a new shell with this environment.
 
-    `repository` is the folder that it runs in, if that is a trusted repository.
+    `repository` is the folder that they run in, if that is a trusted repository.
     """
-    return (
-        script.unknown is None
-        and all(map(_opens_for_reading, script.files))
-        and all(_reads(command, environment, repository) for command in script.commands)
-        and (repository is None or not _uses_other_repository(script, repository))
+    return all(_reads(command, environment, repository) for command in commands) and (
+        repository is None or not _uses_other_repository(commands, repository)
     )
 
 
-def _uses_other_repository(script: Script, repository: str) -> bool:
+def _uses_other_repository(commands: Sequence[Command], repository: str) -> bool:
     """Return whether git may run in another folder, with a repository that a model has made."""
-    names = {os.path.basename(command.name) for command in script.commands}
-    targets = [command.arguments for command in script.commands if command.name == "cd"]
+    names = {os.path.basename(command.name) for command in commands}
+    targets = [command.arguments for command in commands if command.name == "cd"]
     texts = [words[0] if len(words) == 1 and isinstance(words[0], str) else ".." for words in targets]
     return "git" in names and any(os.path.realpath(os.path.join(repository, text)) != repository for text in texts)
-
-
-def _opens_for_reading(file: Redirection) -> bool:
-    """Return whether a redirection only reads a file, not `/dev/tcp/host/port`, which is a connection."""
-    is_literal = isinstance(file.target, str) and not file.target.startswith("/dev/")
-    return file.operator == "<" and (is_literal or _is_relative(file.target))
 
 
 def _beginning(word: Word) -> str:
@@ -121,6 +112,9 @@ def _reads(command: Command, environment: Mapping[str, str], repository: str | N
     found = command.name if "/" in command.name else shutil.which(name, path=environment.get("PATH", ""))
     if not is_harmless or (found and os.path.dirname(found) not in _FOLDERS):
         return False
+    if name == "<":  # `/dev/tcp/host/port` is a connection
+        (file,) = arguments
+        return _is_relative(file) or (isinstance(file, str) and not file.startswith("/dev/"))
     if name in {"", "export"} | _WRAPPERS | _READING or (name in _VERSIONED and arguments == ("--version",)):
         return True
     if name in _WITH_OPTIONS:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 # Commands that run hidden code, or change how later words are read.
 _NEVER = words("""
-    . alias ash bash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare doas enable
-    eval exec expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace mapfile nsenter
-    parallel popd pushd readarray readonly runuser script select setsid sh shopt source ssh stdbuf strace su suspend
-    systemd-run taskset trap typeset unalias unset unshare wait watch zsh
+    . < > alias ash bash bind builtin busybox caller chronic chroot compgen complete compopt coproc dash declare
+    doas enable eval exec expect fc flock fish gdb getopts hash history ionice jobs ksh let local logout ltrace
+    mapfile nsenter parallel popd pushd readarray readonly runuser script select setsid sh shopt source ssh stdbuf
+    strace su suspend systemd-run taskset trap typeset unalias unset unshare wait watch zsh
 """)
 # Flags, options with a value, and the number of operands before the command.
 _WRAPPERS: dict[str, tuple[str, str, int]] = {
