@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._process import Process, starting
-from tools_shell._supervisor._descendants import send_if
+from tools_shell._supervisor._descendants import send
 
 if TYPE_CHECKING:
     from tools_shell._process._process import Launch
@@ -64,21 +64,12 @@ class Direct(Process):
 
     def take_news(self) -> None:
         """See Process."""
-        try:
-            self.exit = self._status()
-        except ChildProcessError:  # the host ignores SIGCHLD or waits for all children: the status is lost
-            self._process.wait()  # and its group's number may have been reused
+        with contextlib.suppress(ChildProcessError):  # the host ignores SIGCHLD or waits for all children
+            self.exit = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
+        self._process.returncode = self.exit or 0
         if self._was_told:  # no need to wait for the rest of the grace period
             self.kill()
         self.is_gone = True
-
-    def _status(self) -> int:
-        if not hasattr(os, "waitid"):  # before Python 3.13 on macOS
-            self._signal(signal.SIGKILL)
-            return self._process.wait()
-        # Not reaped yet, so that its group's number cannot be reused.
-        ended: Any = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)  # None only with WNOHANG
-        return int(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status)
 
     def interrupt(self) -> None:
         """See Process."""
@@ -103,10 +94,9 @@ class Direct(Process):
         """
         for _ in range(_ROUNDS):
             found = [pid for pid in _processes() if self._is_marked(pid)]
-            for pid in found:
-                send_if(self._is_marked, pid, signal.SIGKILL)
             if not found:
                 return
+            send(signal.SIGKILL, found)
 
     def _is_marked(self, pid: int) -> bool:
         try:
@@ -116,9 +106,8 @@ class Direct(Process):
             return False
 
     def _signal(self, number: int) -> None:
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user
-                os.killpg(self._process.pid, number)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user
+            os.killpg(self._process.pid, number)
 
     def close(self) -> None:
         """See Process."""

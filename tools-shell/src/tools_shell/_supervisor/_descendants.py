@@ -44,35 +44,20 @@ def groups_of(pids: Iterable[int]) -> set[int]:
     return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
 
 
-def send(number: int, pids: Iterable[int], parents: Collection[int]) -> None:
-    """Send a signal to each process that still has one of these parents: its PID may have been reused."""
+def send(number: int, pids: Iterable[int]) -> None:
+    """Send a signal to processes, those that have exited aside."""
     for pid in pids:
-        send_if(lambda pid: _parent(pid) in parents, pid, number)
+        with suppress(ProcessLookupError, PermissionError):  # it belongs to another user now
+            os.kill(pid, number)
 
 
-def send_if(is_meant: Callable[[int], bool], pid: int, number: int) -> bool:
-    """Send a signal to a process if `is_meant` accepts it; return whether it was sent.
-
-    The test runs while a pidfd is held, so that the PID cannot be reused in between.
-    """
-    with suppress(AttributeError, OSError):  # it has exited, or this is not Linux
-        process = os.pidfd_open(pid)
-        try:
-            if is_meant(pid):
-                signal.pidfd_send_signal(process, number)
-                return True
-        finally:
-            os.close(process)
-    return False
-
-
-def kill(doomed: Collection[int], found: Collection[int], root: int) -> None:
-    """Kill `doomed` processes below `root` once; processes that are forked meanwhile need another round."""
+def kill(pids: Collection[int]) -> None:
+    """Kill processes once; those that are forked meanwhile need another round."""
     # Whole groups first, or a fork bomb stays ahead; then processes that made groups of their own.
-    for group in groups_of(doomed) - groups_of(set(found) - set(doomed)):
-        with suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user now
+    for group in groups_of(pids):
+        with suppress(ProcessLookupError, PermissionError):  # as in `send`
             os.killpg(group, signal.SIGKILL)
-    send(signal.SIGKILL, doomed, {root, *found})
+    send(signal.SIGKILL, pids)
 
 
 def stat(process: int | str) -> list[bytes]:
@@ -93,15 +78,6 @@ def is_zombie(pid: int) -> bool:
 def has_ended(fields: list[bytes]) -> bool:
     """Return whether these fields describe a process without living threads; the main thread may exit before others."""
     return fields[0] in b"ZX" and int(fields[_THREADS]) <= 1
-
-
-def place(pid: int) -> str:
-    """Return the path of a living thread in /proc, where the memory of the process can be read."""
-    threads: list[str] = []
-    if stat(pid)[:1] == [b"Z"]:
-        with suppress(OSError):  # it has exited
-            threads = [thread for thread in os.listdir(f"/proc/{pid}/task") if thread != str(pid)]
-    return f"{pid}/task/{threads[-1]}" if threads else str(pid)
 
 
 def _lists_children() -> bool:

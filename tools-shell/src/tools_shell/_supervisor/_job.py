@@ -140,7 +140,7 @@ class _Job:
         if not self._is_killing:
             return self._watch.interval
         doomed = set(left)
-        kill(doomed, left, os.getpid())
+        kill(doomed)
         if all(is_zombie(pid) for pid in doomed):
             return _STUCK
         self._round = min(2 * self._round, _STUCK) if doomed == self._doomed else _ROUND
@@ -162,8 +162,8 @@ class _Job:
             not_meant = line_of(self._leader, self._wrappers, left)
             # Parents first: a shell that is interrupted after its command would go on with the next command.
             meant = [pid for pid in left if pid not in not_meant]
-            send(number, meant, {os.getpid(), *left})
-            send(signal.SIGCONT, meant, {os.getpid(), *left})  # a stopped process could not handle it
+            send(number, meant)
+            send(signal.SIGCONT, meant)  # a stopped process could not handle it
             _say(self._control, told=True)
         return bool(chunk)
 

@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import has_ended, place, stat
+from tools_shell._supervisor._descendants import has_ended, stat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -106,7 +106,7 @@ class Watch:
             cpu += sum(map(int, fields[11:15])) / self._tick
             if not has_ended(fields):
                 threads += int(fields[17])
-                memory += _resident(pid, fields) * self._page
+                memory += int(fields[21]) * self._page
         self._set_interval(cpu, (time.monotonic() - started) * 1000)
         if self._processes is not None and threads > self._processes + self._wrappers:
             return f"process limit {self._processes:g}"
@@ -123,19 +123,12 @@ class Watch:
         self.interval = max(doubled if is_idle else _INTERVAL, cost * _SHARE)
 
 
-def _resident(pid: int, fields: list[bytes]) -> int:
-    """Return the pages of memory; the main thread has none if it exited before others."""
-    if fields[0] == b"Z":
-        fields = stat(place(pid)) or fields
-    return int(fields[21])
-
-
 def _in_use(pids: Iterable[int]) -> int:
     """Return the bytes of memory, counting shared memory once: exact, but too slow for every check."""
     total = 0
     for pid in pids:
         try:
-            with open(f"/proc/{place(pid)}/smaps_rollup", "rb") as file:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
         except OSError:  # it has exited, or is not readable: use the estimate
             fields = stat(pid)

@@ -88,4 +88,4 @@ class _Server:
         for pid, parent in family.items():  # parents come first
             if parent in doomed:
                 doomed.add(pid)
-        send(signal.SIGKILL, doomed, {os.getpid(), *doomed})
+        send(signal.SIGKILL, doomed)
