@@ -30,7 +30,6 @@ class Supervised(Process):
         self._is_started = False
         self._rest = b""  # an incomplete event
         self._is_taken = False  # by a supervisor
-        self._temporary = command.temporary
         self._control = _CLOSED
         super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
         try:
@@ -73,7 +72,7 @@ class Supervised(Process):
             "terminal": command.terminal and command.takes_terminal,
             "resources": asdict(command.resources),
             "confine": command.policy,
-            "temporary": self._temporary,  # removed by the supervisor, which may outlive the host
+            "temporary": command.temporary,  # removed by the supervisor, which may outlive the host
             "wrappers": command.wrappers,
         }
         data = json.dumps(request).encode()  # JSON escapes surrogates, which stand for undecodable bytes
@@ -140,6 +139,3 @@ class Supervised(Process):
     def _close_all(self) -> None:
         self._control.close()
         super().close()
-        if self._temporary and not self._is_taken:
-            with suppress(OSError):  # a supervisor has it
-                os.rmdir(self._temporary)
