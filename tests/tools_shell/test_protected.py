@@ -168,6 +168,7 @@ APPEARING = {
     "a file further down": "mkdir -p a/b; echo x > a/b/policy.toml",
     "a folder further down": "mkdir -p old/.claude",
     "where the time of the folder is set back": "touch -r old time; mkdir old/.vscode; touch -r time old",
+    "a folder that looks like a placeholder": "mkdir old/.idea; echo x > old/.idea/x; chmod 1500 old/.idea",
     "a repository further down": "mkdir -p a/.git/hooks; echo x > a/.git/hooks/pre-commit",
     "a file that names a repository": "echo 'gitdir: ../b' > old/.git",
     "a git directory of another name": "mkdir -p a/objects a/refs; echo 'ref: refs/heads/main' > a/HEAD",

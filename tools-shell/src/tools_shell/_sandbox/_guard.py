@@ -189,7 +189,10 @@ def _has_other_names(path: str, found: os.stat_result) -> bool:
 
 
 def _is_placeholder(path: str) -> bool:
+    """Return whether a path is an empty placeholder of another command, or has been removed in the meantime."""
     try:
-        return is_placeholder(os.lstat(path))
-    except OSError:  # removed in the meantime
+        return is_placeholder(os.lstat(path)) and not os.listdir(path)
+    except NotADirectoryError:
+        return False
+    except FileNotFoundError:
         return True
