@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.protected import host_folders
-from tools_shell._sandbox._bubblewrap import WRAPPERS, find_bubblewrap
+from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import visible
 
@@ -68,8 +68,6 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
 
     seen, version = visible(sandbox, root), abi()
     is_everything = "/" in seen.writable
-    # A shared network namespace includes the abstract sockets of all processes.
-    has_scopes = sandbox.network and version >= SCOPES
     found = [
         Isolation(
             level="bubblewrap",
@@ -78,15 +76,13 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                     "files": is_everything,
                     PROTECTED_FILES: bool(sandbox.protected) and (is_everything or "--ro-bind-fd" not in variant.known),
                     "own environment": not all(map(seen.can_be_guarded, seen.guarded)),
-                    "abstract sockets": sandbox.network and not has_scopes,
+                    "abstract sockets": sandbox.network and version < SCOPES,
                     "process list": variant.proc == "shared",
                 }
             ),
-            wrappers=WRAPPERS,
             network=sandbox.network,
             seen=seen,
             bubblewrap=variant,
-            has_scopes=has_scopes,
         )
         for variant in _variants(seen.writable)
     ]

@@ -33,11 +33,9 @@ class Isolation:
 
     level: Level
     missing: tuple[str, ...]
-    wrappers: int = 0  # processes before the command
     network: bool = True
     seen: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
-    has_scopes: bool = False
     has_more: Callable[[], bool] = bool  # protected places than before the command
 
     @property

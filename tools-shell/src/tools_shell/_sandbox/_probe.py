@@ -63,19 +63,20 @@ def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequenc
 
 def _try(candidate: Isolation, root: str) -> str | None:
     """Run the probe in a candidate; return what is wrong with it."""
-    what_to_do = "set TMPDIR to a folder that can be written"
     try:
-        with tempfile.TemporaryDirectory(prefix="ask-tools-") as folder, open(f"{folder}/outside", "w") as file:
-            what_to_do = ""
+        folder = tempfile.TemporaryDirectory(prefix="ask-tools-")
+    except OSError as error:
+        raise ToolError(f"{error.strerror}; set TMPDIR to a folder that can be written", "unavailable") from error
+    try:
+        with folder as outside, open(f"{outside}/file", "w") as file:
             print("a line", file=file, flush=True)
             is_seen = is_inside(file.name, (*candidate.seen.readable, *candidate.seen.writable))
             return _run(candidate, root, "" if is_seen else file.name)
-    except OSError as error:  # without a temporary folder there is no result
+    except OSError as error:
         reason = error.strerror or str(error)
-        if error.errno not in _PASSING and not what_to_do:
+        if error.errno not in _PASSING:
             return reason
-        message = f"whether there is a sandbox cannot be found out now: {reason}; {what_to_do or 'try again'}"
-        raise ToolError(message, "unavailable") from error
+        raise ToolError(f"the sandbox cannot be tested now: {reason}; try again", "unavailable") from error
 
 
 def _is_writable(root: str) -> bool:
@@ -108,7 +109,7 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
     finally:
         os.close(pin)
     if ended.reason is not None:
-        raise ToolError(f"whether there is a sandbox was not found out in {_PATIENCE:g} s; try again", "unavailable")
+        raise ToolError(f"the sandbox was not tested within {_PATIENCE:g} s; try again", "unavailable")
     if ended.returncode == _WORKS:
         return None
     words = output.stderr.text.strip().splitlines() or ["it does not start"]

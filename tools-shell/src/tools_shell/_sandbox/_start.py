@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools_shell._process._process import Launch
-from tools_shell._sandbox._bubblewrap import options
+from tools_shell._sandbox._bubblewrap import WRAPPERS, options
 from tools_shell._sandbox._visible import is_inside, top_entries
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tools_shell._process._process import Process
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._command import Command
-    from tools_shell._sandbox._isolation import Isolation
 
 _MOST_DESCRIPTORS = 64  # of the leader; higher numbers are for the supervisor and for mounts
 _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
@@ -68,7 +67,6 @@ def wrap(command: Command, temporary: str = "") -> Launch:
         terminal=command.terminal,
         merged=command.merged,
         extra=command.extra,
-        wrappers=isolation.wrappers,
     )
     if isolation.bubblewrap is not None:
         return _in_bubblewrap(launch, isolation.bubblewrap, command)
@@ -77,7 +75,13 @@ def wrap(command: Command, temporary: str = "") -> Launch:
     # A writable home and temporary folder.
     mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
     environment = {**command.environment, **dict.fromkeys(mine, temporary)}
-    return launch._replace(environment=environment, temporary=temporary, policy=_policy(isolation, temporary))
+    policy = {
+        "level": isolation.level,
+        "network": isolation.network,
+        "readable": isolation.seen.readable,
+        "writable": [*(top_entries() if "/" in isolation.seen.writable else isolation.seen.writable), temporary],
+    }
+    return launch._replace(environment=environment, temporary=temporary, policy=policy)
 
 
 def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> Launch:
@@ -103,7 +107,6 @@ def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> 
     policy = {
         "level": isolation.level,
         "network": isolation.network,
-        "scopes": isolation.has_scopes,
         "filter": first,
         "arguments": first + 1,
         "options": [*told, "--seccomp", str(first)],
@@ -116,21 +119,12 @@ def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> 
         arguments=[bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
         environment={},
         policy=policy,
+        wrappers=WRAPPERS,
         takes_terminal=not opener,
         guarding=guard.descriptors if guard is not None else (),
         numbers=numbers,
         placeholders=[each.name for each in guard.placeholders] if guard is not None else (),
     )
-
-
-def _policy(isolation: Isolation, temporary: str) -> dict[str, Any]:
-    writable = top_entries() if "/" in isolation.seen.writable else isolation.seen.writable
-    return {
-        "level": isolation.level,
-        "network": isolation.network,
-        "readable": isolation.seen.readable,
-        "writable": [*writable, temporary],
-    }
 
 
 @functools.cache

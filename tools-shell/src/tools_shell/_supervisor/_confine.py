@@ -52,7 +52,7 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
     if policy["ignore"]:
         _provide(policy["arguments"] + 1, policy["ignore"].encode())
-    if policy["scopes"]:
+    if policy["network"] and _landlock.abi() >= _landlock.SCOPES:  # it shares the abstract sockets of all processes
         gain_nothing()
         _landlock.restrict_scopes()
 
