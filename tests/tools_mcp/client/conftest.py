@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import os
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -40,6 +43,54 @@ def odd(command):
     yield odd
     for toolset in made:
         toolset.close()
+
+
+@pytest.fixture
+def web():
+    """`web(reply)` is the URL of a server of 2025-11-25 with a tool `echo`.
+
+    `reply(request, session)` answers a call: with a result, or with a status, headers and a body.
+    """
+    info = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "web", "version": "1"},
+    }
+    found = {"initialize": info, "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}
+    servers = []
+
+    def web(reply):
+        class Handler(BaseHTTPRequestHandler):
+            sessions = 0
+
+            def do_POST(self):
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                method, session = request["method"], self.headers["Mcp-Session-Id"]
+                if method == "initialize":
+                    Handler.sessions += 1
+                    session = str(Handler.sessions)
+                made = found.get(method) or (reply(request, session) if method == "tools/call" else (202, {}, b""))
+                if isinstance(made, dict):
+                    answer = {"jsonrpc": "2.0", "id": request["id"], "result": made}
+                    made = 200, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+                status, headers, body = made
+                self.send_response(status)
+                for name, value in {"Content-Length": len(body), "Mcp-Session-Id": session, **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *words):
+                """Print nothing."""
+
+        servers.append(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        threading.Thread(target=servers[-1].serve_forever, args=(0.01,), daemon=True).start()
+        return f"http://127.0.0.1:{servers[-1].server_port}"
+
+    yield web
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture

@@ -69,6 +69,8 @@ def hang(*_):
 def tools(request):
     if MODE == "hangs in list":
         hang()
+    if MODE == "dies in list":
+        os._exit(9)
     found = {"tools": TOOLS}
     if MODE == "pages without end":
         found = {"tools": [], "nextCursor": os.urandom(4).hex()}

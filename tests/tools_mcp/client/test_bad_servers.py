@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tools_core import ToolError
+from tools_mcp import McpToolset
 
 
 @pytest.mark.parametrize(
     ("mode", "error"),
     [
         ("dies at start", "it ended with exit code 4; it reports: fatal: no key"),
+        ("dies in list", "the connection was lost: Connection closed; it ended with exit code 9$"),
         ("old", "Unsupported protocol version from the server: 1999-01-01"),
         ("no schema", "it sent what the protocol does not have: tools.0.inputSchema: Field required"),
         ("pages without end", "the list of tools has no end"),
@@ -29,10 +31,8 @@ def test_a_server_that_does_not_get_ready_is_an_error_at_the_limit(odd, mode):
         _ = odd(mode, timeout=2).tools
 
 
-def test_a_program_that_does_not_exist_is_named(odd):
-    from tools_mcp import McpToolset
-
-    with pytest.raises(ToolError, match="there is no program nonesuch"):
+def test_a_program_that_does_not_exist_is_named():
+    with pytest.raises(ToolError, match="No such file or directory: 'nonesuch'"):
         _ = McpToolset("nonesuch --now").tools
 
 

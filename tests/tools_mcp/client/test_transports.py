@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
@@ -63,11 +64,42 @@ def test_a_url_without_a_server_is_an_error_that_says_so():
         _ = McpToolset("http://127.0.0.1:9/mcp").tools
 
 
-@pytest.mark.slow
-def test_the_status_of_a_refusal_is_in_the_error(model_server):
-    server = model_server(lambda path, body: {"nonsense": path})
-    with pytest.raises(ToolError, match="the server cannot be used"):
-        _ = McpToolset(server.url, name="odd", timeout=20).tools
+OK = {"content": [{"type": "text", "text": "ok"}]}
+LARGE = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "x" * 17 * 2**20}]}})
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_call_whose_session_the_server_has_forgotten_is_made_in_a_new_one(web):
+    forgotten = (404, JSON, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "No such session"}}')
+    seen = []
+
+    def reply(request, session):
+        seen.append(session)
+        return forgotten if session == "1" else OK
+
+    with McpToolset(web(reply), name="web") as toolset:
+        assert [toolset.tool("echo").call().output for _ in range(2)] == ["ok", "ok"]
+    assert seen == ["1", "2", "2"]
+
+    with McpToolset(web(lambda *_: forgotten), name="web") as toolset:
+        error = toolset.tool("echo").call().error
+    assert error == "web: the connection was lost: No such session; it has ended the session; it answered 404 Not Found"
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        ((503, {}, b"busy"), "web: Server returned an error response; it answered 503 Service Unavailable"),
+        ((200, JSON, LARGE.encode()), "more than 16 MiB"),
+        ((200, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(LARGE.encode())), "more than 16 MiB"),
+        ((200, {**JSON, "Content-Length": 9}, b"{"), "web: the connection was lost: peer closed connection"),
+        ((200, {"Content-Type": "text/event-stream"}, b": hello\n\n"), "SSE stream ended without a response"),
+    ],
+    ids=["refusal", "too large", "compressed", "cut", "no answer"],
+)
+def test_an_answer_that_is_not_one_is_an_error(web, reply, error):
+    with McpToolset(web(lambda *_: reply), name="web") as toolset:
+        assert error in toolset.tool("echo").call().error
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import logging
 import math
 from base64 import b64decode
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -42,9 +43,11 @@ _HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
 _MOST_PAGES = 100
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
+_bytes = partial(b64decode, validate=True)
 _FIELDS = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
 
-logging.getLogger("mcp.client").addHandler(logging.NullHandler())  # errors have what it reports, without tracebacks
+for _name in ("mcp.client", "client"):  # of the SDK, whose reports the errors have without tracebacks
+    logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Session:
@@ -62,7 +65,7 @@ class Session:
         self._listing = asyncio.Lock()
         self._is_ready = asyncio.Event()  # or cannot be used
         self._over = asyncio.Event()
-        self._error = ""
+        self._error: BaseException | None = None
         self._facts: dict[str, str] = {}  # what the transport knows of the server
         self._task = asyncio.create_task(self._hold(address))
 
@@ -75,7 +78,8 @@ class Session:
         """Return the definitions of all tools by name; the server is asked if they have changed, or `again`."""
         async with self._listing:
             if again or self._notices != self._listed_notices:
-                await self._ask(self._list)
+                notices = self._notices
+                self._tools, self._listed_notices = await self._ask(self._list), notices
             return self._tools
 
     async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None) -> Result:
@@ -105,8 +109,8 @@ class Session:
     async def _hold(self, address: Address) -> None:
         try:
             with anyio.fail_after(self._timeout) as start:
-                way = connect if "url" in address else run_program
-                streams = way(expanded(address), self._facts, self._over)
+                open_streams = connect if "url" in address else run_program
+                streams = open_streams(expanded(address), self._facts, self._over)
                 client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
                 async with client as self._client:
                     start.deadline = math.inf
@@ -115,28 +119,32 @@ class Session:
                     await self._over.wait()
                     listening.cancel()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (the SDK raises groups of anything)
-            if not self._is_ready.is_set():
-                self._error = self._described(error)
+            self._error = error
         finally:
             self._over.set()
             self._is_ready.set()
 
     async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
-        """Ask the server when it is ready; ToolError for an error, ConnectionError if the session ends with it."""
+        """Ask the server when it is ready; ToolError for an error, ConnectionError if the session ends with it.
+
+        ConnectionRefusedError says that the server has not done it.
+        """
         await self._is_ready.wait()
-        if self._error:
-            raise ToolError(f"the server cannot be used: {self._error}", "unavailable")
+        if (failure := self._error) is not None:
+            raise ToolError(f"the server cannot be used: {self._text(failure, is_lost=True)}", "unavailable")
         try:
             return await question(self._client)
         except Exception as error:
             is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
-            if not (is_closed or self._over.is_set() or "Session terminated" in str(error)):
+            is_forgotten = "forgotten" in self._facts
+            if not (is_closed or is_forgotten or self._over.is_set()):
                 raise ToolError(self._text(error)) from error
             await self.close()
-            raise ConnectionError(self._described(error)) from error
+            lost = ConnectionRefusedError if is_forgotten else ConnectionResetError
+            raise lost(self._text((is_closed and self._error) or error, is_lost=True)) from error
 
-    async def _list(self, client: Client) -> None:
-        notices, found, cursor = self._notices, dict[str, Definition](), None
+    async def _list(self, client: Client) -> dict[str, Definition]:
+        found, cursor = dict[str, Definition](), None
         with anyio.fail_after(self._timeout):
             for _ in range(_MOST_PAGES):
                 page = await client.list_tools(cursor=cursor)
@@ -144,8 +152,7 @@ class Session:
                     found[tool.name] = tool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
                 cursor = page.next_cursor
                 if not cursor:
-                    self._tools, self._listed_notices = found, notices
-                    return
+                    return found
         raise ValueError("the list of tools has no end")
 
     async def _notice(self, message: object) -> None:
@@ -161,26 +168,20 @@ class Session:
                     async for _ in changes:
                         self._notices += 1
 
-    def _described(self, error: BaseException) -> str:
-        """Return the message of an error with all that is known of the server."""
-        facts = [self._facts[key] for key in ("size", "noise", "status", "exit", "log") if key in self._facts]
-        return clip("; ".join([self._text(error), *facts]), 4_000)
-
-    def _text(self, error: BaseException) -> str:
-        """Return the message of an error of the SDK or the system, in a bounded form."""
+    def _text(self, error: BaseException, *, is_lost: bool = False) -> str:
+        """Return the message of an error of the SDK or the system, with what is known of a server that `is_lost`."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        if isinstance(error, TimeoutError):
-            return f"no answer within {self._timeout:g} s"
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            return f"it sent what the protocol does not have: {where}: {first['msg']}"
-        if isinstance(error, FileNotFoundError):
-            return f"there is no program {error.filename}"
         is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
         text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
-        return clip(text or type(error).__name__, 1_000)
+        if isinstance(error, TimeoutError):
+            text = f"no answer within {self._timeout:g} s"
+        elif isinstance(error, ValidationError):
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            text = f"it sent what the protocol does not have: {where}: {first['msg']}"
+        facts = [fact for key, fact in sorted(self._facts.items()) if is_lost or key == "status"]
+        return clip("; ".join([clip(text or type(error).__name__, 1_000), *facts]), 4_000)
 
 
 def _part(block: ContentBlock) -> str | Block:
@@ -197,7 +198,3 @@ def _part(block: ContentBlock) -> str | Block:
     if isinstance(resource, TextResourceContents):
         return resource.text
     return File(_bytes(resource.blob), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
-
-
-def _bytes(data: str) -> bytes:
-    return b64decode(data, validate=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
@@ -65,6 +66,8 @@ class McpToolset:
         headers: Mapping[str, str] | None = None,
         pins: Mapping[str, Definition] | str | os.PathLike[str] | None = None,
     ) -> None:
+        if timeout is not None and not 0 < timeout < math.inf:
+            raise ValueError(f"timeout must be seconds above 0, or None for no limit; got {timeout!r}")
         self.address = address_of(server, env, headers)
         short = self.address.get("command") or urlsplit(self.address["url"]).hostname or ""
         self.name = name or os.path.basename(short)
@@ -177,6 +180,7 @@ class McpToolset:
             call = self._call(definition, arguments, _report(context), may_repeat=bool(read_only or idempotent))
             return await asyncio.wrap_future(submit(call))
 
+        execute.__module__ = f"mcp:{self.name}"  # for errors
         return FunctionTool(
             execute,
             spec=Spec(schema, output_schema=output, context=_CONTEXT, is_async=True, validator=compile_schema(schema)),
@@ -212,19 +216,20 @@ class McpToolset:
         """Ask the server, once more if the connection is lost and `may_repeat`; ToolError for whatever goes wrong."""
         from tools_mcp._client._session import Session  # brings the SDK: 0.9 s
 
+        is_repeated = False
         while True:
             if self._session is None or self._session.has_ended:
                 self._session = Session(self.address, self.timeout)
-            session = self._session
             try:
-                return await question(session)
+                return await question(self._session)
             except ToolError as error:
                 raise ToolError(f"{self.name}: {error}", error.type) from error
             except ConnectionError as error:
-                if not may_repeat:
-                    text = f"the connection was lost: {error}. The call may have had effects, and was not repeated"
-                    raise ToolError(f"{self.name}: {text}", "unavailable") from error
-                may_repeat = False
+                is_safe = may_repeat or isinstance(error, ConnectionRefusedError)
+                if is_repeated or not is_safe:
+                    effects = "" if is_safe else ". The call may have had effects, and was not repeated"
+                    raise ToolError(f"{self.name}: the connection was lost: {error}{effects}", "unavailable") from error
+                is_repeated = True
 
     async def _close(self) -> None:
         session, self._session = self._session, None

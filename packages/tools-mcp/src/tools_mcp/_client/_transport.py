@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import httpx2
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from anyio.abc import ByteReceiveStream, ByteSendStream
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from anyio.streams.memory import MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
     from tools_mcp._client._address import Address
@@ -31,35 +31,45 @@ _MESSAGE_LIMIT = 16 * 2**20  # bytes of one message
 _TOO_LONG = f"it sent a message of more than {_MESSAGE_LIMIT >> 20} MiB"
 _TAIL = 2_000  # bytes of standard error that an error shows
 _GRACE = 2.0  # seconds to end after its input, and then after SIGTERM
+_CLOSED = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
 @asynccontextmanager
-async def run_program(
-    address: Address, facts: dict[str, str], ended: asyncio.Event
-) -> AsyncGenerator[TransportStreams]:
+async def run_program(address: Address, facts: dict[str, str], over: asyncio.Event) -> AsyncGenerator[TransportStreams]:
     """Run a server as a child process, which ends with its children. The SDK's transport has no limit for a message.
 
-    `facts` receives what an error can report, and `ended` is set when the server closes its output.
+    `facts` receives what an error can report, and `over` is set when the server closes its output.
     """
     environment = get_default_environment() | address.get("env", {})
-    cwd = os.path.expanduser(address["cwd"]) if "cwd" in address else None  # noqa: ASYNC240  (reads no file)
+    cwd = os.path.expanduser(address.get("cwd", "."))  # noqa: ASYNC240  (reads no file)
     command = [address["command"], *address["args"]]
-    async with (
-        await anyio.open_process(command, env=environment, cwd=cwd, start_new_session=True) as process,
-        anyio.create_task_group() as tasks,
-    ):
-        from_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
-        program_input = cast("ByteSendStream", process.stdin)
-        tasks.start_soon(_read, cast("ByteReceiveStream", process.stdout), from_server, facts, ended)
-        tasks.start_soon(_read_errors, cast("ByteReceiveStream", process.stderr), facts)
-        tasks.start_soon(_write, to_server, program_input)
+    process = await anyio.open_process(command, env=environment, cwd=cwd, start_new_session=True)
+    from_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def read_errors(errors: Any) -> None:
+        tail = b""
+        async for chunk in errors:
+            tail = (tail + chunk)[-_TAIL:]
+            facts["log"] = f"it reports: {tail.decode(errors='replace').strip()}"
+
+    async def write(program_input: Any) -> None:
+        with suppress(*_CLOSED):  # the end of its output ends the session
+            async with to_server:
+                async for each in to_server:
+                    text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                    await program_input.send(f"{text}\n".encode())
+
+    async with process, anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, process.stdout, from_server, facts, over)
+        tasks.start_soon(read_errors, process.stderr)
+        tasks.start_soon(write, process.stdin)
         try:
             yield incoming, outgoing
         finally:
-            has_ended = ended.is_set()
+            has_ended = over.is_set()
             with anyio.CancelScope(shield=True):
-                await program_input.aclose()
+                await cast("anyio.abc.ByteSendStream", process.stdin).aclose()
                 with anyio.move_on_after(_GRACE):
                     await process.wait()
                 if has_ended and process.returncode is not None:
@@ -69,14 +79,11 @@ async def run_program(
 
 
 async def _read(
-    output: ByteReceiveStream,
-    stream: MemoryObjectSendStream[SessionMessage | Exception],
-    facts: dict[str, str],
-    ended: asyncio.Event,
+    output: Any, stream: MemoryObjectSendStream[SessionMessage | Exception], facts: dict[str, str], over: asyncio.Event
 ) -> None:
     lines = BufferedByteReceiveStream(output)
-    async with stream:
-        try:
+    try:
+        async with stream:
             while True:
                 line = await lines.receive_until(b"\n", _MESSAGE_LIMIT)
                 try:
@@ -85,44 +92,28 @@ async def _read(
                     facts["noise"] = f"it writes what is not JSON-RPC to standard output: {line[:100]!r}"
                 else:
                     await stream.send(SessionMessage(message))
-        except anyio.DelimiterNotFound:
-            facts["size"] = _TOO_LONG
-        except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass
-        finally:
-            ended.set()
-
-
-async def _read_errors(errors: ByteReceiveStream, facts: dict[str, str]) -> None:
-    tail = b""
-    async for chunk in errors:
-        tail = (tail + chunk)[-_TAIL:]
-        facts["log"] = f"it reports: {tail.decode(errors='replace').strip()}"
-
-
-async def _write(stream: MemoryObjectReceiveStream[SessionMessage], program_input: ByteSendStream) -> None:
-    async with stream:
-        with suppress(
-            anyio.BrokenResourceError, anyio.ClosedResourceError, OSError
-        ):  # the end of its output ends the session
-            async for each in stream:
-                await program_input.send(
-                    f"{each.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode()
-                )
+    except anyio.DelimiterNotFound:
+        facts["size"] = _TOO_LONG
+    except _CLOSED:
+        pass
+    over.set()
 
 
 @asynccontextmanager
 async def connect(address: Address, facts: dict[str, str], _: asyncio.Event) -> AsyncGenerator[TransportStreams]:
-    """Connect to a URL by the SDK's transport, with the limit for a message that is not streamed, too."""
+    """Connect to a URL by the SDK's transport, with the limit for messages that are not streamed, too."""
 
     async def watch(response: httpx2.Response) -> None:
-        facts.pop("status", None)
-        if response.is_error:
-            facts["status"] = f"it answered {response.status_code} {response.reason_phrase}"
-        if response.headers.get("content-type", "").startswith("application/json"):
-            response.stream = _Limited(cast("httpx2.AsyncByteStream", response.stream))
+        response.stream = _Limited(response)
+        if response.request.method == "POST":
+            facts.pop("status", None)
+            if response.is_error:
+                facts["status"] = f"it answered {response.status_code} {response.reason_phrase}"
+            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
+                facts["forgotten"] = "it has ended the session"
 
-    client = create_mcp_http_client(address.get("headers"))
+    # A small compressed answer could fill the memory: the limit is one of bytes that arrive.
+    client = create_mcp_http_client({"accept-encoding": "identity", **address.get("headers", {})})
     client.event_hooks = {"response": [watch]}
     streamed = streamable_http_client(address["url"], http_client=client, max_sse_event_size=_MESSAGE_LIMIT)
     async with client, streamed as streams:
@@ -130,17 +121,18 @@ async def connect(address: Address, facts: dict[str, str], _: asyncio.Event) -> 
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """The body of a response, up to the limit."""
+    """The body of a response, up to the limit: none of a compressed one, and all of a stream, which the SDK limits."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
+    def __init__(self, response: httpx2.Response) -> None:
+        self._stream = cast("httpx2.AsyncByteStream", response.stream)
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        self._left = 0 if "content-encoding" in response.headers else math.inf if is_stream else _MESSAGE_LIMIT
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
         async for chunk in self._stream:
-            size += len(chunk)
-            if size > _MESSAGE_LIMIT:
-                raise httpx2.StreamError(_TOO_LONG)
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise httpx2.StreamError(f"{_TOO_LONG}, or a compressed one")
             yield chunk
 
     async def aclose(self) -> None:
