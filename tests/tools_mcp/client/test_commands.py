@@ -97,6 +97,36 @@ def test_servers_come_from_the_file_of_a_client(ask_tools, command, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_server_that_cannot_be_added_keeps_no_other_of_its_file_out(ask_tools, command, tmp_path):
+    python, *arguments = command()
+    zed = tmp_path / "zed.json"
+    servers = {"extension": {"settings": {}}, "odd": {"command": python, "args": arguments}}
+    zed.write_text(json.dumps({"context_servers": servers}))
+    done = ask_tools("mcp", "add", "--from", zed, "--yes", status=1)
+    assert "error: extension: a server has a command" in done.err
+    assert "added odd" in done.out
+    assert "there is a server odd already" in ask_tools("mcp", "add", "--from", zed, "--yes", status=1).err
+
+
+def test_secrets_of_codex_become_headers(ask_tools, web, tmp_path, monkeypatch, file):
+    monkeypatch.setenv("KEY_OF_A_TEST", "hush")
+    lines = ["[mcp_servers.web]", f'url = "{web(None)}"', 'bearer_token_env_var = "KEY_OF_A_TEST"']
+    (tmp_path / "config.toml").write_text("\n".join([*lines, 'http_headers = { "X-A" = "b" }']))
+    ask_tools("mcp", "add", "--from", "config.toml", "--yes")
+    entry = json.loads(file.read_text())["mcpServers"]["web"]
+    assert entry["headers"] == {"X-A": "b", "Authorization": "Bearer ${KEY_OF_A_TEST}"}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [3, [], {"command": "x", "args": "y z"}, {"command": "x", "env": ["A=1"]}, {"command": "x", "env": {"A": 1}}],
+)
+def test_the_entry_of_a_file_that_is_not_a_server_is_named(ask_tools, tmp_path, entry):
+    (tmp_path / "clients.json").write_text(json.dumps({"mcpServers": {"odd": entry}}))
+    assert "error: odd: " in ask_tools("mcp", "add", "--from", "clients.json", status=2).err
+
+
+@pytest.mark.slow
 def test_a_changed_definition_is_refused_until_it_is_accepted(added, ask_tools, log):
     added()
     log.touch()
@@ -108,6 +138,11 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(added, ask_tools, 
     assert ask_tools("call", "echo", "text=a").out == "a\n"
     assert ask_tools("mcp", "update", "odd").out == "odd has not changed\n"
     assert "new" in ask_tools("list", "mcp:odd").out
+
+
+def test_a_time_limit_is_kept_for_calls(ask_tools, command, file):
+    ask_tools("mcp", "add", "odd", "--yes", "--timeout", "300", "--", *command())
+    assert "time limit 300 s" in ask_tools("show", "echo").out
 
 
 def test_an_update_accepts_what_it_has_shown_whatever_the_server_lists_later(added, ask_tools, file):
@@ -158,6 +193,7 @@ def test_a_damaged_file_is_a_problem_and_hides_no_other_tool(ask_tools, file):
         (["add", "a b", "https://example.com"], "a server's name has letters"),
         (["add", "a", "https://example.com", "--env", "K=V"], "a server has a command, with variables"),
         (["add", "a", "--header", "K", "https://example.com"], "'KEY: VALUE' for a header, got 'K'"),
+        (["add", "a", "--timeout", "0", "--", "cat"], "timeout must be seconds above 0"),
         (["add", "--from", "nonesuch.json"], "nonesuch.json cannot be read"),
         (["update", "a"], "there is no server a"),
     ],

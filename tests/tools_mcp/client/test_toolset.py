@@ -195,18 +195,25 @@ def test_unusual_names_become_legal_and_stay_different(odd):
 
 
 def test_toolsets_with_the_same_names_are_refused_together_unless_they_have_prefixes(odd):
-    with pytest.raises(ValueError, match="echo"):
+    with pytest.raises(ValueError, match=r"`mcp:odd:.*` cannot be registered as `echo`: mcp:odd:"):
         Executor([*odd(), *odd()])
     with Executor([*odd(prefix=True), *odd(name="other", prefix=True)]) as executor:
         assert executor.call("other_echo", {"text": "a"}).ok
 
 
 @pytest.mark.parametrize(
-    "server", ["", [], {}, {"url": "https://a", "type": "sse"}, {"command": "a", "url": "https://a"}, {"command": 3}]
+    "server",
+    [None, "", [], {}, {"url": "https://a", "type": "sse"}, {"command": "a", "url": "https://a"}, {"command": 3}],
 )
 def test_what_is_not_a_server_is_refused(server):
     with pytest.raises(ValueError, match="server"):
         McpToolset(server)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan")])
+def test_a_time_limit_that_is_not_one_is_refused(timeout):
+    with pytest.raises(ValueError, match="timeout must be seconds above 0"):
+        McpToolset("npx", timeout=timeout)
 
 
 def test_variables_are_expanded_when_the_server_is_started(command, monkeypatch):

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 Address: TypeAlias = dict[str, Any]  # "command" with "args", "env" and "cwd", or "url" with "headers"
 
+_KINDS: dict[str, type] = {"command": str, "args": list, "env": dict, "cwd": str, "url": str, "headers": dict}
+_SYNONYMS = {"serverUrl": "url", "httpUrl": "url", "http_headers": "headers"}  # of Windsurf, Gemini CLI, Codex
 _variable = re.compile(r"\$\{([^}]*)\}")
 _name = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?").fullmatch
 
@@ -22,17 +24,27 @@ def address_of(
     """Read a URL, a command, or the entry of a server in the file of a client; ValueError for anything else."""
     if isinstance(given, str):
         given = {"url": given} if given.startswith(("http://", "https://")) else shlex.split(given)
+    if isinstance(given, Sequence):
+        given = {"command": given[0] if given else "", "args": [*given[1:]]}
     if not isinstance(given, Mapping):
-        given = {"command": given[0] if given else "", "args": list(given[1:])}
-    command, url = given.get("command"), given.get("url") or given.get("serverUrl")
-    made: Address = {"command": command, "args": list(given.get("args", ())), "cwd": given.get("cwd"), "url": url}
-    made |= {"env": {**given.get("env", {}), **(env or {})}, "headers": {**given.get("headers", {}), **(headers or {})}}
-    if bool(command) == bool(url) or made["env" if url else "headers"] or given.get("type") == "sse":
+        raise ValueError(f"a server is a command, a URL or an entry of a client's file, got {given!r}")  # noqa: TRY004
+    entry = {_SYNONYMS.get(key, key): value for key, value in given.items()}
+    by_variable = dict(entry.get("env_http_headers", {}))  # of Codex, as the next one
+    secrets = {key: f"${{{name}}}" for key, name in by_variable.items()}
+    if "bearer_token_env_var" in entry:
+        secrets["Authorization"] = f"Bearer ${{{entry['bearer_token_env_var']}}}"
+    made: Address = {key: entry[key] for key in _KINDS if entry.get(key)}
+    for key, more in (("env", env or {}), ("headers", {**secrets, **(headers or {})})):
+        if more and isinstance(made.setdefault(key, {}), dict):
+            made[key] = {**made[key], **more}
+    for key, value in made.items():
+        texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
+        if not isinstance(value, _KINDS[key]) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"`{key}` of a server cannot be {value!r}")
+    is_remote = "url" in made
+    if is_remote == ("command" in made) or ("env" if is_remote else "headers") in made or entry.get("type") == "sse":
         raise ValueError("a server has a command, with variables, or a URL of streamable HTTP, with headers; no SSE")
-    texts = [command or url, *made["args"], *made["env"].values(), *made["headers"].values(), given.get("cwd") or ""]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("the command, arguments, variables and headers of a server are texts")
-    return {key: value for key, value in made.items() if value or (key == "args" and command)}
+    return made if is_remote else {"args": [], **made}
 
 
 def described(address: Address) -> str:

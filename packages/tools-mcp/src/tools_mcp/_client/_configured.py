@@ -1,30 +1,28 @@
 """`mcp.json`: the servers that the user has added, with their accepted definitions.
 
     {"mcpServers": {"github": {"url": "https://...", "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"},
-                               "tools": [{"name": "search", "inputSchema": {...}}]}}}
+                               "timeout": 300, "tools": [{"name": "search", "inputSchema": {...}}]}}}
 
 It is in the user's configuration folder, and has the form that other clients use, with the definitions besides.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_mcp._client._address import Address, address_of, described
 from tools_mcp._client._definition import Definition, read_object, tool_names
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from tools_core import Tool
     from tools_mcp._client._toolset import McpToolset
 
 _SERVERS = "mcpServers"
-_toolsets: dict[str, McpToolset] = {}  # registries of one process share a server
+_toolsets: dict[str, tuple[Configured, McpToolset]] = {}  # registries of one process share a server
 
 
 class Configured(NamedTuple):
@@ -35,9 +33,10 @@ class Configured(NamedTuple):
 
     origin: str
     folder: str
-    address: Address
-    definitions: dict[str, Definition]
-    error: str
+    address: Address = {}  # noqa: RUF012  (never changed)
+    definitions: dict[str, Definition] = {}  # noqa: RUF012
+    timeout: float = 60.0
+    error: str = ""
     name: str = "server"
     remote: str = ""
     version: str = ""
@@ -48,17 +47,23 @@ class Configured(NamedTuple):
 
     @property
     def fix(self) -> str:
-        return f"ask-tools mcp update {self.origin}"
+        return f"ask-tools mcp update {self.origin}" if self.address else f"correct {self.folder}"
+
+    def toolset(self) -> McpToolset:
+        """Make a toolset of the server, which is started when a tool is called."""
+        from tools_mcp._client._toolset import McpToolset  # not needed to list names
+
+        made = McpToolset(self.address, name=self.origin, timeout=self.timeout, pins=self.definitions)
+        made.fix = f"a person has to review that: {self.fix}"
+        return made
 
     def load(self) -> Tool:
-        """Make the tool; its server is started when it is called."""
-        toolset = _toolsets.get(self.origin)
-        if toolset is None or (toolset.address, toolset.definitions) != (self.address, self.definitions):
-            from tools_mcp._client._toolset import McpToolset  # not needed to list names
-
-            toolset = _toolsets[self.origin] = McpToolset(self.address, name=self.origin, pins=self.definitions)
-            toolset.fix = f"a person has to review that: {self.fix}"
-        return toolset.tool(self.remote)
+        """Make the tool."""
+        server = self._replace(name="", remote="")
+        known = _toolsets.get(self.origin)
+        if known is None or known[0] != server:
+            known = _toolsets[self.origin] = server, self.toolset()
+        return known[1].tool(self.remote)
 
 
 def server_tools(path: str) -> Iterator[Configured]:
@@ -74,32 +79,29 @@ def read_servers(path: str) -> dict[str, Configured]:
 
 
 def _configured(name: str, path: str, entry: Any) -> Configured:
-    address: Address = {}
+    server = Configured(name, path)
     try:
-        address = address_of(entry)
-        return Configured(name, path, address, {tool["name"]: tool for tool in entry["tools"]}, "")
+        server = server._replace(address=address_of(entry), timeout=entry.get("timeout", 60.0))
+        return server._replace(definitions={tool["name"]: tool for tool in entry["tools"]})
     except KeyError:
-        return Configured(name, path, address, {}, "its tools were not accepted yet")
+        return server._replace(error="its tools were not accepted yet")
     except (ValueError, TypeError, AttributeError) as error:
-        return Configured(name, path, address, {}, str(error))
+        return server._replace(error=str(error))
 
 
-@contextmanager
-def changed_servers(path: str) -> Generator[dict[str, Any]]:
-    """Give the entries by name to change, and write the file in one step; other processes wait for that."""
+def write_server(path: str, name: str, entry: dict[str, Any] | None) -> None:
+    """Add, change or remove an entry, and write the file in one step."""
     from tools_core._registry._replace_file import replace  # not needed to read
 
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        document = read_object(path)
-        yield _entries(document, path)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
-        replace(path, (json.dumps(document, indent=2) + "\n").encode())
-    finally:
-        os.close(lock)
+    document = read_object(path)
+    entries = _entries(document, path)
+    if entry is None:
+        entries.pop(name, None)
+    else:
+        entries[name] = entry
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
+    replace(path, (json.dumps(document, indent=2) + "\n").encode())
 
 
 def _entries(document: dict[str, Any], path: str) -> dict[str, Any]:

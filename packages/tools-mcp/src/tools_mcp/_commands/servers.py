@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tools_core import ToolError
 from tools_core._cli._terminal import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
 from tools_mcp import McpToolset
-from tools_mcp._client._address import Address, address_of, described
-from tools_mcp._client._configured import Configured, changed_servers, read_servers
+from tools_mcp._client._address import described
+from tools_mcp._client._configured import Configured, read_servers, write_server
 from tools_mcp._client._definition import Definition, differences, digest
 from tools_mcp._client._source import file_path
 from tools_mcp._commands import _edit
@@ -56,7 +56,8 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_pair, help=text)
     text = "add the servers of a client's file, or the one called NAME"
     parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help="for the start; 60 by default")
+    text = "for the start and for each call, from now on; 60 by default"
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help=text)
     parser.add_argument("--yes", "-y", action="store_true", help="accept the tools")
     parser.set_defaults(run=_add, intermixed=True, command=[])
 
@@ -73,7 +74,7 @@ def configure_update(parser: ArgumentParser) -> None:
     parser.epilog = _UPDATE
     parser.add_argument("name", metavar="NAME", help="the server")
     parser.add_argument("--yes", "-y", action="store_true", help="accept the change")
-    parser.set_defaults(run=_update, timeout=60.0)
+    parser.set_defaults(run=_update)
 
 
 def configure_remove(parser: ArgumentParser) -> None:
@@ -83,34 +84,45 @@ def configure_remove(parser: ArgumentParser) -> None:
 
 
 def _add(options: Namespace) -> int:
-    known = _known()
+    entries, status = _given(options), 0
+    for name, entry in entries.items():
+        try:
+            _add_server(name, entry, options)
+        except CommandError as failure:  # the other servers of a file do not depend on it
+            if len(entries) == 1:
+                raise
+            note("\n  ".join([f"error: {failure}", *failure.hints]))
+            status = 1
+    return status
+
+
+def _add_server(name: str, entry: Any, options: Namespace) -> None:
+    if not _NAME.fullmatch(name):
+        raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
+    if name in _known():
+        raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
     try:
-        servers = _given(options)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-    for name in servers:
-        if not _NAME.fullmatch(name):
-            raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
-        if name in known:
-            raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
-    for name, address in servers.items():
-        if not _review(name, address, {}, options):
-            raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
-        write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
-    return 0
+        toolset = McpToolset(entry, name=name, timeout=options.timeout)
+    except (TypeError, ValueError) as failure:
+        raise CommandError(f"{name}: {failure}") from failure
+    if not _review(toolset, {}, options):
+        raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
+    write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
 
 
 def _update(options: Namespace) -> int:
     server = _find(options.name)
-    is_new = _review(server.origin, server.address, server.definitions, options)
+    if not server.address:
+        raise CommandError(f"{server.origin}: {server.error}", server.fix, status=1)
+    toolset = McpToolset(server.address, name=server.origin, timeout=server.timeout)
+    is_new = _review(toolset, server.definitions, options)
     write(f"updated {server.origin}" if is_new else f"{server.origin} has not changed")
     return 0
 
 
 def _remove(options: Namespace) -> int:
     _find(options.name)
-    with changed_servers(file_path()) as entries:
-        entries.pop(options.name, None)
+    write_server(file_path(), options.name, None)
     write(f"removed {options.name}")
     return 0
 
@@ -130,33 +142,33 @@ def _list(options: Namespace) -> int:
 
 
 def _facts(server: Configured) -> dict[str, Any]:
-    error = server.error and f"{server.error}; fix: {server.fix}"
-    if not error:
+    problem = server.error and f"{server.error}; fix: {server.fix}"
+    if not problem:
         try:
-            with McpToolset(server.address, name=server.origin, pins=server.definitions) as toolset:
-                error = f"definitions have changed: {server.fix}" if toolset.changes() else ""
-        except ToolError as failure:
-            error = str(failure).removeprefix(f"{server.origin}: ")
+            with server.toolset() as toolset:
+                problem = f"definitions have changed: {server.fix}" if toolset.changes() else ""
+        except (ToolError, ValueError) as failure:
+            problem = str(failure).removeprefix(f"{server.origin}: ")
     return {
         "name": server.origin,
         "server": server.value,
-        "state": error or counted(len(server.definitions), "tool"),
-        "error": error or None,
+        "state": problem or counted(len(server.definitions), "tool"),
+        "error": problem or None,
         "tools": [{"name": name, "sha256": digest(each)} for name, each in server.definitions.items()],
     }
 
 
-def _review(name: str, address: Address, accepted: dict[str, Definition], options: Namespace) -> bool:
+def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Namespace) -> bool:
     """Show what a server defines otherwise than accepted, if anything, and write what was shown if the user agrees."""
     try:
-        with McpToolset(address, name=name, timeout=options.timeout) as toolset:
+        with toolset:
             listed, problems = toolset.definitions, toolset.problems
-    except ToolError as error:
-        raise CommandError(str(error), "nothing has changed", status=1) from error
+    except ToolError as failure:
+        raise CommandError(str(failure), "nothing has changed", status=1) from failure
     lines = differences(accepted, listed)  # whole: a line that is not shown could mislead the model
     if not lines:
         return False
-    note(f"{name}: {counted(len(listed), 'tool')} of {described(address)}")
+    note(f"{toolset.name}: {counted(len(listed), 'tool')} of {described(toolset.address)}")
     write("\n".join(map(one_line, lines)))
     for problem in problems:
         note(f"left out: {problem}")
@@ -167,16 +179,16 @@ def _review(name: str, address: Address, accepted: dict[str, Definition], option
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError("nothing has changed", status=1)
-    with changed_servers(file_path()) as entries:
-        entries[name] = {**address, "tools": [*listed.values()]}
+    entry = {**toolset.address, "timeout": toolset.timeout, "tools": [*listed.values()]}
+    write_server(file_path(), toolset.name, entry)
     return True
 
 
 def _known() -> dict[str, Configured]:
     try:
         return read_servers(file_path())
-    except ValueError as error:
-        raise CommandError(str(error), "correct the file, or remove it", status=1) from error
+    except ValueError as failure:
+        raise CommandError(str(failure), "correct the file, or remove it", status=1) from failure
 
 
 def _find(name: str) -> Configured:
@@ -186,8 +198,8 @@ def _find(name: str) -> Configured:
     return servers[name]
 
 
-def _given(options: Namespace) -> dict[str, Address]:
-    """Return the servers to add, by name; ValueError for what is not a server."""
+def _given(options: Namespace) -> dict[str, Any]:
+    """Return the entries of the servers to add, by name."""
     if options.file is not None:
         if options.command or options.url or options.env or options.header:
             raise CommandError("--from takes everything but the NAME from the file")
@@ -196,19 +208,20 @@ def _given(options: Namespace) -> dict[str, Address]:
         raise CommandError("give a NAME, and a URL or -- COMMAND", "ask-tools mcp add --help")
     if options.url and not options.url.startswith(("http://", "https://")):
         raise CommandError(f"not a URL: {options.url}", f"a command follows --: -- {options.url}")
-    given = options.url or options.command
-    if options.command and os.sep in given[0]:
-        given = [os.path.abspath(given[0]), *given[1:]]  # noqa: PTH100  (links stay)
-    return {options.name: address_of(given, dict(options.env), dict(options.header))}
+    command, *arguments = options.command or [""]
+    if os.sep in command:
+        command = os.path.abspath(command)  # noqa: PTH100  (links stay)
+    variables = {"env": dict(options.env), "headers": dict(options.header)}
+    return {options.name: {"url": options.url, "command": command, "args": arguments, **variables}}
 
 
-def _from_file(path: Path, name: str | None) -> dict[str, Address]:
+def _from_file(path: Path, name: str | None) -> dict[str, Any]:
     try:
         document = _edit.read(path.read_text(encoding="utf-8"), is_toml=path.suffix == ".toml")
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error
-    entries: dict[str, Any] = next((document[key] for key in _SECTIONS if key in document), {})
-    found = {key: address_of(entry) for key, entry in entries.items() if name in (None, key)}
+    except (OSError, ValueError) as failure:
+        raise CommandError(f"{path} cannot be read: {failure}") from failure
+    entries: dict[str, Any] = next((document[key] for key in _SECTIONS if isinstance(document.get(key), dict)), {})
+    found = {key: entry for key, entry in entries.items() if name in (None, key)}
     if not found:
         raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
     return found
