@@ -55,12 +55,8 @@ ASK_TOOLS_OUT=@OUT@; \builtin true >&@OUT@ || ASK_TOOLS_OUT=@HIDDEN@
 \builtin declare -F; \builtin printf '\0'
 \builtin umask -p; \builtin printf '\0%q\0' "$PWD"
 if [[ $# -gt 0 ]]; then \builtin printf '%q ' "$@"; fi; \builtin printf '\0'
-IFS=$' \t\n'
-for ASK_TOOLS_FD in 3 4 5 6 7 8 9; do
-if [[ -f /proc/self/fd/$ASK_TOOLS_FD ]]; then
-\builtin printf '%s %q' "$ASK_TOOLS_FD" "$(\builtin command -p readlink /proc/$$/fd/$ASK_TOOLS_FD)"
-\builtin printf ' %s' $(</proc/$$/fdinfo/$ASK_TOOLS_FD); \builtin printf '\n'
-fi
+for ((ASK_TOOLS_N = ${#DIRSTACK[@]} - 1; ASK_TOOLS_N > 0; --ASK_TOOLS_N)); do
+\builtin printf '\\builtin pushd -n %q\n' "${DIRSTACK[ASK_TOOLS_N]}"
 done
 \builtin printf '\0end'
 } >&"$ASK_TOOLS_OUT"
@@ -131,7 +127,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     fields = data.decode(errors="surrogateescape").split("\0")
     if len(fields) != _FIELDS or fields[-1] != "end":
         return None
-    traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, files, _ = fields
+    traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, stack, _ = fields
     chosen: dict[str, list[str]] = {"-s": [], "-u": []}
     for line in shopts.splitlines():
         _, sign, name = line.split()
@@ -141,7 +137,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
         # No aliases while the snapshot is read.
         f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}",
         _changed(variables, environment),
-        *_reopened(files),
+        stack,
         aliases,
         functions,
         *(f"\\builtin {line}" for line in attributes.splitlines() if not line.startswith("declare -f ")),
@@ -169,18 +165,3 @@ def _changed(variables: str, environment: Mapping[str, str]) -> str:
     kept = [line for line in variables.split("\n") if line not in same and not _OWN_LINE.match(line)]
     gone = environment.keys() - set(_DECLARED.findall(variables))
     return "\n".join([*kept, *(f"\\builtin unset {name}" for name in gone)])
-
-
-def _reopened(files: str) -> list[str]:
-    """Return commands that reopen files left open by `exec 3> file`."""
-    commands: list[str] = []
-    for line in filter(None, files.split("\n")):
-        number, path, *facts = line.rsplit(" ")
-        if len(facts) < 4 or facts[0] != "pos:":
-            continue  # not readable, or a name with a space
-        flags = int(facts[3], 8)
-        if flags & 3 == 0:
-            commands.append(f"\\exec {number}< {path}; command -p head -c {facts[1]} <&{number}")
-        else:
-            commands.append(f"\\exec {number}{'<>' if flags & 3 == 2 else '>>'} {path}")
-    return commands
