@@ -18,37 +18,24 @@ if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
     from tools_shell._owner import Owner
 
-_MOST = 1000  # of all owners together
+_MOST_OF_OWNER, _MOST = 32, 1000  # of one owner, and of all together
 _PATIENCE = 5.0  # seconds to wait for what was killed
 
 
 class Jobs:
-    """Jobs by owner and id; None for a job that is being started."""
+    """Jobs by owner and id."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: dict[tuple[Owner, str], Job | None] = {}
+        self._jobs: dict[tuple[Owner, str], Job] = {}
 
-    def start(self, owner: Owner, make: Callable[[str], Job], most: int) -> Job:
-        """Start a job under a new id; ToolError if the owner has `most` running jobs."""
-        key = owner, f"job-{secrets.token_hex(4)}"
+    def start(self, owner: Owner, make: Callable[[str], Job]) -> Job:
+        """Start a job under a new id; ToolError if the owner has too many running jobs."""
+        id = f"job-{secrets.token_hex(4)}"
         with self._lock:
-            self._make_room(most, owner)
+            self._make_room(_MOST_OF_OWNER, owner)
             self._make_room(_MOST)
-            self._jobs[key] = None
-        try:
-            job = make(key[1])
-        except BaseException:  # free its place
-            with self._lock:
-                self._jobs.pop(key, None)
-            raise
-        with self._lock:
-            is_wanted = key in self._jobs
-            if is_wanted:
-                self._jobs[key] = job
-        if not is_wanted:
-            end([job])
-            raise ToolError("the run has ended, and its jobs with it", "unavailable")
+            job = self._jobs[owner, id] = make(id)
         return job
 
     def find(self, owner: Owner, id: str) -> Job:
@@ -62,13 +49,13 @@ class Jobs:
     def all(self, owner: Owner) -> list[Job]:
         """Return the owner's jobs, oldest first."""
         with self._lock:
-            return [job for (whose, _), job in self._jobs.items() if whose == owner and job is not None]
+            return [job for (whose, _), job in self._jobs.items() if whose == owner]
 
     def end_run(self, run_id: str | None = None) -> None:
         """Kill and remove the jobs of a run, or all jobs, and wait for their end."""
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
-            ended = [job for key in keys if (job := self._jobs.pop(key)) is not None]
+            ended = [self._jobs.pop(key) for key in keys]
         end(ended)
 
     def begin_anew(self) -> None:
@@ -79,11 +66,7 @@ class Jobs:
     def _make_room(self, most: int, owner: Owner | None = None) -> None:
         """Remove the jobs that ended first until there is room for one more."""
         mine = {key: job for key, job in self._jobs.items() if owner in (None, key[0])}
-        ended = sorted(
-            (job.started + job.ended.duration, key)
-            for key, job in mine.items()
-            if job is not None and job.ended is not None
-        )
+        ended = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job.ended is not None)
         surplus = len(mine) + 1 - most
         if surplus > len(ended):
             raise ToolError(

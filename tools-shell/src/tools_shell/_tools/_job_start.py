@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
@@ -12,12 +12,6 @@ from tools_shell._jobs._table import jobs
 from tools_shell._owner import owner_of
 from tools_shell._report import isolation_of
 from tools_shell._tools._script_tool import ScriptTool
-
-if TYPE_CHECKING:
-    import os
-    from typing import Unpack
-
-    from tools_shell._tools._script_tool import ScriptSettings
 
 
 class JobStart(ScriptTool):
@@ -29,20 +23,6 @@ class JobStart(ScriptTool):
     """
 
     stateful = True
-
-    def __init__(
-        self,
-        root: str | os.PathLike[str] | None = None,
-        *,
-        most: int = 32,
-        **settings: Unpack[ScriptSettings],
-    ) -> None:
-        """`most` is the maximum number of jobs of a run in a workspace; a new job replaces the one that ended first.
-
-        `settings` are the same as for Bash.
-        """
-        super().__init__(root, **settings)
-        self._most = most
 
     def execute(
         self,
@@ -64,7 +44,7 @@ class JobStart(ScriptTool):
             ) as prepared:
                 return Job(id, command, timeout or math.inf, prepared, self.redactor())
 
-        job = jobs.start(owner_of(context, self._root), make, self._most)
+        job = jobs.start(owner_of(context, self._root), make)
         record = {"id": job.id, "status": "running"}
         text = f"[{job.id} started; read it with job_output]"
         return Result.ok(record, content=text, metadata=isolation_of(job.isolation))

@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from tools_core import Context, Effects
     from tools_shell._tools._shell_tool import Settings
 
-    class ScriptSettings(Settings, total=False):
-        """The settings of every tool that runs a script; see `ScriptTool`."""
-
-        shell: str | None
-        trusts_repository: bool
-
 
 class ScriptTool(ShellTool, abstract=True):
     """A tool whose argument `command` is a shell script."""
