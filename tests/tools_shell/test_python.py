@@ -72,18 +72,6 @@ def test_code_that_exits_has_its_exit_code(every, code, status):
     assert "error" not in output
 
 
-@pytest.mark.parametrize(("code", "status"), [("1", 0), ("raise SystemExit(3)", 3)])
-def test_code_that_closes_all_descriptors_writes_nothing_into_its_files_and_is_told_what_is_lost(
-    python, root, code, status
-):
-    before = "import os\nos.closerange(3, 256)\nfiles = [open(f'{name}', 'w+') for name in range(9)]\n"
-    output = python.call(code=before + code).output
-    last = output["stderr"].splitlines()[-1]
-    told = "the code has closed the descriptor that its value is reported on"
-    assert (output["value"], output["exit_code"], last) == (None, status, told)
-    assert [path.read_bytes() for path in root.iterdir()] == [b""] * 9
-
-
 @pytest.mark.parametrize(("code", "name"), [("os.abort()", "SIGABRT"), ("os.kill(os.getpid(), 9)", "SIGKILL")])
 def test_a_signal_is_told_by_its_name(every, code, name):
     assert every.call(code=f"import os; {code}").output["signal"] == name

@@ -34,7 +34,6 @@ class Interpreter:
     def __init__(self, channel: int) -> None:
         os.set_inheritable(channel, False)
         self._channel = channel
-        self._identity = os.fstat(channel)
         self._pid = os.getpid()
         self._sources: dict[str, str] = {}
         self._runner: Any = None
@@ -60,21 +59,11 @@ class Interpreter:
                     sys.stderr.flush()
                 os._exit(status)
             fields = ", ".join(f'"{name}": {encode_basestring_ascii(value)}' for name, value in reply.items())
-            if not self._is_open():
-                sys.stderr.write("the code has closed the descriptor that its value is reported on\n")
-                return status
             with open(self._channel, "wb", closefd=False) as replies:
                 replies.write(f"{{{fields}}}\n".encode())
             if is_last:
                 return status
         return 0
-
-    def _is_open(self) -> bool:
-        """Return whether the channel is still open: the code may have closed it and reused its number."""
-        try:
-            return os.path.samestat(os.fstat(self._channel), self._identity)
-        except OSError:
-            return False
 
     def _answer(self, code: str, *, is_last: bool) -> tuple[dict[str, str], int]:
         reply: dict[str, str] = {}
