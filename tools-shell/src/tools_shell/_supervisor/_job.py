@@ -13,7 +13,7 @@ from tools_shell._supervisor._descendants import descendants, is_zombie, kill, l
 from tools_shell._supervisor._leader import start_leader
 from tools_shell._supervisor._limits import Watch, hit_of
 from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
-from tools_shell._supervisor._system import adopt_orphans, come_first, come_last, wakeup_pipe
+from tools_shell._supervisor._system import adopt_orphans, come_first, wakeup_pipe
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
@@ -39,7 +39,6 @@ def supervise(control: int, descriptors: list[int]) -> None:
         raise
     if job.start(descriptors):
         job.run()
-    come_last()  # the remaining work is not urgent
     if request["temporary"]:
         _remove(request["temporary"])
 

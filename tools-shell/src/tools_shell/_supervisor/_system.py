@@ -62,12 +62,6 @@ def come_first() -> None:
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
-def come_last() -> None:
-    """Undo `come_first`."""
-    with suppress(OSError):  # as above
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
 def wakeup_pipe() -> int:
     """Return a descriptor that becomes readable when a child exits."""
     ours, theirs = os.pipe()
