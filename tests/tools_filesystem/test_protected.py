@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import tools_core
 import tools_filesystem
 from tools_core import Context, ToolError
 from tools_filesystem import (
@@ -27,6 +29,7 @@ from tools_filesystem import (
 SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config", ".git", ".git./config", ".git /x"]
 SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
 SPELLINGS += ["GIT~1/config", "./x/../.git/config", ".gitmodules", ".husky/pre-push", ".vscode/tasks.json"]
+SPELLINGS += [".githooks/pre-commit", ".cshrc", ".config/fish/config.fish"]
 SPELLINGS += [".claude/settings.json", ".mcp.json", ".gitattributes", ".ask-tools-own/x"]
 
 
@@ -159,6 +162,20 @@ def test_the_environment_that_the_host_runs_from_is_protected():
     assert result.error_type == "denied"
     assert "runs from there" in result.error
     assert DeletePath(workspace).call(path=name, recursive=True).error_type == "denied"
+
+
+def test_the_standard_library_and_the_packages_of_the_user_are_protected(root):
+    library = Path(os.__file__)
+    edit = EditFile(library.parent).call(path=library.name, old_string="not a line of it", new_string="")
+    assert edit.error_type == "denied"
+    code = "import site, sys; from tools_filesystem import WriteFile; path = site.getusersitepackages() + '/new.pth'"
+    code += "\nprint(WriteFile(sys.argv[1]).call(path=path, content='').error_type)"
+    python = Path(sys.base_prefix, "bin", Path(sys.executable).name)  # in an environment there are no such packages
+    paths = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (tools_core, tools_filesystem))
+    done = subprocess.run(
+        [python, "-c", code, root], env={"HOME": str(root), "PYTHONPATH": paths}, capture_output=True, check=True
+    )
+    assert done.stdout == b"denied\n"
 
 
 def test_the_source_of_a_tool_package_is_protected():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import site
 import sys
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FOLDERS = frozenset((
-    *(".git", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
+    *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
     *(".vscode", ".idea", ".devcontainer", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks, servers
     *(".ssh", ".gnupg"),
 ))  # fmt: skip
 FILES = frozenset((
     *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", "mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
-    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc"),
-    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"),
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc"),
+    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
     *("ask-tools.lock", "ask-tools.toml", "policy.toml", "approvals.json"),  # what is allowed to run
 ))  # fmt: skip
 PROTECTED = FOLDERS | FILES | {"git~1"}  # the last is what FAT and NTFS also call `.git`
@@ -50,8 +51,15 @@ def is_protected(name: str, names: frozenset[str] = PROTECTED) -> bool:
 
 
 def host_folders() -> list[str]:
-    """Return the real paths of the folders that this process runs from: its virtual environment, and tool packages."""
-    folders = {sys.prefix} if sys.prefix != sys.base_prefix else set[str]()
+    """Return the real paths of the folders that this process imports from: its environment, and tool packages.
+
+    The user's folder of packages is one of them even before it exists.
+    """
+    folders = {os.path.dirname(os.__file__), *site.getsitepackages()}
+    if sys.prefix != sys.base_prefix:
+        folders.add(sys.prefix)
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
     for name, module in sys.modules.copy().items():
         if name.startswith("tools_") and "." not in name and (file := getattr(module, "__file__", None)):
             folders.add(os.path.dirname(file))

@@ -45,7 +45,7 @@ class Survey:
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
-        host = map(os.stat, host_folders() if self.protected else ())
+        host = map(os.stat, filter(os.path.exists, host_folders() if self.protected else ()))
         self._kept = {root.identity: "a root of the workspace" for root in access.roots}
         self._kept |= {(state.st_dev, state.st_ino): "a folder that this program runs from" for state in host}
 

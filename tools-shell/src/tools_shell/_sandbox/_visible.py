@@ -116,7 +116,7 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """Return the folders that this program runs from: a command's changes there would run at its next start."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable)]
+    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable) and os.path.exists(path)]
     opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
     return () if "/" in writable else _outermost({*mine} - {*opened})
 
