@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._bash._effects import script_effects
+from tools_core import Effects
+from tools_shell._bash._program import default_shell
 from tools_shell._environment import clean_environment
+from tools_shell._script._parts import Dynamic, Unreadable
 from tools_shell._tools._shell_tool import ShellTool
 from tools_shell._workspace import workspace_path
 
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
-    from tools_core import Context, Effects
+    from tools_core import Context
+    from tools_shell._script._parts import Command
     from tools_shell._tools._shell_tool import Settings
 
 
@@ -39,12 +42,49 @@ class ScriptTool(ShellTool, abstract=True):
         self._trusts_repository = trusts_repository
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """Return the hints and commands of this script, as far as its text proves them; see Tool."""
-        usual = super().effects(arguments, context)
+        """Return the hints and commands of this script, as far as its text proves them; see Tool.
+
+        The commands are lists of words; variable assignments come before their command, or stand alone. Redirections
+        are separate commands `<` or `>`. Nothing is proved in a session, where earlier scripts may have redefined
+        words, for a shell other than bash, or without `tools-shell[parser]`.
+        """
+        from tools_shell._script._parse import parse  # only policies need it
+        from tools_shell._script._reads import reads_only
+
+        annotations, settings, missing = self.annotations, self._approval_settings(), []
+        env, commands = arguments.get("env") or {}, None
+        try:
+            if self._is_readable(arguments):
+                commands = parse(arguments["command"])
+        except Unreadable:
+            pass
+        except ImportError:
+            missing = ["tools-shell[parser]"]
+        if commands is None:
+            return Effects(annotations, paths=None, commands=None, settings=settings, missing=missing)
+        if not env and reads_only(commands, {**clean_environment(), **self._env}, self._repository(arguments, context)):
+            annotations = {**annotations, "read_only": True, "destructive": False, "open_world": False}
+        variables = [[f"{name}={value}"] for name, value in env.items()]
+        return Effects(annotations, commands=[*variables, *filter(None, map(_words, commands))], settings=settings)
+
+    def _is_readable(self, arguments: Mapping[str, Any]) -> bool:
+        """Return whether words have the meaning that they have in a new bash."""
+        env = arguments.get("env") or {}
+        is_environment = isinstance(env, dict) and all(isinstance(part, str) for item in env.items() for part in item)
+        is_bash = os.path.basename(self._shell or default_shell()) == "bash"
+        return is_bash and is_environment and isinstance(arguments.get("command"), str) and not arguments.get("session")
+
+    def _repository(self, arguments: Mapping[str, Any], context: Context | None) -> str | None:
+        """Return the folder that the script runs in, if that is a trusted repository."""
         root = os.path.realpath(workspace_path(self._root or (context.workspace if context else None)))
-        is_trusted = self._trusts_repository and os.path.exists(os.path.join(root, ".git"))
-        environment = {**clean_environment(), **self._env}
-        return script_effects(arguments, self._shell, usual, environment, root if is_trusted else None)
+        is_trusted = self._trusts_repository and arguments.get("workdir", ".") == "."
+        return root if is_trusted and os.path.exists(os.path.join(root, ".git")) else None
 
     def _approval_settings(self) -> dict[str, Any]:
         return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
+
+
+def _words(command: Command) -> list[str | None]:
+    variables = [None if isinstance(value, Dynamic) else f"{name}={value}" for name, value in command.variables]
+    arguments = [None if isinstance(word, Dynamic) else word for word in command.arguments]
+    return [*variables, *([command.name] if command.name else ()), *arguments]
