@@ -16,7 +16,7 @@ import pytest
 from samples import PNG, fail, leave, picture, removal, weather
 
 from tools_adapters import from_llm, to_llm
-from tools_core import Context, Image, Result
+from tools_core import Context, DefinitionError, Image, Result
 
 # A model for the command and the library: it makes the calls of the prompt, and repeats their results.
 MODEL = """
@@ -263,5 +263,7 @@ def test_their_tools_become_ours():
     assert "division" in (found["divide"].call(number=0).error or "")
     assert found["divide"].call(number="x").error_type == "validation_error"
     assert found["show"].call().content == ("here", Image(PNG))
+    with pytest.raises(DefinitionError, match=r"\.odd: the schema at #/properties/a/type"):
+        from_llm([llm.Tool("odd", "Odd.", {"properties": {"a": {"type": "picture"}}}, ask)])
     paused = found["ask"].call()
     assert (paused.halted, paused.error) == (True, "wait for the user")

@@ -60,7 +60,7 @@ class BridgedTool:
         self.definition = {**tool.definition, "name": name}
         function = openai.definitions([self.definition])[0]["function"]
         self.description: str = function["description"]
-        self.schema: dict[str, Any] = {"properties": {}, **function["parameters"]}
+        self.schema: dict[str, Any] = function["parameters"]
         # The framework has to ask before a call where neither an executor nor `approve` decides.
         self.needs_approval = tool.requires_approval and options == {"approve": None}
         self._key = key  # its name in the registry or executor
@@ -141,12 +141,13 @@ def foreign_tool(
     async def execute(tools_adapters_context: Context, **arguments: Any) -> Any:
         return await body(arguments, tools_adapters_context)
 
+    execute.__qualname__ = name  # for messages about the schema
     name = name if name[:1].isalpha() or name.startswith("_") else f"_{name}"
     return tool(
         execute,
         name=legal_names([name], "openai")[name],
         description=description or "",
-        input_schema={"type": "object", "properties": {}, **parameters},
+        input_schema=dict(parameters),
         requires_approval=requires_approval,
         stateful=True,  # it holds live objects, which cannot go to another process
     )

@@ -77,7 +77,7 @@ def _arguments_model(schema: dict[str, Any]) -> Any:
     class Arguments(BaseModel, extra="allow"):
         @classmethod
         def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
-            return {"properties": {}, **copy.deepcopy(schema)}
+            return copy.deepcopy(schema)
 
     return Arguments
 

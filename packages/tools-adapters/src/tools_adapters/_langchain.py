@@ -32,10 +32,7 @@ def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
 
 
 def from_langchain(tools: Iterable[Any]) -> list[Tool]:
-    """Convert LangChain tools, to call them directly, in an executor or over MCP.
-
-    The artifact of a result is its output. A tool with `return_direct` halts.
-    """
+    """Make tools of LangChain's: the artifact of a result is its output, and a tool with `return_direct` halts."""
     return [foreign_tool(partial(_call_theirs, each), **convert_to_openai_tool(each)["function"]) for each in tools]
 
 

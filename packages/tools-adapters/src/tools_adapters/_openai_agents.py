@@ -30,7 +30,7 @@ def to_openai_agents(tools: Tools, **options: Unpack[Options]) -> list[FunctionT
 
 
 def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Tool]:
-    """Convert function tools, to call them directly, in an executor or over MCP.
+    """Make tools of function tools.
 
     They receive `context` as that of the run. An exception is an error of the result, whatever the tool's
     `failure_error_function` makes of it for a model, and so is a time-out. A hosted tool, and one with

@@ -35,7 +35,7 @@ def to_smolagents(tools: Tools, **options: Unpack[Options]) -> list[smolagents.T
 
 
 def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
-    """Convert smolagents tools, to call them directly, in an executor or over MCP; PIL images become `Image`."""
+    """Make tools of smolagents'; PIL images become `Image`."""
     made: list[Tool] = []
     for each in tools:
         function: dict[str, Any] = get_tool_json_schema(each)["function"]
