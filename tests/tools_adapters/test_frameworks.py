@@ -39,25 +39,11 @@ def test_an_adapter_carries_what_it_promises_and_its_example_runs(environment_wi
     extra = name.replace("_", "-")
     ours = ["tools-core", "packages/tools-runtime", f"packages/tools-adapters[{extra}]"]
     python = environment_with(f"adapter-{extra}", ours, ["pytest"], HERE / f"constraints/{name}.txt")
-    options = [
-        "-q",
-        "--noconftest",
-        "--import-mode=importlib",
-        "-pno:cacheprovider",
-        f"--rootdir={ROOT}",
-        "-c/dev/null",
-    ]
-    ended = subprocess.run(
-        [python, "-m", "pytest", *options, HERE / f"inside/{name}.py", HERE / "inside/example.py"],
-        cwd=tmp_path,
-        env=VARIABLES | {"HOME": str(tmp_path)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout
+    options = ["--noconftest", "--import-mode=importlib", "-pno:cacheprovider", "-c/dev/null", f"--rootdir={ROOT}"]
+    command = [python, "-m", "pytest", "-q", *options, HERE / f"inside/{name}.py", HERE / "inside/example.py"]
+    given = {"cwd": tmp_path, "env": VARIABLES | {"HOME": str(tmp_path)}, "stdin": subprocess.DEVNULL}
+    ended = subprocess.run(command, **given, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_importing_the_package_imports_no_framework():

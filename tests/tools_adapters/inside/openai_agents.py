@@ -85,14 +85,12 @@ def test_cancelling_a_run_cancels_its_tool():
 
 
 def test_a_halt_ends_the_run_with_its_behaviour():
-    def output(name, **options):
-        asked = agent(
-            to_openai_agents([leave, weather]), name, {"city": "Oslo"} if name == "weather" else {}, **options
-        )
+    def output(name, behavior, **arguments):
+        asked = agent(to_openai_agents([leave, weather]), name, arguments, tool_use_behavior=behavior)
         return Runner.run_sync(asked, "hi").final_output
 
-    assert output("leave", tool_use_behavior=openai_agents_halt()) == "bye"
-    assert output("weather", tool_use_behavior=openai_agents_halt()) == output("leave") == "done"
+    assert output("leave", openai_agents_halt()) == "bye"
+    assert output("weather", openai_agents_halt(), city="Oslo") == output("leave", "run_llm_again") == "done"
 
 
 @pytest.mark.parametrize(("is_approved", "done"), [(True, ["a"]), (False, [])])
