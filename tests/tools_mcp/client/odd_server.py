@@ -78,6 +78,8 @@ def tools(request):
         found = {
             "tools": [{**ECHO, "inputSchema": {"type": "object", "properties": {"text": {"type": "strin"}}}}, TOOLS[1]]
         }
+    elif MODE == "no parameters":
+        found = {"tools": [{"name": "echo", "inputSchema": {"type": "object", "properties": {}}}]}
     elif MODE == "no schema":
         found = {"tools": [{"name": "echo"}]}
     elif MODE == "changes" and os.path.exists(FILE):

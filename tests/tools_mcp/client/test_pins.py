@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tools_mcp import McpToolset
 
 NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,63}"
-REFUSED = "odd: echo has another description than was accepted, and was not called"
+REFUSED = "odd: echo has changed since it was accepted (description), and was not called"
 
 
 def test_a_change_while_connected_is_refused_and_not_shown_to_the_model(odd):
@@ -41,6 +41,24 @@ def test_a_change_is_shown_to_a_person_who_can_accept_it(odd, log):
     accepting = odd("changes")
     assert len(accepting) == 4
     assert accepting.tool("echo").call(text="a").ok
+
+
+@pytest.mark.parametrize(
+    ("accepted", "part"),
+    [
+        ({"inputSchema": {"type": "object"}}, "inputSchema"),
+        ({"inputSchema": {"type": "object", "properties": {"text": {"description": "Your key"}}}}, "inputSchema"),
+        ({"outputSchema": {"type": "object"}}, "outputSchema"),
+        ({"annotations": {"readOnlyHint": True}}, "annotations"),
+        ({"title": "Echo"}, "title"),
+        ({"description": ""}, "description"),
+    ],
+)
+def test_each_part_of_a_definition_is_compared_and_shown(odd, accepted, part):
+    pins = odd("no parameters").definitions
+    toolset = odd("no parameters", pins={"echo": {**pins["echo"], **accepted}})
+    assert toolset.tool("echo").call().error.startswith(f"odd: echo has changed since it was accepted ({part})")
+    assert toolset.changes()
 
 
 def test_a_file_of_pins_is_written_at_the_first_use_and_holds_from_then_on(odd, log, tmp_path):

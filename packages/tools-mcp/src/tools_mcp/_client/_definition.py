@@ -61,11 +61,13 @@ def _lines(definitions: dict[str, Definition]) -> list[str]:
     """Return lines `tool: DESCRIPTION`, a line `tool(parameter): SCHEMA` for each parameter, and one for the rest."""
     lines: list[str] = []
     for name, definition in sorted(definitions.items()):
-        schema = dict(definition.get("inputSchema", {}))
-        parameters = schema.pop("properties") if isinstance(schema.get("properties"), dict) else {}
-        rest = {part: definition[part] for part in PARTS[2:] if part in definition} | {"inputSchema": schema}
-        lines += [f"{name}: {line}" for line in definition.get("description", "").split("\n")]
-        lines += [f"{name}({key}): {_json(parameters[key])}" for key in sorted(parameters)]
+        if "description" in definition:
+            lines += [f"{name}: {line}" for line in definition["description"].split("\n")]
+        rest = {part: definition[part] for part in PARTS[2:] if part in definition}
+        parameters = rest.get("inputSchema", {}).get("properties")
+        if parameters and isinstance(parameters, dict):
+            rest["inputSchema"] = {key: value for key, value in rest["inputSchema"].items() if key != "properties"}
+            lines += [f"{name}({key}): {_json(parameters[key])}" for key in sorted(parameters)]
         lines += [f"{name} {_json(rest)}"]
     return lines
 

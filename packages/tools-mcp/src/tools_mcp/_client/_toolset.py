@@ -206,7 +206,7 @@ class McpToolset:
             listed = (await session.listed()).get(name)
             if listed != definition:  # without the new one, because it could mislead the model
                 parts = [part for part in PARTS if listed and definition.get(part) != listed.get(part)]
-                what = f"has another {' and '.join(parts)} than was accepted" if listed else "is no longer there"
+                what = f"has changed since it was accepted ({', '.join(parts)})" if listed else "is no longer there"
                 raise ToolError(f"{name} {what}, and was not called; {self.fix}", "conflict")
             return await session.call(name, arguments, report)
 
