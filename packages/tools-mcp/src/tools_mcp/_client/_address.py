@@ -16,11 +16,7 @@ _variable = re.compile(r"\$\{([^}]*)\}")
 _name = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?").fullmatch
 
 
-def address_of(
-    given: str | Sequence[str] | Mapping[str, Any],
-    env: Mapping[str, str] | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> Address:
+def address_of(given: str | Sequence[str] | Mapping[str, Any]) -> Address:
     """Read a URL, a command, or the entry of a server in the file of a client; ValueError for anything else."""
     if isinstance(given, str):
         given = {"url": given} if given.startswith(("http://", "https://")) else shlex.split(given)
@@ -29,18 +25,16 @@ def address_of(
     if not isinstance(given, Mapping):
         raise ValueError(f"a server is a command, a URL or an entry of a client's file, got {given!r}")  # noqa: TRY004
     entry = {_SYNONYMS.get(key, key): value for key, value in given.items()}
-    by_variable = dict(entry.get("env_http_headers", {}))  # of Codex, as the next one
-    secrets = {key: f"${{{name}}}" for key, name in by_variable.items()}
-    if "bearer_token_env_var" in entry:
-        secrets["Authorization"] = f"Bearer ${{{entry['bearer_token_env_var']}}}"
     made: Address = {key: entry[key] for key in _KINDS if entry.get(key)}
-    for key, more in (("env", env or {}), ("headers", {**secrets, **(headers or {})})):
-        if more and isinstance(made.setdefault(key, {}), dict):
-            made[key] = {**made[key], **more}
     for key, value in made.items():
         texts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [value]
         if not isinstance(value, _KINDS[key]) or not all(isinstance(text, str) for text in texts):
             raise ValueError(f"`{key}` of a server cannot be {value!r}")
+    secrets = {key: f"${{{variable}}}" for key, variable in dict(entry.get("env_http_headers", {})).items()}  # of Codex
+    if "bearer_token_env_var" in entry:
+        secrets["Authorization"] = f"Bearer ${{{entry['bearer_token_env_var']}}}"
+    if secrets:
+        made["headers"] = {**made.get("headers", {}), **secrets}
     is_remote = "url" in made
     if is_remote == ("command" in made) or ("env" if is_remote else "headers") in made or entry.get("type") == "sse":
         raise ValueError("a server has a command, with variables, or a URL of streamable HTTP, with headers; no SSE")

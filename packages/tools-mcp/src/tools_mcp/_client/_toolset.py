@@ -44,12 +44,12 @@ class McpToolset:
 
     Args:
         server: A command as a list or one text, the URL of a server with streamable HTTP, or the entry of a server in
-            a client's configuration. `${NAME}` in a text is the value of a variable.
+            a client's configuration: `{"command": "npx", "args": [...], "env": {...}, "cwd": "..."}` or
+            `{"url": "...", "headers": {...}}`. `${NAME}` in a text is the value of a variable. A command gets HOME,
+            PATH and the like alone, and what `env` has.
         name: The server's name in errors, and the prefix of its tools.
         prefix: Put the name before the name of each tool: `github_search`.
         timeout: Seconds for the start of the server, and for a call; None for no limit.
-        env: Variables for a command, which otherwise gets HOME, PATH and the like alone.
-        headers: Headers for a URL.
         pins: The definitions that were accepted: a mapping as `definitions` returns it, or a file, which is written at
             the first use. Only these tools are offered, and one that the server defines differently is not called,
             because a description can mislead a model. Without pins the first list of this process counts.
@@ -62,22 +62,19 @@ class McpToolset:
         name: str = "",
         prefix: bool = False,
         timeout: float | None = 60.0,
-        env: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
         pins: Mapping[str, Definition] | str | os.PathLike[str] | None = None,
     ) -> None:
         if timeout is not None and not 0 < timeout < math.inf:
             raise ValueError(f"timeout must be seconds above 0, or None for no limit; got {timeout!r}")
-        self.address = address_of(server, env, headers)
+        self.address = address_of(server)
         short = self.address.get("command") or urlsplit(self.address["url"]).hostname or ""
         self.name = name or os.path.basename(short)
         self.timeout = timeout
         self.fix = "a person has to review that: `changes()` shows it, and a toolset without these pins accepts it"
         self._prefix = f"{self.name}_" if prefix else ""
         self._file = os.fspath(pins) if isinstance(pins, str | os.PathLike) else None
-        self._definitions = (
-            read_object(self._file) or None if self._file else cast("dict[str, Definition] | None", pins)
-        )
+        given = read_object(self._file) or None if self._file is not None else pins
+        self._definitions = cast("dict[str, Definition] | None", given)
         self._tools: dict[str, Tool] | None = None  # by the names of the server
         self._problems: dict[str, str] = {}
         self._session: Session | None = None
