@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 class Bash(ScriptTool):
     """Run a bash script in the workspace and wait until it ends.
 
-    Use it for programs, builds, tests, version control and pipelines; job_start is for servers and anything that
-    should go on after the call. Returns the output, then a line such as [exit 3 after 1.2 s]. Output beyond 30,000
-    characters is cut in the middle. Each call is a new shell in the workspace; calls with the same `session` share the
-    folder, variables, functions and options. Processes in the background end with the script. There may be a sandbox:
-    files outside of the workspace hidden or read-only, no network, temporary files removed at the end.
+    Use it for programs, builds, tests, version control and pipelines. Prefer job_start for servers and anything that
+    runs on after the call, and the file tools for reading and editing files. Returns stdout and stderr in order, then
+    a line such as [exit 3 after 1.2 s]. Output beyond 30,000 characters is cut in the middle. Each call is a new shell
+    in the workspace; calls with the same `session` share the folder, variables, functions and options. Background
+    processes end with the script. There may be a sandbox: files outside of the workspace are hidden or read-only,
+    there is no network, and temporary files are removed at the end.
     """
 
     def execute(
@@ -43,7 +44,7 @@ class Bash(ScriptTool):
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default."] = "",
         env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
-        session: Annotated[str, "Name of a session whose state the script continues; created on first use."] = "",
+        session: Annotated[str, "Name of the session to continue; created on first use."] = "",
         *,
         context: Context,
     ) -> Result:

@@ -32,10 +32,12 @@ class JobOutput(JobTool):
     def execute(
         self,
         id: Annotated[str, "The id of the job; empty to list all jobs."] = "",
-        cursor: Annotated[int, "Start here: 0 is the beginning, -2000 is near the end, or the last next cursor."] = 0,
+        cursor: Annotated[
+            int, "Position to read from: the last next cursor, or 0; negative positions count from the end."
+        ] = 0,
         wait: Annotated[
             float,
-            "Seconds to wait for new output; 0 for 30 with wait_for or until_end, and for none without.",
+            "Seconds to wait; 0 means 30 with wait_for or until_end, else no wait.",
             Limits(ge=0, le=LONGEST),
         ] = 0,
         wait_for: Annotated[str, "Wait until the output contains this text.", Limits(max_length=1000)] = "",

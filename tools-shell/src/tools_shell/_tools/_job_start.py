@@ -18,8 +18,8 @@ class JobStart(ScriptTool):
     """Start a bash script in the background, for servers, watchers and long builds; returns its id at once.
 
     Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script, so the
-    program to keep running comes last and without `&`. All jobs end with the conversation. The last 1 MiB of output is
-    kept. There may be a sandbox without network; then no other call reaches the ports of the job.
+    program to keep running comes last and without `&`. All jobs end with the conversation; at most 32 run at once. The
+    last 1 MiB of output is kept. In a sandbox without network, no other call can reach the ports of the job.
     """
 
     stateful = True
@@ -30,8 +30,8 @@ class JobStart(ScriptTool):
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
         stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
-        tty: Annotated[bool, "Run on a terminal, for programs that need one; takes job_input."] = False,
-        timeout: Annotated[float, "Seconds until it is ended; 0 for no limit.", Limits(ge=0)] = 0,
+        tty: Annotated[bool, "Run on a terminal, for interactive programs; implies stdin."] = False,
+        timeout: Annotated[float, "Seconds until the job is ended; 0 for no limit.", Limits(ge=0)] = 0,
         *,
         context: Context,
     ) -> Result:

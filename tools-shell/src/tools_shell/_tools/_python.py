@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Python(ShellTool):
     """Run Python code in the workspace and wait until it ends.
 
-    Returns what the code prints, the value of its last expression, and the traceback of an exception. Use it for
-    computing, data and plots; bash is for programs and files. Figures of matplotlib and pictures as the last value are
-    shown. `await` works at the top level. Each call is a new interpreter; calls with the same `session` share
-    variables, imports and functions, and after a time-out the session usually goes on. Output beyond 30,000 characters
-    is cut in the middle. There may be a sandbox: files outside of the workspace hidden or read-only, and no network.
+    Use it for computing, data and plots. Prefer bash for running programs and tests. Returns what the code prints, the
+    value of its last expression, and the traceback of an exception; figures of matplotlib and images as the last value
+    are shown. `await` works at the top level. Each call is a new interpreter; calls with the same `session` share
+    variables, imports and functions, which usually survive a time-out. Output beyond 30,000 characters is cut in the
+    middle. There may be a sandbox: files outside of the workspace are hidden or read-only, and there is no network.
     """
 
     stateful = True
@@ -56,7 +56,7 @@ class Python(ShellTool):
     def execute(
         self,
         code: Annotated[str, "The program, as in a file."],
-        session: Annotated[str, "Name of a session whose variables the code shares; created on first use."] = "",
+        session: Annotated[str, "Name of the session to continue; created on first use."] = "",
         timeout: Annotated[float, "Seconds until the code is interrupted.", Limits(ge=1, le=LONGEST)] = DEFAULT,
         workdir: Annotated[str, "The folder to start in, relative to the workspace; not for sessions."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default, and in sessions."] = "",
