@@ -21,9 +21,10 @@ SURVIVORS = "some processes could not be ended: they hang inside the kernel"
 BACKGROUND = "processes left in the background were ended; job_start keeps them running"
 _SIGNALLED = 128
 _NO_NETWORK = (
-    *("could not resolve", "couldn't resolve", "name resolution", "name or service not known", "getaddrinfo"),
-    *("network is unreachable", "failed to lookup address", "nameresolutionerror", "eai_again"),
-    *("failed to establish a new connection", "couldn't connect to server", "socket: operation not permitted"),
+    *("could not resolve host", "couldn't resolve host", "failure in name resolution", "temporary failure resolving"),
+    *("name or service not known", "no such host", "getaddrinfo enotfound", "eai_again", "nameresolutionerror"),
+    *("network is unreachable", "failed to lookup address", "failed to establish a new connection"),
+    *("couldn't connect to server", "socket: operation not permitted"),
 )
 _READ_ONLY = ("read-only file system", "device or resource busy")
 
@@ -74,16 +75,15 @@ def report(
     if output.merged.omitted:
         remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
     shown = output.merged.text
-    shown += "\n" if answer and shown and not shown.endswith("\n") else ""
-    messages = record["stderr"] if facts.get("exit_code") == 0 else shown + answer
-    if not isolation.network and _mentions(messages, _NO_NETWORK):
+    shown += ("\n" if answer and shown and not shown.endswith("\n") else "") + answer
+    if not isolation.network and _mentions(shown, _NO_NETWORK):
         remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
-    if isolation.bubblewrap is not None and _mentions(messages, _READ_ONLY):
+    if isolation.bubblewrap is not None and _mentions(shown, _READ_ONLY):
         remarks.append(
             "read-only in this sandbox: files outside of the workspace, and protected places in it, such as "
             ".git/config, .git/hooks and .vscode; only the user can change these"
         )
-    text = bracketed(shown + answer, remarks)
+    text = bracketed(shown, remarks)
     metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
     if ended.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
@@ -91,9 +91,9 @@ def report(
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
-def _mentions(messages: str, signs: Iterable[str]) -> bool:
-    lowered = messages.lower()
-    return any(sign in lowered for sign in signs)
+def _mentions(shown: str, messages: Iterable[str]) -> bool:
+    lowered = shown.lower()
+    return any(message in lowered for message in messages)
 
 
 def bracketed(shown: str, remarks: Iterable[str | None]) -> str:
