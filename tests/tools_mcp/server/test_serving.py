@@ -6,7 +6,6 @@ from mcp import Client, MCPError
 
 from tools_core import Context, Halt, Image, Registry, Result, ToolError, tool
 from tools_mcp import Server
-from tools_runtime import Executor
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
@@ -259,14 +258,3 @@ def test_a_tool_registered_later_is_announced_and_one_unregistered_is_gone(mode)
             assert len((await client.list_tools(cache_mode="refresh")).tools) == 1
 
     anyio.run(main)
-
-
-def test_a_server_can_be_of_one_executor(mode):
-    executor = Executor([add], plugins=False)
-    server = Server([add], executor=executor)
-
-    async def main():
-        async with Client(server.lowlevel, mode=mode) as client:
-            return await client.call_tool("add", {"a": 1, "b": 2})
-
-    assert anyio.run(main).structured_content == {"sum": 3}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -48,7 +47,6 @@ class Server:
         read_only: Whether to serve only tools that are annotated as read-only.
         policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
         allow: Names or patterns of tools whose calls need no approval.
-        executor: Makes the calls, in place of one made of the arguments above, `timeout` and the installed plugins.
         name: The name of the server.
         version: Its version; by default that of this package.
         instructions: Text for the model about the use of the tools.
@@ -66,7 +64,6 @@ class Server:
         read_only: bool = False,
         policy: Any = None,
         allow: Sequence[str] = (),
-        executor: Executor | None = None,
         name: str = "ask-tools",
         version: str | None = None,
         instructions: str | None = None,
@@ -80,7 +77,7 @@ class Server:
             tools = registry
         self._listing = Listing(tools, only, read_only=read_only)
         self._listen = ListenHandler(self._listing.changes)
-        executor = executor or Executor(
+        executor = Executor(
             self._listing.tools,
             policy=Policy() if policy is None else policy,
             approve=approver(allow),
@@ -109,7 +106,6 @@ class Server:
 
         Output of tools goes to standard error, until the process ends.
         """
-        _forget_imports()
         with suppress(asyncio.CancelledError):
             asyncio.run(_stdio.serve(self.lowlevel))
 
@@ -146,7 +142,6 @@ class Server:
                 "Give it a token or an OAuth issuer, or serve on 127.0.0.1."
             )
         app = self.http_app(host=host, url=url, token=token, oauth=oauth)
-        _forget_imports()
         _http.run(app, host, port, self._listen.close)
 
     @asynccontextmanager
@@ -190,10 +185,3 @@ class Server:
         if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             return {name: value for name, value in made.items() if name not in _CACHING}
         return {**made, "_meta": {**made.get("_meta", {}), **self._info}}
-
-
-def _forget_imports() -> None:
-    """Let garbage collection skip the objects of the SDK: looking through them takes a fifth of the time of a call."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(5_000, 20, 20)
