@@ -66,16 +66,12 @@ class Lines:
 
 @pytest.fixture
 def lines(tmp_path):
-    """Start servers: `lines(source)` runs a program, `lines("serve", ...)` the command."""
+    """Start servers: `lines()` the program, `lines("serve", ...)` the command."""
     started = []
 
     def start(*words, **environ):
-        if words[0] == "serve":
-            command = [ASK_TOOLS, *words]
-        else:
-            program = tmp_path / "server.py"
-            program.write_text(words[0], encoding="utf-8")
-            command = [sys.executable, str(program)]
+        program = [sys.executable, str(Path(__file__).with_name("program.py"))]
+        command = [ASK_TOOLS, *words] if words else program
         client = Lines(command, tmp_path, **environ)
         started.append(client)
         return client

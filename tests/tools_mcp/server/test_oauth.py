@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import anyio
 import httpx2
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tools_mcp import OAuth
 
+PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
 AUDIENCE = "https://tools.example.com/mcp"
 
 
@@ -109,30 +111,15 @@ def test_an_issuer_without_tls_is_refused():
         OAuth("http://login.example.com", AUDIENCE)
 
 
-PROGRAM = """
-import sys
-from tools_core import Context, tool
-from tools_mcp import OAuth, Server
-
-@tool(read_only=True)
-def run(context: Context) -> str:
-    "Return the run."
-    return context.run_id
-
-Server([run]).run_http(port=0, oauth=OAuth(sys.argv[1], sys.argv[2], ("tools",)))
-"""
-
-
 @pytest.mark.slow
 def test_a_server_lets_in_its_principals_each_with_a_run_and_tells_others_where_to_go(
     issuer, tmp_path, serving, envelope
 ):
-    (tmp_path / "server.py").write_text(PROGRAM)
     params = {"name": "run", "arguments": {}, "_meta": envelope}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
     headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "run"}
-    with serving(tmp_path, [sys.executable, "server.py", issuer.url, AUDIENCE]) as (_, port):
+    with serving(tmp_path, [*PROGRAM, "--http", issuer.url, AUDIENCE]) as (_, port):
         url = f"http://127.0.0.1:{port}"
 
         def post(token=None):

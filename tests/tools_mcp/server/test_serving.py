@@ -21,8 +21,6 @@ def show(kind: str):
     """Return a result of some kind."""
     if kind == "text":
         return "plain"
-    if kind == "null":
-        return {"nothing": None}
     if kind == "image":
         return Image(PIXEL, "image/png")
     if kind == "record":
@@ -66,10 +64,6 @@ def test_a_tool_is_listed_with_its_schemas_and_annotations(mode):
 def test_a_record_is_structured_content_and_text(mode):
     answer = call(mode, "add", {"a": 1, "b": 2})
     assert (answer.structured_content, answer.content[0].text, answer.is_error) == ({"sum": 3}, '{"sum":3}', False)
-
-
-def test_a_null_in_a_record_arrives(mode):
-    assert call(mode, "show", {"kind": "null"}).structured_content == {"nothing": None}
 
 
 def test_text_and_images_are_content_blocks(mode):

@@ -7,71 +7,32 @@ import pytest
 
 pytestmark = pytest.mark.slow  # each starts a process
 
-NOISY = """
-import logging, os, subprocess, sys
-from tools_core import tool
-from tools_mcp import Server
 
-@tool(read_only=True)
-def shout() -> str:
-    "Print in every way."
-    print("printed")
-    os.write(1, b"written\\n")
-    sys.__stdout__.write("dunder\\n")
-    subprocess.run(["sh", "-c", "echo child; cat"], check=True)
-    logging.warning("logged")
-    return "ok"
-
-@tool(read_only=True)
-def read() -> str:
-    "Read the standard input."
-    return sys.stdin.read() + os.read(0, 10).decode()
-
-@tool(read_only=True)
-def big(size: int) -> str:
-    "Return much."
-    return "x" * size
-
-Server([shout, read, big]).run_stdio()
-"""
-
-
-def test_what_tools_print_never_reaches_the_client(lines):
-    client = lines(NOISY)
+def test_what_tools_print_never_reaches_the_client_and_what_they_read_is_empty(lines):
+    client = lines()
     client.start()
     assert client.call("shout", {})["result"]["content"][0]["text"] == "ok"
-    assert client.call("shout", {}, id=2)["id"] == 2
+    assert client.call("read", {}, id=2)["result"]["isError"] is False
     _, errors = client.close()
     assert all(word in errors for word in ("printed", "written", "dunder", "child", "logged"))
 
 
-def test_tools_read_an_empty_standard_input(lines):
-    client = lines(NOISY)
-    client.start()
-    assert client.call("read", {})["result"]["isError"] is False
-
-
 def test_a_result_larger_than_a_pipe_arrives(lines):
-    client = lines(NOISY)
+    client = lines()
     client.start()
     assert len(client.call("big", {"size": 3_000_000})["result"]["content"][0]["text"]) == 3_000_000
 
 
 def test_lines_that_are_not_messages_are_answered_and_harm_nothing(lines):
-    client = lines(NOISY)
+    client = lines()
     client.start()
     client.write(b"{nonsense", b"[]", b"42", b"", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"[" * 100_000)
     assert [client.read()["error"]["code"] for _ in range(7)] == [-32700] * 7
     assert "result" in client.call("read", {})
 
 
-def test_a_call_before_the_handshake_is_refused(lines):
-    client = lines(NOISY)
-    assert "error" in client.call("read", {})
-
-
 def test_both_eras_are_served_each_by_its_first_request(lines, envelope):
-    old, new = lines(NOISY), lines(NOISY)
+    old, new = lines(), lines()
     assert old.start()["result"]["protocolVersion"] == "2025-11-25"
     found = new.ask("server/discover", {"_meta": envelope})["result"]
     assert "2026-07-28" in found["supportedVersions"]
@@ -82,39 +43,10 @@ def test_both_eras_are_served_each_by_its_first_request(lines, envelope):
     assert set(old.ask("tools/list")["result"]) == {"tools"}
 
 
-WAITING = """
-import asyncio, pathlib, time
-from tools_core import Context, tool
-from tools_mcp import Server
-
-def note(text):
-    with open("notes", "a") as file:
-        file.write(text + "\\n")
-
-@tool(read_only=True)
-async def wait(context: Context) -> str:
-    "Wait."
-    context.progress(1)
-    try:
-        await asyncio.sleep(1000)
-    finally:
-        note("ended")
-
-@tool(read_only=True)
-def block(context: Context) -> str:
-    "Block a thread until cancelled."
-    context.progress(1)
-    context.on_cancel(lambda: note("ended"))
-    time.sleep(1000)
-
-Server([wait, block]).run_stdio()
-"""
-
-
 @pytest.mark.parametrize("name", ["wait", "block"])
 @pytest.mark.parametrize("how", ["cancelled", "closed", "terminated"])
 def test_a_call_ends_with_its_request_or_connection(lines, tmp_path, name, how):
-    client = lines(WAITING)
+    client = lines()
     client.start()
     assert client.call(name, {}, _meta={"progressToken": "t"})["params"]["progress"] == 1
     if how == "cancelled":

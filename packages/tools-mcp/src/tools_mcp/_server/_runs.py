@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from dataclasses import dataclass, field
 from os import urandom
 from typing import TYPE_CHECKING, Any
@@ -49,12 +50,12 @@ class Runs:
     """The runs of one connection, or of all clients of an HTTP server."""
 
     def __init__(self) -> None:
-        self._kept: dict[Hashable, Run] = {}
+        self._kept: defaultdict[Hashable, Run] = defaultdict(Run)
 
     def of(self, ctx: ServerRequestContext[Any, Any]) -> Run:
         """Return the run of a request."""
         key = _client(ctx)
-        return Run(is_kept=False) if key is None else self._kept.get(key) or self._kept.setdefault(key, Run())
+        return Run(is_kept=False) if key is None else self._kept[key]
 
     async def end(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """End the run of a session."""
