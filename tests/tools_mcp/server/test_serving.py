@@ -82,6 +82,22 @@ def test_text_for_the_model_stands_beside_the_record_of_a_declared_output(mode):
     assert (answer.content[0].text, answer.structured_content) == ("ended with 3", {"code": 3})
 
 
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [({"a": "x"}, 'a must be an integer, got "x"'), (None, "must be an object"), ("so much", "so much")],
+    ids=["another type", "nothing", "text"],
+)
+def test_a_result_that_does_not_fit_the_output_schema_is_an_error_since_clients_refuse_it_otherwise(mode, output, text):
+    @tool(read_only=True)
+    def run() -> dict[str, int]:
+        """Run."""
+        return output
+
+    answer = call(mode, "run", {}, [run])
+    assert (answer.is_error, answer.structured_content) == (True, None)
+    assert text in "".join(block.text for block in answer.content)
+
+
 def test_a_failing_tool_is_a_result_with_an_error(mode):
     answer = call(mode, "show", {"kind": "?"})
     assert (answer.is_error, answer.content[0].text, answer.structured_content) == (True, "it is broken", None)
@@ -167,7 +183,7 @@ def test_progress_arrives_in_order_and_only_forward(mode):
     def work(context: Context) -> str:
         """Work."""
         for done in (0, 1, 0.5, 2, float("nan"), 2):
-            context.progress(done, 2, f"step {done}")
+            context.progress(done, 2, f"step {done} \udc80")
         return "done"
 
     reports = []
@@ -179,7 +195,7 @@ def test_progress_arrives_in_order_and_only_forward(mode):
         return await client.call_tool("work", {}, progress_callback=report)
 
     assert with_client(use, [work], mode).content[0].text == "done"
-    assert reports == [(0, 2, "step 0"), (1, 2, "step 1"), (2, 2, "step 2")]
+    assert reports == [(0, 2, "step 0 \ufffd"), (1, 2, "step 1 \ufffd"), (2, 2, "step 2 \ufffd")]
 
 
 def test_of_many_reports_the_latest_arrive(mode):

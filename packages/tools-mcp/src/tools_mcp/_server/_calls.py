@@ -14,6 +14,7 @@ from mcp_types import INVALID_PARAMS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
+from tools_core.formats._format import plain, sendable
 from tools_mcp._server._approval import Question, advice, question
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from tools_core import Tool
-    from tools_mcp._server._listing import Listing
+    from tools_mcp._server._listing import Listed, Listing
     from tools_mcp._server._runs import Runs
     from tools_runtime import Executor
 
@@ -67,7 +67,7 @@ class Calls:
                 return asked.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
             if not asked.can_ask:
                 result = Result.error(f"{result.error}. {advice(listed.name)}", type="approval_required")
-        answer = _encode(call, listed.tool, result)
+        answer = _encode(call, listed, result)
         if listed.tool.stateful and run.ends and not run.is_kept:
             answer["content"].append({"type": "text", "text": _NOT_KEPT})
         return answer
@@ -92,7 +92,8 @@ async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Calla
         nonlocal last, sending
         if last < done < inf:
             last = done
-            waiting.append((done, total if total is not None and isfinite(total) else None, message or None))
+            total = total if total is not None and isfinite(total) else None
+            waiting.append((done, total, sendable(message) or None))
             if sending is None or sending.done():
                 sending = loop.create_task(send())
 
@@ -105,9 +106,20 @@ async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Calla
             sending.cancel()
 
 
-def _encode(call: ToolCall, tool: Tool, result: Result) -> dict[str, Any]:
-    """Return a result as `tools/call` answers it."""
-    answer = mcp.results([(call, result)])[0]
-    if result.ok and tool.output_schema and "structuredContent" not in answer and isinstance(result.output, dict):
-        answer["structuredContent"] = result.to_dict()["output"]  # where the tool wrote other text for the model
-    return {"resultType": "complete", **answer}
+def _encode(call: ToolCall, listed: Listed, result: Result) -> dict[str, Any]:
+    """Return a result as `tools/call` answers it.
+
+    The record of a tool with an output schema is added where the tool wrote other text for the model. Clients refuse a
+    record that does not fit the schema, or none, except in an error.
+    """
+    answer: dict[str, Any] = {"resultType": "complete", **mcp.results([(call, result)])[0]}
+    if listed.output is None or not result.ok:
+        return answer
+    record = answer.pop("structuredContent", None) or plain(result.to_dict()["output"])
+    problems = listed.output.check(record, repair=False).problems
+    if not problems:
+        return {**answer, "structuredContent": record}
+    if not result.halted:
+        text = f"[The result does not fit the output schema of the tool: {'; '.join(map(str, problems))}]"
+        answer["content"].append({"type": "text", "text": text})
+    return {**answer, "isError": True}

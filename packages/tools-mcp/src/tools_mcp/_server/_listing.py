@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+from dataclasses import dataclass
 from fnmatch import translate
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
@@ -15,7 +17,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from tools_core import Registry, Tool, ToolError
+from tools_core import DefinitionError, Registry, Tool, ToolError
+from tools_core._jsonschema import Validator, compile_schema
 from tools_core._registry._entry_points import search_path
 from tools_core.formats import mcp
 
@@ -26,12 +29,21 @@ PAGE = 1_000  # tools: many clients read the first page only
 _INTERVAL = 0.5  # seconds between checks, each of which takes 0.2 ms
 
 
-class Listed(NamedTuple):
+@dataclass(frozen=True)
+class Listed:
     """A tool, its name here, and its definition as clients get it."""
 
     name: str
     tool: Tool
     definition: dict[str, Any]
+
+    @cached_property
+    def output(self) -> Validator | None:
+        """The validator of records; None without an output schema, or for one of another server that is unusual."""
+        try:
+            return compile_schema(self.definition["outputSchema"])
+        except (KeyError, DefinitionError):
+            return None
 
 
 class Listing:
