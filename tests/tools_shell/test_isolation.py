@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import shutil
+import site
 import subprocess
 import sys
 import tempfile
@@ -273,5 +274,13 @@ def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(ro
     (tmp_path / "outside").mkdir()
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
+    for rung in [name for name, _ in rungs() if name != "contained"]:
+        assert "own environment" in found(rung, root)[1]
+
+
+@linux
+def test_a_folder_of_packages_that_a_command_could_create_is_reported(root, monkeypatch):
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(site, "getusersitepackages", lambda: str(root / ".local/lib/python3/site-packages"))
     for rung in [name for name, _ in rungs() if name != "contained"]:
         assert "own environment" in found(rung, root)[1]

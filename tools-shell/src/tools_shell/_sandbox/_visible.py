@@ -43,7 +43,7 @@ class Visible(NamedTuple):
 
     def can_be_guarded(self, path: str) -> bool:
         """Return whether a mount can protect a path: not if it is a link or has to be writable."""
-        return os.path.realpath(path) == path and path not in self.writable
+        return os.path.realpath(path) == path and path not in self.writable and os.path.exists(path)
 
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
@@ -116,7 +116,7 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """Return the folders that this program runs from: a command's changes there would run at its next start."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable) and os.path.exists(path)]
+    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable)]
     opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
     return () if "/" in writable else _outermost({*mine} - {*opened})
 
