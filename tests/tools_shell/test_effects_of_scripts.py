@@ -75,8 +75,6 @@ def test_a_script_that_is_not_understood_has_unknown_commands(script):
         {},
         {"command": 3},
         {"command": "ls", "session": "s"},
-        {"command": "ls", "env": "A=1"},
-        {"command": "ls", "env": {"A": 1}},
     ],
 )
 def test_commands_are_unknown_where_words_may_mean_something_else(arguments):
@@ -86,11 +84,6 @@ def test_commands_are_unknown_where_words_may_mean_something_else(arguments):
 
 def test_commands_of_another_shell_are_unknown():
     assert Bash(shell="/bin/zsh").effects({"command": "ls"}).commands is None  # noqa: S604  (a setting of the tool)
-
-
-def test_variables_of_the_call_are_listed_as_if_the_script_set_them():
-    assert commands("ls", env={"PATH": ".", "A": "1"}) == [["PATH=."], ["A=1"], ["ls"]]
-    assert commands("ls", env=None, session="") == [["ls"]]
 
 
 def test_other_tools_report_no_commands():

@@ -106,7 +106,7 @@ import sys
 from tools_shell import Bash, JobOutput, JobStart, Python
 settings = {"root": sys.argv[1], "sandbox": sys.argv[2], "env": {"THEIRS": "\\u00fc"}}
 bash, start = Bash(**settings), JobStart(**settings)
-script = {"command": "echo '\\u20ac' $MINE $THEIRS", "env": {"MINE": "\\u00e9"}}
+script = {"command": "echo '\\u20ac' \\u00e9 $THEIRS"}
 id = start.call(script).output["id"]
 job = JobOutput(sys.argv[1]).call(id=id, until_end=True).output["output"]
 said = [bash.call(**script).output["stdout"], bash.call(**script, session="a").output["stdout"], job]

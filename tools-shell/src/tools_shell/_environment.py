@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tools_core import ToolError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -46,20 +44,3 @@ def changes_the_shell(name: str) -> bool:
 
 def is_variable_name(name: str) -> bool:
     return name.isascii() and name.isidentifier()
-
-
-def checked_additions(variables: Mapping[str, str]) -> dict[str, str]:
-    """Check and return the variables that a model adds to a command's environment; ToolError for a forbidden one.
-
-    A variable can do no more than the script itself, but policies judge only the script.
-    """
-    for name, value in variables.items():
-        if not is_variable_name(name):
-            message = f"env: {name!r} is not a variable name; use letters, digits and _"
-            raise ToolError(message, "validation_error")
-        if "\0" in value:
-            raise ToolError(f"env: the value of {name} must not contain NUL characters", "validation_error")
-        if changes_the_shell(name):
-            message = f"env: {name} changes the shell or the loader of programs; set it inside the script if it must be"
-            raise ToolError(message, "denied")
-    return dict(variables)

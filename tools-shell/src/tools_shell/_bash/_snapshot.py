@@ -74,11 +74,6 @@ class Snapshot(NamedTuple):
     folder: str = ""
     status: int = 0
 
-    def but(self, variables: Mapping[str, str], *, stays: bool) -> Snapshot:
-        """Return a copy that exports `variables` and, with `stays`, keeps the folder that the shell starts in."""
-        exports = (f"\n\\builtin export {name}={quoted(encoded(value))}" for name, value in variables.items())
-        return self._replace(setup="".join((self.setup, *exports)), folder="" if stays else self.folder)
-
 
 def quoted(text: str | bytes) -> str:
     """Quote `text` as one bash word on one line."""

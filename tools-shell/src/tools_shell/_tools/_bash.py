@@ -10,7 +10,6 @@ from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
 from tools_shell._bash._session_run import NOT_SAVED, run_after
 from tools_shell._bash._sessions import session as held_session
-from tools_shell._environment import checked_additions
 from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
@@ -43,7 +42,6 @@ class Bash(ScriptTool):
         timeout: Annotated[float, "Seconds until the script is ended.", Limits(ge=1, le=LONGEST)] = DEFAULT,
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
         stdin: Annotated[str, "Text for standard input; empty by default."] = "",
-        env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
         session: Annotated[str, "Name of the session to continue; created on first use."] = "",
         *,
         context: Context,
@@ -53,17 +51,15 @@ class Bash(ScriptTool):
         shell = shell_program(self._shell)
         arguments = [shell] if session else script_arguments(shell, command)
         output = Output(self.redactor())
-        added = checked_additions(env or {})
-        with self.prepared(
-            context, workdir, arguments, env={} if session else added, has_stdin=bool(stdin)
-        ) as prepared:
+        with self.prepared(context, workdir, arguments, has_stdin=bool(stdin)) as prepared:
             facts: dict[str, Any] = {}
             notes: list[str] = []
             if session:
                 until = time.monotonic() + limit
                 with self._held(session, prepared, until, context) as held:
+                    before = held.load()
                     ended, after = run_after(
-                        held.load().but(added, stays=workdir != "."),
+                        before if workdir == "." else before._replace(folder=""),
                         command,
                         prepared,
                         output,

@@ -28,7 +28,6 @@ class JobStart(ScriptTool):
         self,
         command: Annotated[str, "The script."],
         workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
-        env: Annotated[dict[str, str] | None, "Extra environment variables; most of the host's are not set."] = None,
         stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
         tty: Annotated[bool, "Run on a terminal, for interactive programs; implies stdin."] = False,
         timeout: Annotated[float, "Seconds until the job is ended; 0 for no limit.", Limits(ge=0)] = 0,
@@ -40,7 +39,7 @@ class JobStart(ScriptTool):
 
         def make(id: str) -> Job:
             with self.prepared(
-                context, workdir, arguments, env=env, has_stdin=stdin or tty, terminal=tty, merged=True
+                context, workdir, arguments, has_stdin=stdin or tty, terminal=tty, merged=True
             ) as prepared:
                 return Job(id, command, timeout or math.inf, prepared, self.redactor())
 

@@ -48,6 +48,7 @@ class Python(ShellTool):
     ) -> None:
         """`interpreter` is a program or the folder of a virtual environment; by default that of this process."""
         super().__init__(root, **settings)
+        self._env.setdefault("MPLBACKEND", "Agg")  # draw figures into images, not windows
         self._interpreter = None if interpreter is None else executable(interpreter)
 
     def _approval_settings(self) -> dict[str, Any]:
@@ -116,8 +117,5 @@ class Python(ShellTool):
         return report(output, record, ended, kernel.isolation, answer=answer, notes=notes, images=images)
 
     def _start(self, python: str, context: Context, workdir: str, stdin: bytes) -> Kernel:
-        env = {"MPLBACKEND": self._env.get("MPLBACKEND", "Agg")}  # draw figures into images, not windows
-        with self.prepared(
-            context, workdir, [python], env=env, readable=folders_of(python), has_stdin=bool(stdin)
-        ) as command:
+        with self.prepared(context, workdir, [python], readable=folders_of(python), has_stdin=bool(stdin)) as command:
             return Kernel(command, stdin)

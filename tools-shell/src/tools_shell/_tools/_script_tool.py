@@ -52,7 +52,7 @@ class ScriptTool(ShellTool, abstract=True):
         from tools_shell._script._reads import reads_only
 
         annotations, settings, missing = self.annotations, self._approval_settings(), []
-        env, commands = arguments.get("env") or {}, None
+        commands = None
         try:
             if self._is_readable(arguments):
                 commands = parse(arguments["command"])
@@ -62,17 +62,14 @@ class ScriptTool(ShellTool, abstract=True):
             missing = ["tools-shell[parser]"]
         if commands is None:
             return Effects(annotations, paths=None, commands=None, settings=settings, missing=missing)
-        if not env and reads_only(commands, {**clean_environment(), **self._env}, self._repository(arguments, context)):
+        if reads_only(commands, {**clean_environment(), **self._env}, self._repository(arguments, context)):
             annotations = {**annotations, "read_only": True, "destructive": False, "open_world": False}
-        variables = [[f"{name}={value}"] for name, value in env.items()]
-        return Effects(annotations, commands=[*variables, *filter(None, map(_words, commands))], settings=settings)
+        return Effects(annotations, commands=filter(None, map(_words, commands)), settings=settings)
 
     def _is_readable(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether words have the meaning that they have in a new bash."""
-        env = arguments.get("env") or {}
-        is_environment = isinstance(env, dict) and all(isinstance(part, str) for item in env.items() for part in item)
         is_bash = os.path.basename(self._shell or default_shell()) == "bash"
-        return is_bash and is_environment and isinstance(arguments.get("command"), str) and not arguments.get("session")
+        return is_bash and isinstance(arguments.get("command"), str) and not arguments.get("session")
 
     def _repository(self, arguments: Mapping[str, Any], context: Context | None) -> str | None:
         """Return the folder that the script runs in, if that is a trusted repository."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
-from tools_shell._environment import checked_additions, clean_environment
+from tools_shell._environment import clean_environment
 from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
 from tools_shell._sandbox._choose import guarded, isolation_for
@@ -108,7 +108,6 @@ class ShellTool(Tool, abstract=True):
         workdir: str,
         arguments: Sequence[str],
         *,
-        env: Mapping[str, str] | None = None,
         readable: Sequence[str] = (),
         has_stdin: bool = False,
         terminal: bool = False,
@@ -116,8 +115,7 @@ class ShellTool(Tool, abstract=True):
     ) -> Generator[Command]:
         """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
-        `env` are variables added by the model, `readable` further folders. An OSError in the `with` block becomes a
-        ToolError.
+        `readable` are further folders. An OSError in the `with` block becomes a ToolError.
         """
         _check_system()
         if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
@@ -133,7 +131,7 @@ class ShellTool(Tool, abstract=True):
                 self._look_at_host()
                 if readable:
                     sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
-                variables = {**self._clean, **self._env, **(checked_additions(env) if env else {})}
+                variables = {**self._clean, **self._env}
                 with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
                     yield Command(
                         arguments=arguments,
