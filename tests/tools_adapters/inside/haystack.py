@@ -133,7 +133,12 @@ def test_their_tools_become_ours():
         HaystackTool("picture", "Draw.", {"type": "object"}, lambda: {"parts": parts}, outputs_to_string=raw),
         HaystackTool("say", "Say.", {"type": "object"}, lambda: {"word": "a"}, outputs_to_string={"handler": shout}),
     ]
-    found = {each.name: each for each in from_haystack([theirs[0], Toolset(theirs[1:])])}
+
+    class Lazy(Toolset):
+        def warm_up(self) -> None:
+            self.tools = theirs[1:]
+
+    found = {each.name: each for each in from_haystack([theirs[0], Lazy([])])}
     assert found["divide"].call(number=5).output == 2
     assert found["divide"].call(number=0).error == "ZeroDivisionError: integer division or modulo by zero"
     assert found["divide"].call(number="x").error_type == "validation_error"

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from haystack.dataclasses import FileContent, ImageContent, TextContent
 from haystack.tools import Tool as HaystackTool
-from haystack.tools import flatten_tools_or_toolsets
+from haystack.tools import flatten_tools_or_toolsets, warm_up_tools
 from haystack.tools.errors import ToolInvocationError
 
 from tools_adapters._bridge import Options, Tools, block_of, bridge, content_of, foreign_tool, text_of
@@ -37,7 +37,8 @@ def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:
 
 
 def from_haystack(tools: Any) -> list[Tool]:
-    """Make tools of Haystack's tools, component tools and toolsets: one toolset, or a list."""
+    """Make tools of Haystack's tools, component tools and toolsets: one toolset, or a list. They are warmed up."""
+    warm_up_tools(tools)  # a lazy toolset has no tools before
     return [
         foreign_tool(partial(_call_theirs, each), each.name, each.description, each.parameters)
         for each in flatten_tools_or_toolsets(tools)
