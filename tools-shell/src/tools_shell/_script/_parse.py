@@ -30,13 +30,12 @@ _GROUPS = frozenset((
     *("redirected_statement", "variable_assignments"),
 ))  # fmt: skip
 _TOKENS = frozenset((
-    *(";", "\n", "&", "&&", "||", "|", "|&", "!", "(", ")", "{", "}", "$(", "`", "<(", ">(", "if", "then", "elif"),
+    *(";", "\n", "&", "&&", "||", "|", "|&", "!", "(", ")", "{", "}", "$(", "<(", ">(", "if", "then", "elif"),
     *("else", "fi", "while", "until", "do", "done", "for", "in"),
 ))  # fmt: skip
 _RESERVED = _TOKENS | {"case", "esac", "function", "select", "time", "coproc", "[[", "]]", "]"}
 _LITERAL = frozenset(("word", "number", "variable_name", "extglob_pattern", "raw_string", "string_content", '"'))
 _EXPANSION = re.compile(r"\$\w+|\$[#?$!@*-]|\$\{#?\w+(?:(?::?[-+]|%%?|##?)[\w./*-]*)?\}", re.ASCII)
-_ARITHMETIC = re.compile(r"\$\(\([\d\s+*/%()-]*\)\)", re.ASCII)
 _OPERATORS = frozenset(("test_operator", "!", "=", "==", "!="))
 _COMPUTING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))  # `[[` evaluates the operands of these
 _REDIRECTIONS = frozenset(("<", ">", ">>", ">|", "&>", "&>>", ">&", "<&"))
@@ -134,9 +133,8 @@ class _Reader:
 
     def _group(self, node: tree_sitter.Node, depth: int) -> None:
         text = self._text(node).lstrip()
-        is_backticked = text.startswith("`") and any(sign in text for sign in "\\'\"")
-        if node.type.endswith("substitution") and ("#" in text or is_backticked):
-            raise Unreadable("quotes inside of backticks, or a comment inside of a substitution")
+        if node.type.endswith("substitution") and "#" in text:
+            raise Unreadable("a comment inside of a substitution")
         if node.type == "redirected_statement":
             self._check_line(node)
         for child in node.children:
@@ -264,6 +262,4 @@ class _Reader:
             return ONE if kind == "process_substitution" else SPLIT
         if kind in ("simple_expansion", "expansion") and _EXPANSION.fullmatch(expanded):
             return MANY if "@" in expanded else ONE if expanded in ("$#", "$?", "$$", "$!") else SPLIT
-        if kind == "arithmetic_expansion" and _ARITHMETIC.fullmatch(expanded):
-            return SPLIT
         raise Unreadable(f"a word that is not followed: {kind}")
