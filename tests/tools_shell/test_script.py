@@ -97,11 +97,13 @@ def test_a_command_has_its_variables_words_and_files():
         ". ./x", "source x",
         "ls() { rm x; }; ls", "alias ls=rm", "trap 'rm x' EXIT", "enable -n test", "shopt -s extglob", "set -k",
         "PATH=.:$PATH; ls", "PATH=. ls", "export LD_PRELOAD=x.so", "env BASH_ENV=x bash -c ls", "read PATH",
-        "for PATH in .; do ls; done", "select x in a; do b; done", "echo $((x[1]))", "echo $((1 + 2))", "ls `pwd`", "echo ${x[$(rm)]}", "echo ${!x}",
+        "for PATH in .; do ls; done", "select x in a; do b; done", "echo $((x[1]))", "echo $((1 + 2))",
+        "echo ${x[$(rm)]}", "echo ${!x}",
         "((x++))", "let x=1", "[[ $x -eq 1 ]]", "[ -v 'a[$(rm)]' ]", "test $x = y", "printf -v 'a[$(rm)]' x",
         "printf %n x", "unset 'a[$(rm)]'", "a[1]=x", "a=(x y)", "find . $x", "env -S 'rm x'", "xargs --replace rm",
-        "coproc rm", "time { rm x; }", "ls 'x", "ls $(rm", "cat <<E\nx", "cat <<E\n$(rm)\nE", "ls\rrm", "ls\0rm",
-        "ls\u00a0-l", "ls \u202etxt", "ls " * 100_000, "(" * 1000, "$(" * 1000, "echo {a,b}", "case $x in a) ls;; esac",
+        "coproc rm", "time { rm x; }", "ls `pwd`", "ls 'x", "ls $(rm", "cat <<E\nx", "cat <<E\n$(rm)\nE", "ls\rrm",
+        "ls\0rm", "ls\u00a0-l", "ls \u202etxt", "ls " * 100_000, "(" * 1000, "$(" * 1000, "echo {a,b}",
+        "case $x in a) ls;; esac",
     ],
 )  # fmt: skip
 def test_a_script_that_is_not_certain_is_unknown(text):

@@ -31,7 +31,7 @@ class Key(NamedTuple):
 
 
 class Session:
-    """A session; the holder of the lock may use it, unless it `is_closed`."""
+    """A session, for the holder of its lock; once it `is_closed`, it ends with the call that holds it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -50,13 +50,6 @@ class Session:
         self.kernel, self.why = start(), None
         return self.kernel, [f"this is a new session{lost}"]
 
-    def leave(self) -> None:
-        """Release the lock."""
-        self.used = time.monotonic()
-        if self.is_closed:  # `end_run` did not wait for this call
-            self.end("its run has ended")
-        self.lock.release()
-
     def end(self, why: str) -> None:
         if self.kernel is not None:
             self.kernel.end(why)
@@ -73,21 +66,20 @@ class Sessions:
     @contextmanager
     def use(self, key: Key, until: float, cancelled: Callable[[], bool]) -> Generator[Session]:
         """Lock a session; ToolError if another call still has it at `until`."""
-        while True:
-            session = self._session(key)
-            while not session.lock.acquire(timeout=min(max(until - time.monotonic(), 0), SLICE)):
-                if cancelled():
-                    raise ToolError(f"cancelled while session {key.name!r} was busy; nothing was run", "cancelled")
-                if time.monotonic() >= until:
-                    message = f"session {key.name!r} is busy with another call and nothing was run: use another session"
-                    raise ToolError(message, "conflict")
-            if not session.is_closed:
-                break
-            session.lock.release()
+        session = self._session(key)
+        while not session.lock.acquire(timeout=min(max(until - time.monotonic(), 0), SLICE)):
+            if cancelled():
+                raise ToolError(f"cancelled while session {key.name!r} was busy; nothing was run", "cancelled")
+            if time.monotonic() >= until:
+                message = f"session {key.name!r} is busy with another call and nothing was run: use another session"
+                raise ToolError(message, "conflict")
         try:
             yield session
         finally:
-            session.leave()
+            session.used = time.monotonic()
+            if session.is_closed:  # `end_run` did not wait for this call
+                session.end("its run has ended")
+            session.lock.release()
 
     def _session(self, key: Key) -> Session:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -82,10 +83,20 @@ class ShellTool(Tool, abstract=True):
 
     def diagnose(self) -> Mapping[str, object]:
         """Return the isolation of commands on this machine, what it leaves open, and the installed programs."""
-        from tools_shell._diagnosis import diagnosis  # only `ask-tools doctor` needs it
-
         _check_system()
-        return diagnosis(self._sandbox, self._root)
+        place = workspace_path(self._root)
+        isolation = isolation_for(self._sandbox, place)
+        facts: dict[str, object] = {
+            "isolation": isolation.level,
+            "isolation_level": self._sandbox.level,
+            "not_isolated": list(isolation.missing),
+        }
+        if self._sandbox.level == "sandboxed" and not isolation.is_sandbox:
+            try:
+                isolation_for(replace(self._sandbox, level="required"), place)
+            except ToolError as reason:
+                facts["no_sandbox"] = str(reason)
+        return {**facts, "programs": {name: shutil.which(name) for name in ("bash", "bwrap")}}
 
     def redactor(self) -> Redactor:
         """Return a redactor for the named secrets and those of the environment."""
