@@ -19,8 +19,8 @@ Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlo
 class Resources:
     """Resource limits of a job, for all its processes together; None for no limit. Level "none" enforces none of them.
 
-    `cpu` is in seconds. `memory` is in bytes, for processes, and again for files in temporary folders. `file_size` is
-    in bytes of each written file. `processes` includes threads. `open_files` applies to each process.
+    `cpu` is in seconds. `memory` is in bytes, for processes, and in bubblewrap again for files in temporary folders.
+    `file_size` is in bytes of each written file. `processes` includes threads. `open_files` applies to each process.
     """
 
     cpu: float | None = None

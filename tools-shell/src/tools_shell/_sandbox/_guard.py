@@ -105,8 +105,11 @@ class Guard:
             self._known.add(place)
             if is_protected(os.path.basename(place), self._names):
                 self._keep(place)
-            else:
+                continue
+            try:
                 self._add_control(place, CONTROL[".git"])
+            except OSError:  # as in `_keep`
+                self.is_complete = False
 
     def _keep(self, path: str, content: bytes | None = None) -> None:
         """Protect a place, and the git directory that it refers to, from being changed or created.
