@@ -136,11 +136,11 @@ class Session:
             return await question(self._client)
         except Exception as error:
             is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
-            is_forgotten = "forgotten" in self._facts
-            if not (is_closed or is_forgotten or self._over.is_set()):
+            is_refused = "refused" in self._facts
+            if not (is_closed or is_refused or self._over.is_set()):
                 raise ToolError(self._text(error)) from error
             await self.close()
-            lost = ConnectionRefusedError if is_forgotten else ConnectionResetError
+            lost = ConnectionRefusedError if is_refused else ConnectionResetError
             raise lost(self._text((is_closed and self._error) or error, is_lost=True)) from error
 
     async def _list(self, client: Client) -> dict[str, Definition]:

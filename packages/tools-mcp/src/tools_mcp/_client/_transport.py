@@ -109,8 +109,9 @@ async def connect(address: Address, facts: dict[str, str], _: asyncio.Event) -> 
             facts.pop("status", None)
             if response.is_error:
                 facts["status"] = f"it answered {response.status_code} {response.reason_phrase}"
-            if response.status_code == 404 and "mcp-session-id" in response.request.headers:
-                facts["forgotten"] = "it has ended the session"
+            # The protocol has 404 for a session that has ended; many servers answer 400.
+            if response.status_code in (400, 404) and "mcp-session-id" in response.request.headers:
+                facts["refused"] = "it did not accept the session"
 
     # A small compressed answer could fill the memory: the limit is one of bytes that arrive.
     client = create_mcp_http_client({"accept-encoding": "identity", **address.get("headers", {})})
