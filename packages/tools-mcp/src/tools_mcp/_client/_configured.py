@@ -81,7 +81,7 @@ def read_servers(path: str) -> dict[str, Configured]:
 def _configured(name: str, path: str, entry: Any) -> Configured:
     server = Configured(name, path)
     try:
-        server = server._replace(address=address_of(entry), timeout=entry.get("timeout", 60.0))
+        server = server._replace(address=address_of(entry), timeout=float(entry.get("timeout", 60)))
         return server._replace(definitions={tool["name"]: tool for tool in entry["tools"]})
     except KeyError:
         return server._replace(error="its tools were not accepted yet")

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from tools_core import Audio, File, Image, Result, ToolError
 from tools_core._values._problem import clip
 from tools_mcp._client._address import expanded
-from tools_mcp._client._definition import Definition
+from tools_mcp._client._definition import PARTS, Definition
 from tools_mcp._client._transport import connect, run_program
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _MOST_PAGES = 100
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 _bytes = partial(b64decode, validate=True)
-_FIELDS = {"name", "title", "description", "input_schema", "output_schema", "annotations"}
 
 for _name in ("mcp.client", "client"):  # of the SDK, whose reports the errors have without tracebacks
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -149,7 +148,8 @@ class Session:
             for _ in range(_MOST_PAGES):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:
-                    found[tool.name] = tool.model_dump(by_alias=True, mode="json", exclude_none=True, include=_FIELDS)
+                    whole = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                    found[tool.name] = {part: whole[part] for part in PARTS if part in whole}
                 cursor = page.next_cursor
                 if not cursor:
                     return found
