@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import runpy
 import subprocess
 import sys
 from importlib import import_module
@@ -146,6 +147,11 @@ def test_an_unreadable_lock_allows_no_tool_and_llm_works(command):
     assert "llm_version" in done.stdout
     assert "note" not in done.stdout
     assert "missing.lock" in done.stderr
+
+
+def test_an_llm_without_tools_can_load_the_plugin(monkeypatch):
+    monkeypatch.delattr(llm, "Tool")
+    runpy.run_module("tools_adapters._llm")
 
 
 ERASE = ("-m", "scripted", "-T", "erase", json.dumps([["erase", {"path": "a.txt"}]]))

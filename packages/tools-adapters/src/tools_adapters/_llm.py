@@ -66,7 +66,8 @@ def register_tools(register: Callable[[llm.Tool], None]) -> None:
         register(InstalledTool(name[0].lower() + name[1:], partial(registry.__getitem__, key), context))
 
 
-class InstalledTool(llm.Tool):
+# An llm without tools, before 0.26, loads this module as well.
+class InstalledTool(getattr(llm, "Tool", object)):  # type: ignore[misc]  # a dynamic base
     """A tool that is loaded when more than its name is read; one that cannot be loaded describes why."""
 
     def __init__(self, name: str, load: Callable[[], Tool], context: Context) -> None:
