@@ -41,7 +41,8 @@ class Interpreter:
         self._streams = sys.stdout, sys.stderr
         stream: Any
         for stream in self._streams:
-            stream.reconfigure(line_buffering=True)  # printed text is not lost if the process is killed
+            # Printed lines are not lost if the process is killed.
+            stream.reconfigure(line_buffering=True, write_through=False)
         self._main = type(sys)("__main__")
         self._main.__dict__["__builtins__"] = sys.modules["builtins"]
         sys.modules["__main__"] = self._main

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -83,6 +82,8 @@ class ShellTool(Tool, abstract=True):
 
     def diagnose(self) -> Mapping[str, object]:
         """Return the isolation of commands on this machine, what it leaves open, and the installed programs."""
+        import shutil  # only `ask-tools doctor` needs it
+
         _check_system()
         place = workspace_path(self._root)
         isolation = isolation_for(self._sandbox, place)
