@@ -1,4 +1,4 @@
-"""Storage of bash sessions: files outside every workspace, which survive a restart of the host."""
+"""Bash sessions: snapshots in files outside every workspace, which survive a restart of the host."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_shell._bash._snapshot import Snapshot
+from tools_shell._bash._snapshot import LARGEST, Snapshot, parse, program, starting
+from tools_shell._process._run import run
+from tools_shell._sandbox._start import start
 from tools_shell._sandbox._visible import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
+    from tools_shell._output._output import Output
     from tools_shell._owner import Owner
+    from tools_shell._process._run import Ended
+    from tools_shell._sandbox._command import Command
 
 _MOST = 64  # sessions of a run; the least recently used one is removed
 _OLDEST = 30 * 24 * 3600  # seconds after which a session is removed
+_LOWEST = 20  # the snapshot's descriptor is at least this; scripts use lower numbers
 _PAUSE = 0.02  # seconds between attempts to lock a session
 
 
@@ -30,19 +36,49 @@ class Session:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._loaded: Snapshot | None = None
 
-    def load(self) -> Snapshot:
-        """Return the snapshot; an empty one for a new session."""
+    def run(
+        self,
+        script: str,
+        command: Command,
+        output: Output,
+        *,
+        stays: bool,
+        stdin: bytes,
+        limit: float,
+        cancelled: Callable[[], bool],
+    ) -> tuple[Ended, bool]:
+        """Run a script in the shell `command`, and save its state; return its end, and whether it was saved.
+
+        It is not saved if the shell was killed, or its state is too large. With `stays` the script runs in the folder
+        that the shell starts in.
+        """
+        import fcntl  # not on Windows
+        import tempfile  # not on Windows
+
+        before = self._load()
+        with tempfile.TemporaryFile(buffering=0) as file:
+            shared = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
+            text = program(before._replace(folder="") if stays else before, script, shared)
+            file.write(text)
+            file.seek(0)
+            arguments = [*command.arguments, "-c", starting(shared), "bash"]
+            process = start(command._replace(arguments=arguments, extra=(shared,)))
+            ended = run(process, output, stdin=stdin, limit=limit, cancelled=cancelled)
+            saved = os.pread(file.fileno(), LARGEST + 1, len(text))
+        after = parse(saved, command.environment) if len(saved) <= LARGEST else None
+        if after is not None and after != before:
+            self._save(after)
+        return ended, after is not None
+
+    def _load(self) -> Snapshot:
         try:
-            self._loaded = Snapshot(**json.loads(self._path.read_text("ascii")))
-        except (OSError, ValueError, TypeError):
+            return Snapshot(**json.loads(self._path.read_text("ascii")))
+        except (OSError, ValueError, TypeError):  # a new session
             _make_room(self._path)
-        return self._loaded or Snapshot()
+            return Snapshot()
 
-    def save(self, snapshot: Snapshot) -> None:
-        if snapshot == self._loaded:
-            return
+    def _save(self, snapshot: Snapshot) -> None:
         new = self._path.with_suffix(".new")
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
             json.dump(snapshot._asdict(), file)

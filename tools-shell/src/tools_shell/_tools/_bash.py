@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result
 from tools_shell._bash._program import check_script, script_arguments, shell_program
-from tools_shell._bash._session_run import NOT_SAVED, run_after
 from tools_shell._bash._sessions import session as held_session
 from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
@@ -57,20 +56,17 @@ class Bash(ScriptTool):
             if session:
                 until = time.monotonic() + limit
                 with self._held(session, prepared, until, context) as held:
-                    before = held.load()
-                    ended, after = run_after(
-                        before if workdir == "." else before._replace(folder=""),
+                    ended, is_saved = held.run(
                         command,
                         prepared,
                         output,
+                        stays=workdir != ".",
                         stdin=encoded(stdin),
                         limit=max(until - time.monotonic(), 0.01),
                         cancelled=lambda: context.cancelled,
                     )
-                    if after is not None:
-                        held.save(after)
                 facts["session"] = session
-                notes += [NOT_SAVED] if after is None else []
+                notes += [] if is_saved else ["the state of this script was not saved: the session is as it was before"]
             else:
                 ended = run(
                     start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled
