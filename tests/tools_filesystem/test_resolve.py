@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from tools_filesystem import ReadFile
+from tools_filesystem import ApplyPatch, DeletePath, EditFile, ReadFile, WriteFile
 
 # What each name is: the corpus is made of all their combinations.
 NAMES = (
@@ -238,3 +238,20 @@ for tool, more in ((ReadFile(), {}), (WriteFile(), {"content": ""}), (ListDirect
 def test_where_the_promises_cannot_be_kept_the_tools_import_and_refuse_clearly():
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
     assert done.stdout == "unavailable\n" * 3
+
+
+def test_an_error_never_repeats_a_long_path_in_full(root):
+    path = "/".join(["d" * 200] * 18)
+    (root / path).mkdir(parents=True)
+    (root / path / "file").write_text("x\n")
+    patch = f"--- {path}/a\n+++ {path}/b\n@@ -1 +1 @@\n-x\n+y\n"
+    results = [
+        WriteFile(root).call(path=f"{path}/file", content=""),
+        EditFile(root).call(path=f"{path}/file", old_string="a", new_string="b"),
+        ReadFile(root).call(path=f"{path}/fil"),
+        DeletePath(root).call(path=path),
+        ApplyPatch(root).call(patch=patch),
+    ]
+    for result in results:
+        assert len(result.error) < 1300, result.error
+        assert "d[...]d" in result.error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tools_filesystem._workspace import Root, Workspace
 
 _LONGEST_PATH = 4096
-_SHOWN = 300  # characters of a path in a message
+_LONG = re.compile(r"\S{300,}")  # a path that would fill a message
 
 
 class PinnedRoot:
@@ -79,7 +80,7 @@ class Access:
                 if found is None or len(root.path) > len(found[0].path):
                     found = root, names
         if found is None:
-            message = f"{clipped(path)} is outside the workspace; give a path below {self.workspace}"
+            message = f"{path!r} is outside the workspace; give a path below {self.workspace}"
             raise ToolError(message, "denied")
         return found
 
@@ -91,9 +92,11 @@ class Access:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object = None, error: object = None, traceback: object = None) -> None:
         for root in self.roots:
             os.close(root.descriptor)
+        if isinstance(error, ToolError):
+            error.args = (_LONG.sub(lambda path: f"{path[0][:150]}[...]{path[0][-150:]}", str(error)),)
 
 
 def check_path(path: str) -> None:
@@ -109,11 +112,6 @@ def check_path(path: str) -> None:
     if length >= _LONGEST_PATH:
         message = f"path is {length} bytes long; the system takes less than {_LONGEST_PATH}"
         raise ToolError(message, "validation_error")
-
-
-def clipped(path: str) -> str:
-    """Return a quoted path, truncated for a message."""
-    return repr(path if len(path) <= _SHOWN else f"{path[: _SHOWN // 2]}[...]{path[-_SHOWN // 2 :]}")
 
 
 def _names(path: str) -> list[str]:

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._paths._access import clipped
 from tools_filesystem._paths._resolve import SpecialFileError
 
 if TYPE_CHECKING:
@@ -33,10 +32,10 @@ _KINDS = {
 def explanation(error: OSError, path: str) -> ToolError:
     """Return a ToolError that explains an OSError."""
     if isinstance(error, SpecialFileError):
-        message = f"{clipped(path)} is a pipe, a socket, a device or a file of the kernel, which is not opened"
+        message = f"{path!r} is a pipe, a socket, a device or a file of the kernel, which is not opened"
         return ToolError(message, "not_a_file")
     kind, text = _KINDS.get(error.errno or 0, ("execution_error", f"{{}}: {error.strerror}"))
-    return ToolError(text.format(clipped(path)), kind)
+    return ToolError(text.format(repr(path)), kind)
 
 
 @contextmanager

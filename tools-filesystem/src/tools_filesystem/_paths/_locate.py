@@ -11,7 +11,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
-from tools_filesystem._paths._access import clipped
 from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._lock import hold, release
 from tools_filesystem._paths._names import alike, escaped, near, unescaped
@@ -126,7 +125,7 @@ class Located:
     def check_folder(self) -> None:
         """Raise `not_a_directory` for anything else than a folder."""
         if not self.is_folder:
-            raise ToolError(f"{clipped(self.given)} is not a folder; read_file reads files", "not_a_directory")
+            raise ToolError(f"{self.given!r} is not a folder; read_file reads files", "not_a_directory")
 
     def open_folder(self) -> int:
         """Open a folder so that it can be listed."""
@@ -135,7 +134,7 @@ class Located:
     def check_file_name(self) -> None:
         """Raise ToolError (`not_a_file`) if the path can only be a folder, such as `a/`."""
         if self.is_slashed and self.found is None:
-            message = f"{clipped(self.given)} can only be a folder, because it ends with a slash"
+            message = f"{self.given!r} can only be a folder, because it ends with a slash"
             raise ToolError(f"{message}; end it with the name of the file", "not_a_file")
 
     def check_name(self) -> None:
@@ -235,7 +234,7 @@ def locate(
 
 def _check(place: Located, names: list[str], *, new: bool) -> None:
     if place.is_slashed and place.found is not None and not place.is_folder:
-        message = f"{clipped(place.given)} ends with a slash, but is not a folder"
+        message = f"{place.given!r} ends with a slash, but is not a folder"
         raise ToolError(message, "not_a_directory")
     # Missing folders before a `..` are not created.
     if place.found is None and (not new or ".." in place.missing or not place.name):
@@ -323,15 +322,15 @@ def _names_in(folder: int, most: int) -> list[str]:
 def _not_found(place: Located, names: list[str]) -> str:
     """Return the message for a path that does not exist: the first missing name, and similar names."""
     tail, roots, is_absolute = place.tail, place.root.access.roots, place.given.startswith("/")
-    message = f"no {clipped(place.given)}"
+    message = f"no {place.given!r}"
     if place.links or not tail:
         return message
     above = [*([place.root.path.rstrip("/")] if is_absolute else []), *names[: len(names) - len(tail)]]
     if tail[1:]:
-        message += f", because the folder is missing: {clipped('/'.join((*above, tail[0])))}"
+        message += f", because the folder is missing: {'/'.join((*above, tail[0]))!r}"
     others = [f"'{escaped('/'.join((*above, name)))}'" for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
     if others:
         return f"{message}; did you mean {' or '.join(others)}?"
     if len(roots) > 1 and not is_absolute:
         message += f"; relative paths are below {roots[0].path}"
-    return f"{message}; list_directory shows what is in {clipped('/'.join(above) or '.')}"
+    return f"{message}; list_directory shows what is in {'/'.join(above) or '.'!r}"

@@ -57,9 +57,8 @@ class ApplyPatch(FileTool):
         *,
         context: Context,
     ) -> Result:
-        sections = parse(patch)
         with self.access(context) as access, ExitStack() as stack:
-            plan = PatchPlan(access, sections, stack)
+            plan = PatchPlan(access, parse(patch), stack)
             commit([change for outcome in plan.outcomes for change in outcome.changes], context)
             for outcome in plan.outcomes:
                 access.ledger(context).replace(outcome.before, outcome.changes[0].state)
