@@ -81,6 +81,7 @@ def names(folder):
 def test_a_folder_is_made_with_those_above_it_and_once_only(change, root, resolver):
     made = change.make.call(path="a/b/c/")
     assert made.output == {"path": "a/b/c/", "created": True}
+    assert made.content == "Created 'a/b/c/'"
     assert change.make.call(path="a/b/c").output["created"] is False
     assert change.make.call(path=".").output["created"] is False
     assert (root / "a" / "b" / "c").is_dir()
@@ -104,6 +105,7 @@ def test_a_file_and_a_tree_are_moved_with_all_that_they_are(change, root, tree, 
     inode = (tree / "file").stat().st_ino
     result = change.move.call(source="tree/", destination="new/place")
     assert result.output == {"source": "tree/", "destination": "new/place", "replaced": False}
+    assert result.content == "Moved 'tree/' to 'new/place'"
     assert listing(root / "new" / "place") == before
     assert change.move.call(source="new/place/file", destination="renamed").ok
     assert (root / "renamed").stat().st_ino == inode
@@ -116,6 +118,7 @@ def test_a_copy_has_modes_and_times_and_never_a_set_id_bit(change, root, tree, r
     assert result.output == {
         "source": "tree", "destination": "new/copy", "replaced": False, "entries": 8, "bytes": 10,
     }  # fmt: skip
+    assert result.content == "Copied 'tree' to 'new/copy' (entries: 8, bytes: 10)"
     copied = listing(root / "new" / "copy")
     mode, *rest = copied["inner/script"]
     assert mode == "-rwxr-x---"
@@ -204,7 +207,8 @@ def test_deleting_a_tree_is_explicit(change, root, tree, resolver):
     assert "2 entries" in refused.error
     assert "recursive=true" in refused.error
     assert names(root) == ["tree"]
-    assert change.delete.call(path="tree", recursive=True).output == {"path": "tree", "entries": 8}
+    result = change.delete.call(path="tree", recursive=True)
+    assert (result.output, result.content) == ({"path": "tree", "entries": 8}, "Deleted 'tree' (entries: 8)")
     (root / "file").write_text("x")
     (root / "empty").mkdir()
     for path in ("file", "empty"):

@@ -41,4 +41,6 @@ class CopyPath(FileTool):
             with explained(source):
                 copied = copy_tree(old, new, context)
         report = {"source": source, "destination": destination, "replaced": replaces}
-        return Result.ok({**report, "entries": copied.entries, "bytes": copied.size})
+        report |= {"entries": copied.entries, "bytes": copied.size}
+        text = f"Copied {source!r} to {destination!r} (entries: {copied.entries}, bytes: {copied.size})"
+        return Result.ok(report, content=text)

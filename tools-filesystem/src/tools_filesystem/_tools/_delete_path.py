@@ -48,4 +48,5 @@ class DeletePath(FileTool):
                 with suppress(OSError):  # the change is made: an error would deny it
                     os.fsync(place.folder)
             access.ledger(context).replace(state, None)
-        return Result.ok({"path": path, "entries": survey.entries})
+        text = f"Deleted {path!r} (entries: {survey.entries})"
+        return Result.ok({"path": path, "entries": survey.entries}, content=text)

@@ -23,7 +23,7 @@ class OneEdit(TypedDict):
 
 
 class EditFile(FileTool):
-    """Replace exact text in a file.
+    """Replace exact text in a file. To change several files together, use apply_patch.
 
     old_string must occur exactly once, with its indentation and newlines, unless replace_all=true. With edits, all
     replacements are matched against the present file and made together, or none is. Returns a diff.

@@ -26,7 +26,7 @@ _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 
 
 class Grep(FileTool):
-    """Search file contents with a regular expression.
+    """Search file contents with a regular expression. To find files by name, use glob.
 
     Returns `path:line:text` for each matching line, or the matching files or counts (output_mode). Uses ripgrep: skips
     binary files, `.git` and what .gitignore names (pass such a folder as path to search it). Lines are cut at 500

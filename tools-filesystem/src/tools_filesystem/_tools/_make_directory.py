@@ -24,7 +24,7 @@ class MakeDirectory(FileTool):
         with self.access(context) as access, locate(access, path, new=True) as place:
             if place.found is None and not place.links:
                 place.make_itself(context)
-                return Result.ok({"path": path, "created": True})
+                return Result.ok({"path": path, "created": True}, content=f"Created {path!r}")
             if not place.is_folder:
                 raise ToolError(f"{path!r} exists and is not a folder; choose another name", "conflict")
-        return Result.ok({"path": path, "created": False})
+        return Result.ok({"path": path, "created": False}, content=f"{path!r} exists already")

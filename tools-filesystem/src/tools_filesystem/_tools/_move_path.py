@@ -50,7 +50,8 @@ class MovePath(FileTool):
             before = old.state
             new.look()
             access.ledger(context).replace(before, new.found)
-        return Result.ok({"source": source, "destination": destination, "replaced": replaces})
+        report = {"source": source, "destination": destination, "replaced": replaces}
+        return Result.ok(report, content=f"Moved {source!r} to {destination!r}")
 
 
 def _move(old: Located, new: Located, context: Context) -> None:
