@@ -54,11 +54,11 @@ def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
 
 def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
     """Return part of the content with its spans replaced."""
-    parts: list[bytes] = []
+    view, parts = memoryview(data), list[bytes | memoryview]()
     for span in spans:
-        parts += [data[start : span.start], span.data]
+        parts += [view[start : span.start], span.data]
         start = span.end
-    return b"".join([*parts, data[start:end]])
+    return b"".join([*parts, view[start:end]])
 
 
 def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
