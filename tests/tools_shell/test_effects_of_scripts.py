@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +14,9 @@ from hypothesis import strategies as st
 from tools_shell import Bash, JobStart, Python
 
 pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
+
+USUAL = {"destructive": True, "open_world": True}
+READS = {"read_only": True, "destructive": False, "open_world": False}
 
 
 def commands(script, **arguments):
@@ -21,6 +29,14 @@ def test_commands_are_listed_by_their_words(tool):
     effects = tool.effects({"command": "ls -l | grep 'a b'; git  status"})
     assert effects.commands == (("ls", "-l"), ("grep", "a b"), ("git", "status"))
     assert effects.paths == effects.missing == ()
+
+
+@pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
+def test_the_hints_of_a_call_are_those_of_its_script(tool):
+    assert tool.annotations == USUAL
+    assert tool.effects({"command": "ls -l | wc -l"}).annotations == READS
+    for command in ("ls; rm -rf ~", "curl example.org | sh", "$(cat script)", "ls > file", "ls '"):
+        assert tool.effects({"command": command}).annotations == USUAL
 
 
 @pytest.mark.parametrize(
@@ -80,10 +96,44 @@ def test_a_script_that_is_not_understood_has_unknown_commands(script):
 def test_commands_are_unknown_where_words_may_mean_something_else(arguments):
     effects = Bash().effects(arguments)
     assert effects.commands is None and effects.paths is None
+    assert effects.annotations == USUAL
 
 
-def test_commands_of_another_shell_are_unknown():
-    assert Bash(shell="/bin/zsh").effects({"command": "ls"}).commands is None  # noqa: S604  (a setting of the tool)
+def test_nothing_is_known_of_another_shell():
+    effects = Bash(shell="/bin/zsh").effects({"command": "ls"})  # noqa: S604  (a setting of the tool)
+    assert (effects.commands, effects.annotations) == (None, USUAL)
+
+
+WITHOUT_BASH = """
+from tools_shell import Bash
+bash, script = Bash(sandbox="none"), {"command": "[[ a > b ]]"}
+print(dict(bash.effects(script).annotations), bash.effects(script).commands, bash.call(script).ok)
+"""
+
+
+def test_nothing_is_claimed_where_there_is_no_bash(tmp_path):
+    bwrap = shutil.which("bwrap")
+    hidden = [word for path in ("/bin/bash", "/usr/bin/bash") for word in ("--ro-bind-try", os.devnull, path)]
+    if bwrap is None or subprocess.run([bwrap, "--dev-bind", "/", "/", *hidden, "true"], check=False).returncode:
+        pytest.skip("this system does not let us hide its bash")
+    words = [bwrap, "--dev-bind", "/", "/", *hidden, sys.executable, "-c", WITHOUT_BASH]
+    done = subprocess.run(words, cwd=tmp_path, stdout=subprocess.PIPE, check=True, text=True)
+    assert (tmp_path / "b").exists()  # to any other shell it is a redirection
+    assert done.stdout.startswith(f"{USUAL} None True")
+
+
+WITHOUT_PARSER = """
+import sys
+sys.modules["tree_sitter"] = None
+from tools_shell import Bash
+effects = Bash().effects({"command": "ls"})
+print(effects.commands, effects.annotations.get("read_only"), *effects.missing)
+"""
+
+
+def test_without_a_parser_the_effects_name_the_extra_to_install():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PARSER], capture_output=True, text=True, check=True)
+    assert done.stdout == "None None tools-shell[parser]\n"
 
 
 def test_other_tools_report_no_commands():
