@@ -14,15 +14,6 @@ _ALLOWED = frozenset((
     "LOGNAME", "PATH", "SHELL", "TEMP", "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ))  # fmt: skip
 
-# Variables that run code or change parsing before the first command of a script.
-_OF_THE_LOADER = ("BASH_FUNC_", "DYLD_", "LD_")
-_OF_THE_SHELL = frozenset((
-    "BASHOPTS", "BASH_ALIASES", "BASH_CMDS", "BASH_COMPAT", "BASH_ENV", "BASH_LOADABLES_PATH", "BASH_XTRACEFD",
-    "CDPATH", "ENV", "EXECIGNORE", "FPATH", "GCONV_PATH", "GLIBC_TUNABLES", "GLOBIGNORE", "HOSTALIASES", "IFS",
-    "LOCPATH", "NLSPATH", "POSIXLY_CORRECT", "PROMPT_COMMAND", "PS0", "PS1", "PS2", "PS3", "PS4", "SHELLOPTS",
-    "TEXTDOMAIN", "TEXTDOMAINDIR", "ZDOTDIR",
-))  # fmt: skip
-
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the host's variables for folders and locale, without credentials."""
@@ -35,12 +26,3 @@ def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
 def _absolute(path: str) -> str:
     """Remove relative folders, in which a script could place programs."""
     return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
-
-
-def changes_the_shell(name: str) -> bool:
-    """Return whether a variable affects the dynamic loader or the shell itself."""
-    return name in _OF_THE_SHELL or name.startswith(_OF_THE_LOADER)
-
-
-def is_variable_name(name: str) -> bool:
-    return name.isascii() and name.isidentifier()

@@ -6,7 +6,6 @@ import operator
 import re
 from typing import TYPE_CHECKING
 
-from tools_shell._environment import changes_the_shell, is_variable_name
 from tools_shell._script._parts import Command, Dynamic, Unreadable, words
 
 if TYPE_CHECKING:
@@ -21,6 +20,15 @@ _NEVER = words("""
     mapfile nsenter parallel popd pushd readarray readonly runuser script select setsid sh shopt source ssh stdbuf
     strace su suspend systemd-run taskset trap typeset unalias unset unshare wait watch zsh
 """)
+# Variables that act on the shell or the dynamic loader when they are set: bash evaluates `RANDOM`, and HISTFILESIZE
+# truncates a file.
+_SPECIAL = words("""
+    BASHOPTS CDPATH CHILD_MAX DIRSTACK ENV EXECIGNORE FIGNORE FPATH FUNCNEST GCONV_PATH GLIBC_TUNABLES GLOBIGNORE
+    GROUPS HOSTALIASES HOSTFILE IFS IGNOREEOF INPUTRC LINENO LOCPATH NLSPATH OPTARG OPTERR OPTIND PATH
+    POSIXLY_CORRECT PROMPT_COMMAND PROMPT_DIRTRIM PS0 PS1 PS2 PS3 PS4 RANDOM SECONDS SHELLOPTS SRANDOM TERM TERMCAP
+    TERMINFO TEXTDOMAIN TEXTDOMAINDIR TIMEFORMAT TMOUT TMPDIR ZDOTDIR
+""")
+_SPECIAL_PREFIXES = ("BASH_", "COMP_", "DYLD_", "HIST", "LD_", "MAIL", "READLINE_")
 # Flags, options with a value, and the number of operands before the command.
 _WRAPPERS: dict[str, tuple[str, str, int]] = {
     "command": ("-p", "", 0),
@@ -41,7 +49,6 @@ _FIND_VALUES = words("""
     -name -newer -path -perm -printf -regex -size -type -user -wholename
 """)
 _FIND_SIGNS = ("-", "!", "(", ")", ",", ";")
-_COMPUTED = frozenset(("HISTCMD", "LINENO", "OPTIND", "RANDOM", "SECONDS", "SRANDOM"))  # bash evaluates their values
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d*(?:\.\d+)?[sdicxXofFgGeEqb])*")
 _UNARY = frozenset(f"-{letter}" for letter in "bcdefghknprstuwxzGLNOS")
 _BINARY = frozenset(("=", "==", "!=", "-nt", "-ot", "-ef", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
@@ -56,8 +63,9 @@ def check_builtin(command: Command) -> None:
     name, arguments = base_name(command.name), command.arguments
     for variable, _ in command.variables:
         is_splitting = variable == "IFS" and name == "read"
-        is_special = changes_the_shell(variable) or variable == "PATH" or variable in _COMPUTED
-        if not is_variable_name(variable) or (is_special and not is_splitting):
+        is_special = variable in _SPECIAL or variable.startswith(_SPECIAL_PREFIXES)
+        is_name = variable.isascii() and variable.isidentifier()
+        if not is_name or (is_special and not is_splitting):
             raise Unreadable(f"{variable} is set: it changes what runs")
     if name in _NEVER:
         raise Unreadable(f"`{name}` runs what is not seen, or changes what words mean")
@@ -87,7 +95,7 @@ def _printf(words: Sequence[Word]) -> bool:
 
 def _read(words: Sequence[Word]) -> bool:
     """Return whether a command only sets the script's own variables, in lower case."""
-    names = [word for word in words[1:] if isinstance(word, str) and is_variable_name(word) and word == word.lower()]
+    names = [word for word in words[1:] if isinstance(word, str) and word.isidentifier() and word == word.lower()]
     return words[:1] == ("-r",) and len(names) == len(words) - 1
 
 
