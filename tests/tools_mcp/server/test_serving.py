@@ -154,6 +154,12 @@ def test_a_server_of_some_tools_has_no_others(mode):
     assert anyio.run(lambda: names(read_only=True)) == ["add", "show"]
 
 
+@pytest.mark.parametrize("name", ["only", "allow"])
+def test_names_that_are_one_text_are_refused(name):
+    with pytest.raises(TypeError, match="sequences of names"):
+        Server([add], **{name: "add"})
+
+
 @pytest.fixture(scope="module")
 def many():
     return {f"tool_{number:04}": add.renamed(f"tool_{number:04}") for number in range(2_001)}

@@ -70,6 +70,8 @@ class Server:
         workspace: str | os.PathLike[str] | None = None,
         timeout: float | None = 120.0,
     ) -> None:
+        if isinstance(only, str) or isinstance(allow, str):
+            raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
         if tools is not None and not isinstance(tools, Mapping):
             registry = Registry()
             for tool in tools:
