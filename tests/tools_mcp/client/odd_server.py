@@ -6,6 +6,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from itertools import count
@@ -102,6 +103,11 @@ def die(request):
     os._exit(3)
 
 
+def leave_child(_):
+    subprocess.Popen(["sleep", "1000"])
+    os._exit(5)
+
+
 def write_without_end(_):
     while True:
         sys.stdout.write("x" * 2**20)
@@ -115,6 +121,7 @@ def write_garbage(request):
 # What a call meets; "hangs in call" reads on, and so hears of its cancellation.
 TRAPS = {
     "dies in call": die,
+    "leaves a child": leave_child,
     "hangs in call": lambda _: None,
     "deaf": hang,
     "floods in call": lambda _: flood(),

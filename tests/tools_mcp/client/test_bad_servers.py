@@ -69,6 +69,11 @@ def test_a_wrong_result_is_an_error(odd, mode, tool, error):
 
 
 @pytest.mark.slow
+def test_a_server_that_dies_is_noticed_though_a_child_of_it_holds_its_output(odd):
+    assert "it ended with exit code 5" in odd("leaves a child").tool("echo").call(text="x").error
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["huge", "endless line"])
 def test_a_server_that_sends_too_much_is_ended_and_started_again(odd, mode):
     toolset = odd(mode, timeout=120)

@@ -31,6 +31,7 @@ _MESSAGE_LIMIT = 16 * 2**20  # bytes of one message
 _TOO_LONG = f"it sent a message of more than {_MESSAGE_LIMIT >> 20} MiB"
 _TAIL = 2_000  # bytes of standard error that an error shows
 _GRACE = 2.0  # seconds to end after its input, and then after SIGTERM
+_POLL = 0.5  # seconds
 _CLOSED = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
@@ -38,7 +39,7 @@ _CLOSED = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, a
 async def run_program(address: Address, facts: dict[str, str], over: asyncio.Event) -> AsyncGenerator[TransportStreams]:
     """Run a server as a child process, which ends with its children. The SDK's transport has no limit for a message.
 
-    `facts` receives what an error can report, and `over` is set when the server closes its output.
+    `facts` receives what an error can report, and `over` is set when the server ends or closes its output.
     """
     environment = get_default_environment() | address.get("env", {})
     cwd = os.path.expanduser(address.get("cwd", "."))  # noqa: ASYNC240  (reads no file)
@@ -46,6 +47,12 @@ async def run_program(address: Address, facts: dict[str, str], over: asyncio.Eve
     process = await anyio.open_process(command, env=environment, cwd=cwd, start_new_session=True)
     from_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def watch() -> None:
+        while process.returncode is None:  # noqa: ASYNC110  (`wait` waits for the end of its output, too)
+            await anyio.sleep(_POLL)
+        await anyio.sleep(_POLL)  # for what it has written last
+        over.set()  # a child that it has left may hold its output open
 
     async def read_errors(errors: Any) -> None:
         tail = b""
@@ -62,6 +69,7 @@ async def run_program(address: Address, facts: dict[str, str], over: asyncio.Eve
 
     async with process, anyio.create_task_group() as tasks:
         tasks.start_soon(_read, process.stdout, from_server, facts, over)
+        tasks.start_soon(watch)
         tasks.start_soon(read_errors, process.stderr)
         tasks.start_soon(write, process.stdin)
         try:
