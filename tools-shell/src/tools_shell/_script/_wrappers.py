@@ -28,7 +28,7 @@ _SPECIAL = words("""
     POSIXLY_CORRECT PROMPT_COMMAND PROMPT_DIRTRIM PS0 PS1 PS2 PS3 PS4 RANDOM SECONDS SHELLOPTS SRANDOM TERM TERMCAP
     TERMINFO TEXTDOMAIN TEXTDOMAINDIR TIMEFORMAT TMOUT TMPDIR ZDOTDIR
 """)
-_SPECIAL_PREFIXES = ("BASH_", "COMP_", "DYLD_", "HIST", "LD_", "MAIL", "READLINE_")
+_SPECIAL_PREFIXES = ("ASK_TOOLS_", "BASH_", "COMP_", "DYLD_", "HIST", "LD_", "MAIL", "READLINE_")
 # Flags, options with a value, and the number of operands before the command.
 _WRAPPERS: dict[str, tuple[str, str, int]] = {
     "command": ("-p", "", 0),
