@@ -52,21 +52,15 @@ def _is_distinctive(value: str) -> bool:
 class Redactor:
     """Replaces secrets by `[redacted NAME]`: verbatim, in base64, and URL-encoded."""
 
-    def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        """`values` maps names to secrets."""
+    def __init__(self, more: Iterable[str] = (), *environments: Mapping[str, str]) -> None:
+        """Redact the secrets in environments, and `more` that have no names."""
+        named = [item for environment in environments for item in secret_variables(environment).items()]
+        named += [(f"SECRET_{number}", value) for number, value in enumerate(more, 1)]
         labels: dict[str, str] = {}
-        for name, value in (values or {}).items():
+        for name, value in named:
             for form in _forms(value):
                 labels.setdefault(form, f"[redacted {printable(name)}]")
         self._labels = sorted(labels.items(), key=lambda item: -len(item[0]))  # longest first: one may contain another
-
-    @classmethod
-    def of_host(cls, more: Iterable[str], environment: Mapping[str, str], added: Mapping[str, str]) -> Redactor:
-        """Make a redactor for the secrets in this process's environment, in the added variables, and in `more`."""
-        ours, theirs = secret_variables(environment), secret_variables(added)
-        replaced = [value for name, value in ours.items() if name in theirs]
-        named = {f"SECRET_{number}": value for number, value in enumerate([*more, *replaced], 1)}
-        return cls({**ours, **theirs, **named})
 
     def clean(self, text: str) -> str:
         """Return `text` without secrets."""

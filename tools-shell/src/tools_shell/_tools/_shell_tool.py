@@ -110,7 +110,7 @@ class ShellTool(Tool, abstract=True):
         if variables != self._host:  # cached: it rarely changes
             now = os.environ.copy()
             self._clean = clean_environment(now)
-            self._redactor = Redactor.of_host(self._secrets, now, self._env)
+            self._redactor = Redactor(self._secrets, now, self._env)
             self._host = dict(variables)
 
     @contextmanager
