@@ -1,6 +1,6 @@
-"""Tools in other frameworks: `to_...` converts ours, `from_...` makes tools of theirs.
+"""Adapters for other frameworks: `to_...` converts our tools, `from_...` converts theirs.
 
-A framework is imported when its function is.
+Importing a function imports its framework.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shared part of all adapters: our tools as frameworks call them, their tools as ours, and content for both."""
+"""Shared parts of the adapters: calling our tools, wrapping other tools, and converting content."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bridge(
 
 
 class BridgedTool:
-    """One tool as the other side sees it: `name` is legal there, `schema` has no keyword that providers refuse."""
+    """A tool as a framework sees it: a legal `name`, and a `schema` without keywords that providers refuse."""
 
     def __init__(
         self, name: str, key: str, tool: Tool, caller: Executor | Registry, options: dict[str, Any], context: Context

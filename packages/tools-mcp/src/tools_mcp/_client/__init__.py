@@ -1,1 +1,1 @@
-"""The client: servers whose tools are used here."""
+"""The client: using the tools of MCP servers."""

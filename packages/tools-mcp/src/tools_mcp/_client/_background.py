@@ -1,4 +1,4 @@
-"""The thread whose event loop has all sessions of this process: a server is used from any thread or loop."""
+"""A thread whose event loop runs all sessions of this process, so that any thread or loop can use them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _lock = threading.Lock()
-_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its parent's threads
+_loops: dict[int, asyncio.AbstractEventLoop] = {}  # by PID: a fork does not have its parent's threads
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run a coroutine in the background; to cancel the future cancels it."""
+    """Run a coroutine in the background; cancelling the future cancels it."""
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:

@@ -3,7 +3,7 @@
     {"mcpServers": {"github": {"url": "https://...", "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"},
                                "timeout": 300, "tools": [{"name": "search", "inputSchema": {...}}]}}}
 
-It is in the user's configuration folder, and has the form that other clients use, with the definitions besides.
+It is in the user's configuration folder, in the format of other clients plus the accepted definitions.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def digest(definition: Definition) -> str:
 
 
 def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:
-    """Return what the server lists otherwise than it was accepted: lines that begin with + and -, as in a patch."""
+    """Return the differences between accepted and listed definitions as lines that begin with + or -."""
     from difflib import unified_diff  # discovery does not need it
 
     changes = list(unified_diff(_lines(accepted), _lines(listed), n=0, lineterm=""))[2:]

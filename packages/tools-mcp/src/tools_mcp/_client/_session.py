@@ -1,4 +1,4 @@
-"""`Session`: a connection to a server, from its opening to its end."""
+"""`Session`: one connection to a server."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ _CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed a
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 _bytes = partial(b64decode, validate=True)
 
-for _name in ("mcp.client", "client"):  # of the SDK, whose reports the errors have without tracebacks
+for _name in ("mcp.client", "client"):  # the SDK logs tracebacks of errors that are reported here
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
 
 class Session:
-    """A session whose own task opens the SDK's client and closes it; `timeout` limits its start, and a list.
+    """A connection, held by a task that opens and closes the SDK's client; `timeout` limits the start and a listing.
 
     All methods run in the background loop.
     """
@@ -65,12 +65,12 @@ class Session:
         self._is_ready = asyncio.Event()  # or cannot be used
         self._over = asyncio.Event()
         self._error: BaseException | None = None
-        self._facts: dict[str, str] = {}  # what the transport knows of the server
+        self._facts: dict[str, str] = {}  # what the transport reports about the server
         self._task = asyncio.create_task(self._hold(address))
 
     @property
     def has_ended(self) -> bool:
-        """Return whether a new session is needed: also in a process that was forked since."""
+        """Return whether a new session is needed, such as in a forked process."""
         return self._over.is_set() or self._task.get_loop() is not asyncio.get_running_loop()
 
     async def listed(self, *, again: bool = False) -> dict[str, Definition]:
@@ -124,9 +124,9 @@ class Session:
             self._is_ready.set()
 
     async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
-        """Ask the server when it is ready; ToolError for an error, ConnectionError if the session ends with it.
+        """Send a request once the server is ready; ToolError for an error, ConnectionError if the connection is lost.
 
-        ConnectionRefusedError says that the server has not done it.
+        ConnectionRefusedError means that the server did not process the request.
         """
         await self._is_ready.wait()
         if (failure := self._error) is not None:

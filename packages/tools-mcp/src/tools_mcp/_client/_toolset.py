@@ -210,7 +210,7 @@ class McpToolset:
         return await self._ask(call, may_repeat=may_repeat)
 
     async def _ask(self, question: Callable[[Session], Awaitable[T]], *, may_repeat: bool = True) -> T:
-        """Ask the server, once more if the connection is lost and `may_repeat`; ToolError for whatever goes wrong."""
+        """Send a request, again if the connection is lost and `may_repeat`; ToolError for any failure."""
         from tools_mcp._client._session import Session  # brings the SDK: 0.9 s
 
         is_repeated = False
@@ -235,7 +235,7 @@ class McpToolset:
 
 
 def _report(context: Context) -> ProgressFnT | None:
-    """Return a function that reports progress in the caller's loop, where calls of the background would be foreign."""
+    """Return a function that reports progress in the caller's event loop; None if the caller wants no reports."""
     if context.on_progress is None:
         return None
     loop = asyncio.get_running_loop()

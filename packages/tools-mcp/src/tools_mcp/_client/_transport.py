@@ -1,4 +1,4 @@
-"""The way to a server: a child process that writes messages as lines, or streamable HTTP."""
+"""Transports to a server: a child process that writes messages as lines, or streamable HTTP."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _CLOSED = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, a
 
 @asynccontextmanager
 async def run_program(address: Address, facts: dict[str, str], over: asyncio.Event) -> AsyncGenerator[TransportStreams]:
-    """Run a server as a child process, which ends with its children. The SDK's transport has no limit for a message.
+    """Run a server as a child process, which ends with its children. The SDK's transport does not limit messages.
 
-    `facts` receives what an error can report, and `over` is set when the server ends or closes its output.
+    `facts` receives details for errors, and `over` is set when the server ends or closes its output.
     """
     environment = get_default_environment() | address.get("env", {})
     cwd = os.path.expanduser(address.get("cwd", "."))  # noqa: ASYNC240  (reads no file)
@@ -51,8 +51,8 @@ async def run_program(address: Address, facts: dict[str, str], over: asyncio.Eve
     async def watch() -> None:
         while process.returncode is None:  # noqa: ASYNC110  (`wait` waits for the end of its output, too)
             await anyio.sleep(_POLL)
-        await anyio.sleep(_POLL)  # for what it has written last
-        over.set()  # a child that it has left may hold its output open
+        await anyio.sleep(_POLL)  # time for its last output
+        over.set()  # a child process may hold its output open
 
     async def read_errors(errors: Any) -> None:
         tail = b""
@@ -96,7 +96,7 @@ async def _read(
                 line = await lines.receive_until(b"\n", _MESSAGE_LIMIT)
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValidationError:  # such as a log that should have gone to standard error
+                except ValidationError:  # such as a log that belongs on standard error
                     facts["noise"] = f"it writes what is not JSON-RPC to standard output: {line[:100]!r}"
                 else:
                     await stream.send(SessionMessage(message))
@@ -121,7 +121,7 @@ async def connect(address: Address, facts: dict[str, str], _: asyncio.Event) -> 
             if response.status_code in (400, 404) and "mcp-session-id" in response.request.headers:
                 facts["refused"] = "it did not accept the session"
 
-    # A small compressed answer could fill the memory: the limit is one of bytes that arrive.
+    # The limit counts received bytes, so a compressed answer could fill the memory.
     client = create_mcp_http_client({"accept-encoding": "identity", **address.get("headers", {})})
     client.event_hooks = {"response": [watch]}
     streamed = streamable_http_client(address["url"], http_client=client, max_sse_event_size=_MESSAGE_LIMIT)
@@ -130,7 +130,7 @@ async def connect(address: Address, facts: dict[str, str], _: asyncio.Event) -> 
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """The body of a response, up to the limit: none of a compressed one, and all of a stream, which the SDK limits."""
+    """The body of a response, up to the limit; compressed bodies are refused, and the SDK limits streams."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._stream = cast("httpx2.AsyncByteStream", response.stream)

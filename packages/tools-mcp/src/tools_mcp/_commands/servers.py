@@ -159,7 +159,7 @@ def _facts(server: Configured) -> dict[str, Any]:
 
 
 def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Namespace) -> bool:
-    """Show what a server defines otherwise than accepted, if anything, and write what was shown if the user agrees."""
+    """Show what differs from the accepted definitions, and store the new ones if the user agrees."""
     try:
         with toolset:
             listed, problems = toolset.definitions, toolset.problems
