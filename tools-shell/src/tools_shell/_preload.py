@@ -11,21 +11,10 @@ import os
 from contextlib import suppress
 from importlib import import_module
 
-_OF_PYTHON = (
-    *(
-        "base64",
-        "concurrent.futures",
-        "ctypes",
-        "difflib",
-        "encodings.idna",
-        "fcntl",
-        "glob",
-        "json",
-        "logging",
-        "queue",
-    ),
-    *("re", "shutil", "socket", "subprocess", "tempfile", "termios", "textwrap", "traceback", "urllib.parse"),
-)
+_OF_PYTHON = """
+base64 concurrent.futures ctypes difflib encodings.idna fcntl glob json logging queue re shutil socket subprocess
+tempfile termios textwrap traceback urllib.parse
+"""
 _OURS = ("_process._direct", "_process._supervised", "_sandbox._guard", "_sandbox._probe")
 _OPTIONAL = ("tree_sitter", "tree_sitter_bash")
 
@@ -35,6 +24,6 @@ def preload() -> None:
     """Import them once, on systems that can run commands."""
     if os.name != "posix":
         return
-    for name in (*_OF_PYTHON, *(f"tools_shell.{name}" for name in _OURS), *_OPTIONAL):
+    for name in (*_OF_PYTHON.split(), *(f"tools_shell.{name}" for name in _OURS), *_OPTIONAL):
         with suppress(ImportError):  # an extra that is not installed, or not available on this system
             import_module(name)

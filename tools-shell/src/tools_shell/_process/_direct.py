@@ -14,7 +14,7 @@ from tools_shell._process._process import Process, starting
 from tools_shell._supervisor._descendants import send
 
 if TYPE_CHECKING:
-    from tools_shell._process._process import Launch
+    from collections.abc import Mapping, Sequence
 
 _MARK = "ASK_TOOLS_JOB"  # a variable that marks processes which have left the process group
 _ROUNDS = 60  # a process that forks meanwhile is found in a later round
@@ -35,25 +35,35 @@ class Direct(Process):
     If the host is killed, nothing ends the command.
     """
 
-    def __init__(self, command: Launch) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        workdir: str,
+        extra: Sequence[int],
+        *,
+        has_stdin: bool,
+        terminal: bool,
+        merged: bool,
+    ) -> None:
+        """Start a command; `extra` are descriptors that it inherits."""
         self._was_told = False  # to end
         value = os.urandom(8).hex()
-        self._mark, environment = f"{_MARK}={value}".encode(), {**command.environment, _MARK: value}
-        arguments = [*(_ON_TERMINAL if command.terminal else ()), *command.arguments]
+        self._mark = f"{_MARK}={value}".encode()
         # Any: type checkers for Windows do not accept bytes as variables.
-        variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
-        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
+        variables: dict[Any, Any] = {_as_utf8(k): _as_utf8(v) for k, v in {**environment, _MARK: value}.items()}
+        super().__init__(has_stdin=has_stdin, terminal=terminal, merged=merged)
         try:
             with starting:
                 self._process = subprocess.Popen(
-                    list(map(_as_utf8, arguments)),
+                    list(map(_as_utf8, [*(_ON_TERMINAL if terminal else ()), *arguments])),
                     stdin=self.theirs[0],
                     stdout=self.theirs[1],
                     stderr=self.theirs[2],
-                    cwd=command.workdir,
+                    cwd=workdir,
                     env=variables,
                     start_new_session=True,  # one signal reaches the whole group, and there is no controlling terminal
-                    pass_fds=command.extra,
+                    pass_fds=extra,
                 )
             self.news = _end_of(self._process.pid)
         except BaseException:  # such as a Ctrl-C after the process has started

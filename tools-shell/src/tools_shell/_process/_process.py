@@ -1,4 +1,4 @@
-"""`Launch`, the description of a process to start, and `Process`, a started one with its streams."""
+"""`Process`, a started command with its streams."""
 
 from __future__ import annotations
 
@@ -6,41 +6,8 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tools_shell._settings import Resources
 
 _SIZE = (24, 80)  # of a terminal: rows and columns
-
-
-class Launch(NamedTuple):
-    """A program to start, with its sandbox already applied to the arguments.
-
-    `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers. If `takes_terminal`, the first program gets the controlling terminal. `policy` describes the
-    rights to drop before exec, `wrappers` is the number of processes before the command, `temporary` a folder to remove
-    at the end. `guarding` are descriptors of mounts, to be passed as `numbers`, and then of `placeholders`, two each.
-    """
-
-    arguments: Sequence[str]
-    environment: Mapping[str, str]
-    directory: int
-    workdir: str
-    resources: Resources
-    has_stdin: bool = False
-    terminal: bool = False
-    merged: bool = False
-    extra: Sequence[int] = ()
-    takes_terminal: bool = True
-    policy: dict[str, Any] | None = None
-    wrappers: int = 0
-    temporary: str = ""
-    guarding: Sequence[int] = ()
-    numbers: Sequence[int] = ()
-    placeholders: Sequence[str] = ()
 
 
 class Process(ABC):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 import signal
 import socket
 from contextlib import suppress
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._process import Process
 from tools_shell._process._server import server
 
 if TYPE_CHECKING:
-    from tools_shell._process._process import Launch
+    from collections.abc import Mapping, Sequence
 
 _FIRST_WORD = 30.0  # seconds that starting a program may take on a busy machine
 for _CLOSED in socket.socketpair():  # sandboxes that this program may run in refuse socket.socket()
@@ -25,15 +23,18 @@ for _CLOSED in socket.socketpair():  # sandboxes that this program may run in re
 class Supervised(Process):
     """See `Process`."""
 
-    def __init__(self, command: Launch) -> None:
+    def __init__(
+        self, request: Mapping[str, Any], descriptors: Sequence[int], *, has_stdin: bool, terminal: bool, merged: bool
+    ) -> None:
+        """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
         self._untold = 0  # signals that are not acknowledged yet
         self._is_started = False
         self._rest = b""  # an incomplete event
         self._is_taken = False  # by a supervisor
         self._control = _CLOSED
-        super().__init__(has_stdin=command.has_stdin, terminal=command.terminal, merged=command.merged)
+        super().__init__(has_stdin=has_stdin, terminal=terminal, merged=merged)
         try:
-            self._begin(command)
+            self._begin(json.dumps(request).encode(), descriptors)  # JSON escapes surrogates, for undecodable bytes
         except BaseException:  # no caller has it yet
             self._close_all()
             raise
@@ -41,42 +42,26 @@ class Supervised(Process):
         self._control.setblocking(False)
         self.news = self._control.fileno()
 
-    def _begin(self, command: Launch) -> None:
+    def _begin(self, request: bytes, descriptors: Sequence[int]) -> None:
         """Start the command; OSError if that fails."""
         for _ in range(2):  # the server may have been killed before the start: try once more with a new one
-            if self._is_begun(command):
+            if self._is_begun(request, descriptors):
                 return
         raise OSError(errno.EAGAIN, "no supervisor could be started")
 
-    def _is_begun(self, command: Launch) -> bool:
+    def _is_begun(self, request: bytes, descriptors: Sequence[int]) -> bool:
         """Return whether a supervisor has started the command; OSError if the command cannot be started."""
         self._control.close()
         self._control, theirs = socket.socketpair()
         with theirs:
-            server.send([theirs.fileno(), *self.theirs, *command.extra, *command.guarding, command.directory])
+            server.send([theirs.fileno(), *self.theirs, *descriptors])
         self._control.settimeout(_FIRST_WORD)
         with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
-            self._control.sendall(self._request(command))
+            self._control.sendall(len(request).to_bytes(4, "big") + request)
         while not (self._is_started or self.is_gone):
             if not self._hear() and not self._is_taken:
                 return False
         return True
-
-    def _request(self, command: Launch) -> bytes:
-        request = {
-            "host": os.getpid(),
-            "arguments": command.arguments,
-            "environment": command.environment,
-            "numbers": [0, 1, 2, *command.extra, *command.numbers],
-            "placeholders": command.placeholders,
-            "terminal": command.terminal and command.takes_terminal,
-            "resources": asdict(command.resources),
-            "confine": command.policy,
-            "temporary": command.temporary,  # removed by the supervisor, which may outlive the host
-            "wrappers": command.wrappers,
-        }
-        data = json.dumps(request).encode()  # JSON escapes surrogates, which stand for undecodable bytes
-        return len(data).to_bytes(4, "big") + data
 
     def take_news(self) -> None:
         """See Process."""

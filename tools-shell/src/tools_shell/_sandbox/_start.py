@@ -5,15 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from tools_shell._process._process import Launch
 from tools_shell._sandbox._bubblewrap import WRAPPERS, options
 from tools_shell._sandbox._visible import is_inside, top_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tools_shell._process._process import Process
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._command import Command
@@ -25,12 +23,22 @@ _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 def start(command: Command) -> Process:
     """Wrap a command in its sandbox and start it; OSError if that fails."""
     temporary = ""
+    streams = {"has_stdin": command.has_stdin, "terminal": command.terminal, "merged": command.merged}
     try:
+        # Imported here: most programs need only one of these.
+        if command.isolation.level == "none":
+            from tools_shell._process._direct import Direct
+
+            return Direct(command.arguments, command.environment, command.workdir, command.extra, **streams)
+        from tools_shell._process._supervised import Supervised
+
         if command.isolation.level == "landlock":
             import tempfile  # not on Windows
 
             temporary = tempfile.mkdtemp(prefix="ask-tools-")
-        process = _program(command.isolation.level)(wrap(command, temporary))
+        guarding = command.guard.descriptors if command.guard is not None else ()
+        descriptors = [*command.extra, *guarding, command.directory]
+        process = Supervised(wrap(command, temporary), descriptors, **streams)
     except BaseException:
         with suppress(OSError):  # there is none, or the supervisor removes it
             os.rmdir(temporary)
@@ -43,48 +51,42 @@ def start(command: Command) -> Process:
     return process
 
 
-def _program(level: str) -> Callable[[Launch], Process]:
-    """Return the class that starts a program: `Supervised`, or `Direct` at level "none"."""
-    if level == "none":
-        from tools_shell._process._direct import Direct  # most programs need only one of these
+def wrap(command: Command, temporary: str = "") -> dict[str, Any]:
+    """Return the request for a supervisor to start a command in its sandbox.
 
-        return Direct
-    from tools_shell._process._supervised import Supervised
-
-    return Supervised
-
-
-def wrap(command: Command, temporary: str = "") -> Launch:
-    """Wrap a command in its sandbox; `temporary` is its private folder, if it needs one."""
+    `numbers` are those that the passed descriptors get in the command, and `placeholders` the names of those that
+    follow, two each. `confine` describes the rights to drop before exec, `wrappers` is the number of processes before
+    the command. The supervisor removes the private folder `temporary`, if there is one, since it may outlive the host.
+    """
     isolation = command.isolation
-    launch = Launch(
-        arguments=list(command.arguments),
-        environment=dict(command.environment),
-        directory=command.directory,
-        workdir=command.workdir,
-        resources=command.resources,
-        has_stdin=command.has_stdin,
-        terminal=command.terminal,
-        merged=command.merged,
-        extra=command.extra,
-    )
+    request: dict[str, Any] = {
+        "host": os.getpid(),
+        "arguments": command.arguments,
+        "environment": command.environment,
+        "numbers": [0, 1, 2, *command.extra],
+        "placeholders": [],
+        "terminal": command.terminal,  # the first program gets the controlling terminal
+        "resources": asdict(command.resources),
+        "confine": None,
+        "temporary": temporary,
+        "wrappers": 0,
+    }
     if isolation.bubblewrap is not None:
-        return _in_bubblewrap(launch, isolation.bubblewrap, command)
+        return request | _in_bubblewrap(command, isolation.bubblewrap)
     if isolation.level != "landlock":
-        return launch
+        return request
     # A writable home and temporary folder.
     mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
-    environment = {**command.environment, **dict.fromkeys(mine, temporary)}
     policy = {
         "level": isolation.level,
         "network": isolation.network,
         "readable": isolation.seen.readable,
         "writable": [*(top_entries() if "/" in isolation.seen.writable else isolation.seen.writable), temporary],
     }
-    return launch._replace(environment=environment, temporary=temporary, policy=policy)
+    return request | {"environment": {**command.environment, **dict.fromkeys(mine, temporary)}, "confine": policy}
 
 
-def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> Launch:
+def _in_bubblewrap(command: Command, bubblewrap: Bubblewrap) -> dict[str, Any]:
     isolation, guard = command.isolation, command.guard
     first = max((2, *command.extra)) + 1  # for the filter, then the arguments, then the git ignore file
     mounts = guard.mounts if guard is not None else []
@@ -104,27 +106,25 @@ def _in_bubblewrap(launch: Launch, bubblewrap: Bubblewrap, command: Command) -> 
         guarded=list(zip(numbers, mounts, strict=True)),
         ignore=first + 2 if ignore else None,
     )
-    policy = {
-        "level": isolation.level,
-        "network": isolation.network,
-        "filter": first,
-        "arguments": first + 1,
-        "options": [*told, "--seccomp", str(first)],
-        "ignore": ignore,
-    }
     # Ctrl-C is for the command; it would end bwrap and everything in it.
     opener = _terminal_opener() if command.terminal else []
-    return launch._replace(
+    return {
         # bwrap itself gets an empty environment: LD_PRELOAD would run code outside the sandbox.
-        arguments=[bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
-        environment={},
-        policy=policy,
-        wrappers=WRAPPERS,
-        takes_terminal=not opener,
-        guarding=guard.descriptors if guard is not None else (),
-        numbers=numbers,
-        placeholders=[each.name for each in guard.placeholders] if guard is not None else (),
-    )
+        "arguments": [bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
+        "environment": {},
+        "numbers": [0, 1, 2, *command.extra, *numbers],
+        "placeholders": [each.name for each in guard.placeholders] if guard is not None else [],
+        "terminal": command.terminal and not opener,
+        "wrappers": WRAPPERS,
+        "confine": {
+            "level": isolation.level,
+            "network": isolation.network,
+            "filter": first,
+            "arguments": first + 1,
+            "options": [*told, "--seccomp", str(first)],
+            "ignore": ignore,
+        },
+    }
 
 
 @functools.cache
