@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tools_shell._script._parts import Command, Word
 
 # Folders of system programs. Others may lie in the workspace, or run what its files name, as version managers do.
-_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
+_FOLDERS = (
+    *("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin"),
+    *("/opt/homebrew/bin", "/run/current-system/sw/bin"),  # Homebrew, NixOS
+)
 _BY_SHELL = frozenset(("HOME", "OLDPWD", "PWD", "SHLVL", "_"))  # variables that the shell itself exports
 # No option of these writes, runs a program or uses the network (GNU, BSD and busybox).
 _READING = words("""
