@@ -172,7 +172,9 @@ def _sed(arguments: Sequence[Word]) -> bool:
 def _awk(arguments: Sequence[Word]) -> bool:
     rest = list(arguments)
     if rest and isinstance(rest[0], str) and rest[0].startswith("-F"):
-        del rest[: 2 if rest[0] == "-F" else 1]
+        is_next = rest.pop(0) == "-F"
+        if is_next and not (rest and isinstance(rest.pop(0), str)):
+            return False
     if not rest or not isinstance(rest[0], str) or _may_be_option(rest[0]):
         return False
     printed = rest[0].partition("print")[2].replace("||", "")
