@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core import ToolError
-from tools_shell._workspace import workspace_path
+from tools_shell._workspace import open_workdir
 
 if TYPE_CHECKING:
     from tools_core import Context
@@ -22,10 +21,6 @@ class Owner(NamedTuple):
 
 def owner_of(context: Context, root: str | os.PathLike[str] | None) -> Owner:
     """Return the owner of a call with this workspace; ToolError if the workspace does not exist."""
-    path = workspace_path(root or context.workspace)
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise ToolError(f"workspace {os.fspath(path)!r}: {reason}; give a folder that exists", "not_found") from error
+    with open_workdir(root, context, ".") as place:
+        found = os.fstat(place.directory)
     return Owner(found.st_dev, found.st_ino, context.run_id)

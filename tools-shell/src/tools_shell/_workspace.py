@@ -34,7 +34,7 @@ def workspace_path(chosen: str | os.PathLike[str] | None) -> str:
 
 
 @contextmanager
-def open_workdir(setting: str | None, context: Context, workdir: str) -> Generator[Place]:
+def open_workdir(setting: str | os.PathLike[str] | None, context: Context, workdir: str) -> Generator[Place]:
     """Open the folder `workdir`; ToolError if it is not a folder, or outside the workspace.
 
     It is opened before it is checked, so that swapping a link has no effect.

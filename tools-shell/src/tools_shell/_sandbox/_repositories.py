@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST_FOLDERS = 2000
 _SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
 _OF_GIT = ("modules", "worktrees")  # parts of a git directory that contain more git directories
-# Folders of package managers and caches, which have no repositories of the user.
+# Folders of package managers and caches, without repositories of the user.
 _SKIPPED = frozenset(("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"))
 
 
