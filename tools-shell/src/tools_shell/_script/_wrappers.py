@@ -157,8 +157,9 @@ def _find(arguments: Sequence[Word]) -> list[Command]:
             words: list[Word] = []
             while rest and rest[0] != ";" and not (rest[0] == "+" and words[-1:] == ["{}"]):
                 words.append(rest.pop(0))
-            if not words or not rest or "-exec" in words:
-                raise Unreadable("`find` with an `-exec` that does not end")
+            # Other words than literal ones may end it sooner.
+            if not words or not rest or "-exec" in words or not all(isinstance(each, str) for each in words):
+                raise Unreadable("`find` with an `-exec` that does not end for certain")
             names = Dynamic(is_single=rest.pop(0) == ";")
             found.append(_made([names if isinstance(each, str) and "{}" in each else each for each in words]))
         elif word in _FIND_VALUES and rest and (isinstance(rest[0], str) or rest[0].is_single):
