@@ -36,7 +36,7 @@ def save(calls):
     return save
 
 
-def ask(server, mode, answers, count=1, capability=True):
+def ask(server, mode, answers, count=1, capability=True, name="a"):
     """Make calls with a client whose user gives these answers; return the results and what the user was shown."""
     shown = []
 
@@ -48,7 +48,7 @@ def ask(server, mode, answers, count=1, capability=True):
     async def main():
         options = {"elicitation_callback": elicit} if capability else {}
         async with Client(server.lowlevel, mode=mode, **options) as client:
-            return [await client.call_tool("save", {"name": "a"}) for _ in range(count)], shown
+            return [await client.call_tool("save", {"name": name}) for _ in range(count)], shown
 
     return anyio.run(main)
 
@@ -101,21 +101,10 @@ def test_a_rule_that_denies_holds_for_allowed_tools(mode, save, calls):
 
 
 def test_what_a_model_wrote_cannot_change_how_the_question_looks(mode, save):
-    async def main():
-        shown = []
-
-        async def elicit(_, params):
-            shown.append(params.message)
-            return ElicitResult(action="decline")
-
-        async with Client(Server([save]).lowlevel, mode=mode, elicitation_callback=elicit) as client:
-            await client.call_tool("save", {"name": "\x1b[2J\u202eevil" + "x" * 10_000})
-        return shown
-
-    [message] = anyio.run(main)
-    assert "\x1b" not in message
-    assert "\u202e" not in message
-    assert "characters are not shown" in message
+    _, [form] = ask(Server([save]), mode, [("decline", None)], name="\x1b[2J\u202eevil" + "x" * 10_000)
+    assert "\x1b" not in form.message
+    assert "\u202e" not in form.message
+    assert "characters are not shown" in form.message
 
 
 def rounds(server, *requests):

@@ -48,22 +48,19 @@ def make_app(
     public = oauth.audience if url is None and oauth is not None else url
     if public is not None and not re.match(r"https?://[^/]", public):
         raise ValueError(f"the URL of the server is such as https://tools.example.com/mcp, got {public!r}")
-    auth: dict[str, Any] | None = None
-    if oauth is not None:
-        if token is not None:
-            raise ValueError("a server has a token or an OAuth issuer, not both")
-        auth = {
-            "issuer_url": oauth.issuer,
-            "resource_server_url": public,
-            "required_scopes": list(oauth.scopes),
-            "validate_token_resource": False,  # OAuth has checked the audience
-        }
-    elif token is not None:
-        auth = {"issuer_url": "http://localhost", "resource_server_url": None}  # not used: there is no metadata
+    if oauth is not None and token is not None:
+        raise ValueError("a server has a token or an OAuth issuer, not both")
+    auth = {
+        "issuer_url": oauth.issuer if oauth else "http://localhost",  # not used: without OAuth there is no metadata
+        "resource_server_url": public if oauth else None,
+        "required_scopes": list(oauth.scopes) if oauth else [],
+        "validate_token_resource": False,  # OAuth has checked the audience
+    }
+    verifier = oauth if token is None else OneToken(token)
     app = lowlevel.streamable_http_app(
         transport_security=_checks(host, url),
-        auth=None if auth is None else AuthSettings.model_validate(auth),
-        token_verifier=oauth if token is None else OneToken(token),
+        auth=AuthSettings.model_validate(auth) if verifier else None,
+        token_verifier=verifier,
     )
     app.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=400))  # not an error of the server
     return app
