@@ -280,6 +280,21 @@ def test_a_large_file_is_edited_at_both_ends(edit, file):
     assert "-last\n+the last" in result.output
 
 
+def test_more_places_than_memory_allows_are_refused(edit, file):
+    file.write_text("a" * 1_000_000 + "b" * 60_000)
+    for arguments in ({"old_string": "a"}, {"old_string": "a", "replace_all": True}):
+        assert edit(path="file.txt", **arguments, new_string="c").error_type == "limit_exceeded"
+    edits = [{"old_string": "b", "new_string": "c", "replace_all": True}] * 2
+    assert edit(path="file.txt", edits=edits).error_type == "limit_exceeded"
+
+
+def test_many_places_in_one_long_line_take_no_long_time(edit, file):
+    file.write_text("b" * 5_000_000 + "a" * 90_000 + "\r\n")
+    for new in ("c", "\n"):
+        result = edit(path="file.txt", old_string="a", new_string=new, replace_all=True, dry_run=True)
+        assert result.metadata["replacements"] == 90_000
+
+
 @pytest.mark.parametrize("kind", ["missing", "missing/file.txt", "folder", "pipe", "../outside/secret.txt", "out"])
 def test_what_is_no_file_of_the_workspace_is_refused_and_nothing_is_made(edit, root, kind, resolver):
     (root / "folder").mkdir()

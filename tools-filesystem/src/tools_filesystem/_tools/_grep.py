@@ -120,7 +120,8 @@ def _result(order: Order, found: list[FileRows], answer: Answer, start: Located,
     unit = f"matching lines{where}" if is_content else "files"
     facts |= answer.page(offset, reached, total, unit, notes)
     if not lines:
-        lines = [f"{total} matches; offset {offset} is past the last" if total else "No matches"]
+        none = "No matches so far" if answer.stopped else "No matches"
+        lines = [f"{total} matches; offset {offset} is past the last" if total else none]
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 
 

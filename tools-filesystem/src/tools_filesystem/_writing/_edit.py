@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tools_filesystem._writing._text import Text
 
+_MOST_PLACES = 100_000  # of one call; each takes memory and time
 _NAMED = 10  # lines that a message names
 _CONTEXT = 3
 _MOST_LINES, _LONGEST = 80, 300  # of one hunk; characters of a line
@@ -43,7 +44,11 @@ def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
 
     All edits apply to the original text; overlapping edits are refused.
     """
-    spans = sorted((span, edit.label) for edit in edits for span in _spans(text, edit, path))
+    spans: list[tuple[Span, str]] = []
+    for edit in edits:
+        spans += [(span, edit.label) for span in _spans(text, edit, path)]
+        _check_count(len(spans), "the edits have")
+    spans.sort()
     for (first, label), (second, other) in pairwise(spans):
         if second.start < first.end:
             line = text.data.count(b"\n", 0, second.start) + 1
@@ -73,9 +78,11 @@ def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
         raise ToolError(f"{message}; add lines around it, or pass replace_all=true", "conflict")
     follows = "\n" in edit.new and "\n" not in edit.old  # only the lines around tell how its lines end
     spans: list[Span] = []
+    line_end = -1
     for at in positions:
-        new = _written(text, edit.new, _ends_with_crlf(text.data, at) if follows else is_crlf, edit.label, path)
-        spans.append(Span(at, at + len(wanted), new))
+        if follows and at > line_end:
+            is_crlf, line_end = _ends_with_crlf(text.data, at), _line_end(text.data, at)
+        spans.append(Span(at, at + len(wanted), _written(text, edit.new, is_crlf, edit.label, path)))
     if all(span.data == wanted for span in spans):
         raise ToolError(f"{edit.label}new_string is what the file has already: its lines end with CRLF", "conflict")
     return spans
@@ -89,14 +96,21 @@ def _found(text: Text, edit: Edit) -> tuple[bool, bytes, list[int]]:
         except UnicodeEncodeError:
             continue
         if positions := _positions(text.data, wanted, overlapping=not edit.replace_all):
+            _check_count(len(positions), f"{edit.label}old_string has")
             return is_crlf, wanted, positions
     return False, b"", []
+
+
+def _check_count(count: int, what: str) -> None:
+    if count > _MOST_PLACES:
+        message = f"{what} more than {_MOST_PLACES} matches; make old_string longer, or change the file with a program"
+        raise ToolError(message, "limit_exceeded")
 
 
 def _positions(data: bytes, wanted: bytes, *, overlapping: bool) -> list[int]:
     found: list[int] = []
     at = data.find(wanted)
-    while at >= 0:
+    while at >= 0 and len(found) <= _MOST_PLACES:
         found.append(at)
         at = data.find(wanted, at + (1 if overlapping else len(wanted)))
     return found
@@ -120,6 +134,11 @@ def _ends_with_crlf(data: bytes, at: int) -> bool:
     end = data.find(b"\n", at)
     end = data.rfind(b"\n", 0, at) if end < 0 else end
     return end > 0 and data[end - 1 : end] == b"\r"
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
 
 
 def line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
@@ -153,16 +172,15 @@ def diff(text: Text, spans: Sequence[Span], path: str) -> str:
 def _grouped(data: bytes, spans: Sequence[Span]) -> Iterator[tuple[int, int, list[Span]]]:
     """Yield groups of near spans as ranges of whole lines with context."""
     group: list[Span] = []
-    first = last = 0
+    first = last = line_end = 0
     for span in spans:
-        start, end = _lines_above(data, span.start), _lines_below(data, span.end)
-        if group and start <= last:
-            group.append(span)
-            last = end
-            continue
-        if group:
-            yield first, last, group
-        group, first, last = [span], start, end
+        if not group or span.end > line_end:  # else the lines around it are known
+            start, end = _lines_above(data, span.start), _lines_below(data, span.end)
+            if group and start > last:
+                yield first, last, group
+                group = []
+            first, last, line_end = (first if group else start), end, _line_end(data, span.end)
+        group.append(span)
     yield first, last, group
 
 
