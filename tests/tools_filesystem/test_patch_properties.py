@@ -105,6 +105,7 @@ def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
 @settings(max_examples=100)
 @given(edits(), st.integers(1, 3))
 @example(("x\na", "x\na\nb\nc"), 0)
+@example(("same line\nsame line\n", "same line\nsame line\nsame line\n"), 1)
 def test_a_patch_without_carriage_returns_changes_the_same_lines_of_a_file_with_them(files, context):
     old, new = (text.replace("\r", "") for text in files)
     if old != new and "\n" in old:

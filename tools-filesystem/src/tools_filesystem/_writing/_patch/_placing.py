@@ -149,15 +149,19 @@ class _Placing:
         return fitting
 
     def check_not_applied(self, placed: Placed) -> None:
-        """Raise `conflict` where a hunk that only adds lines fits, but inside of what it would make."""
-        old, new = placed.hunk.old, placed.hunk.new
-        added = sum(len(line.text.strip()) for line in placed.hunk.lines if line.kind == "+")
-        if not old or len(new) <= len(old) or added < _TELLING:
+        """Raise ToolError (`conflict`) for a hunk that only adds lines if it fits inside of what it would make.
+
+        At its line, that is no sign of a patch that is applied already, unless more follows where the file should end.
+        """
+        hunk, old, new = placed.hunk, placed.hunk.old, placed.hunk.new
+        is_short = hunk.lines[-1].kind == "+" and placed.end < len(self.lines)
+        added = sum(len(line.text.strip()) for line in hunk.lines if line.kind == "+")
+        if not old or len(new) <= len(old) or added < _TELLING or (hunk.start == placed.position + 1 and not is_short):
             return
         there = next(self._exact.matches(new, max(0, placed.end - len(new))), None)
         if there is not None and there <= placed.position:
             reason = f"its new lines are at line {there + 1} already; is it applied? To add them once more"
-            conflict(self.path, placed.hunk, f"{reason}, show more of the lines around it")
+            conflict(self.path, hunk, f"{reason}, show more of the lines around it")
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:  # noqa: RET503  (conflict never returns)
         """Return where a hunk that only adds lines can go: below its heading, at its line, or into an empty file."""
