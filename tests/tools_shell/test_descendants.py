@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tools_shell._supervisor import _descendants
-from tools_shell._supervisor._descendants import descendants, groups_of, is_zombie, kill, line_of, send, stat
+from tools_shell._supervisor._descendants import chain_of, descendants, groups_of, is_zombie, kill, send, stat
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
@@ -84,9 +84,9 @@ def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
     assert len(line) == 4
     assert [found[pid] for pid in line[1:]] == line[:-1]
     for length in range(5):
-        assert line_of(first, length, found) == set(line[:length])
-    assert line_of(first, 9, found) == set(line)
-    assert line_of(1 << 30, 2, found) == set()
+        assert chain_of(first, length, found) == set(line[:length])
+    assert chain_of(first, 9, found) == set(line)
+    assert chain_of(1 << 30, 2, found) == set()
 
 
 def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):

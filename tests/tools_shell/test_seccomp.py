@@ -166,8 +166,8 @@ def test_terminals_are_not_typed_into(request_code):
 IN_A_CHILD = """
 import ctypes, mmap, os, sys
 from tools_shell._supervisor._seccomp import install, program
-from tools_shell._supervisor._system import gain_nothing
-gain_nothing()
+from tools_shell._supervisor._system import forbid_new_privileges
+forbid_new_privileges()
 """
 # As a 32-bit program calls: mov eax, 20 (getpid); int 0x80; ret
 OLD_CALL = """

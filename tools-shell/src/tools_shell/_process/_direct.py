@@ -47,7 +47,7 @@ class Direct(Process):
         merged: bool,
     ) -> None:
         """Start a command; `extra` are descriptors that it inherits."""
-        self._was_told = False  # to end
+        self._is_terminating = False  # to end
         value = os.urandom(8).hex()
         self._mark = f"{_MARK}={value}".encode()
         # Any: type checkers for Windows do not accept bytes as variables.
@@ -65,19 +65,19 @@ class Direct(Process):
                     start_new_session=True,  # one signal reaches the whole group, and there is no controlling terminal
                     pass_fds=extra,
                 )
-            self.news = _end_of(self._process.pid)
+            self.events = _end_of(self._process.pid)
         except BaseException:  # such as a Ctrl-C after the process has started
             self._end_marked()
             super().close()
             raise
         self.release()
 
-    def take_news(self) -> None:
+    def read_events(self) -> None:
         """See Process."""
         with contextlib.suppress(ChildProcessError):  # the host ignores SIGCHLD or waits for all children
             self.exit = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
         self._process.returncode = self.exit or 0
-        if self._was_told:  # no need to wait for the rest of the grace period
+        if self._is_terminating:  # no need to wait for the rest of the grace period
             self.kill()
         self.is_gone = True
 
@@ -88,7 +88,7 @@ class Direct(Process):
 
     def terminate(self) -> None:
         """See Process."""
-        self._was_told = True
+        self._is_terminating = True
         self._signal(signal.SIGTERM)
         self._signal(signal.SIGCONT)  # a stopped process could not handle it
 
@@ -127,7 +127,7 @@ class Direct(Process):
         if self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
                 self._process.wait(_PATIENCE)
-        os.close(self.news)
+        os.close(self.events)
         super().close()
 
 

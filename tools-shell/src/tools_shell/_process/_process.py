@@ -16,7 +16,7 @@ class Process(ABC):
     With a terminal `stdin` is `stdout`, and there is no `stderr`. `theirs` are the command's ends of its streams.
     """
 
-    news: int  # readable when there are events
+    events: int  # readable when there are events
     is_busy: bool = False  # a signal to send is not acknowledged yet
 
     def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
@@ -56,8 +56,8 @@ class Process(ABC):
         self.theirs.insert(0, source)
 
     @abstractmethod
-    def take_news(self) -> None:
-        """Read events and update `exit`, `is_gone`, `hit` and `is_busy`; called when `news` is readable."""
+    def read_events(self) -> None:
+        """Read events and update `exit`, `is_gone`, `hit` and `is_busy`; called when `events` is readable."""
 
     @abstractmethod
     def interrupt(self) -> None:

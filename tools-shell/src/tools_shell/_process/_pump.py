@@ -38,7 +38,7 @@ class Pump:
             self._sinks[process.stderr] = stderr
         self._source = None if stdin is None else process.stdin
         self._feed = memoryview(stdin or b"")
-        for descriptor in (*self._sinks, process.news):
+        for descriptor in (*self._sinks, process.events):
             self._poll.register(descriptor, select.POLLIN)
         if self._source is not None:
             self._poll.register(self._source, select.POLLOUT)
@@ -57,17 +57,17 @@ class Pump:
 
     def _handle(self, descriptor: int) -> None:
         """Read from or write to one descriptor, without waiting."""
-        if descriptor == self._process.news:
-            self._process.take_news()
+        if descriptor == self._process.events:
+            self._process.read_events()
             if self._process.is_gone:
                 self._poll.unregister(descriptor)
             return
         if descriptor == self._source:
-            self._give(descriptor)
+            self._write(descriptor)
         elif descriptor in self._sinks:
-            self._take(descriptor)
+            self._read(descriptor)
 
-    def _take(self, descriptor: int) -> None:
+    def _read(self, descriptor: int) -> None:
         try:
             chunk = os.read(descriptor, _CHUNK)
         except BlockingIOError:
@@ -82,7 +82,7 @@ class Pump:
             self._poll.unregister(descriptor)
             del self._sinks[descriptor]
 
-    def _give(self, descriptor: int) -> None:
+    def _write(self, descriptor: int) -> None:
         try:
             self._feed = self._feed[os.write(descriptor, self._feed[:_CHUNK]) :]
         except BlockingIOError:

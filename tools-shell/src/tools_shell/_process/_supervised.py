@@ -27,29 +27,29 @@ class Supervised(Process):
         self, request: Mapping[str, Any], descriptors: Sequence[int], *, has_stdin: bool, terminal: bool, merged: bool
     ) -> None:
         """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
-        self._untold = 0  # signals that are not acknowledged yet
+        self._unacknowledged = 0  # signals that are not acknowledged yet
         self._is_started = False
         self._rest = b""  # an incomplete event
-        self._is_taken = False  # by a supervisor
+        self._is_accepted = False  # by a supervisor
         self._control = _CLOSED
         super().__init__(has_stdin=has_stdin, terminal=terminal, merged=merged)
         try:
-            self._begin(json.dumps(request).encode(), descriptors)  # JSON escapes surrogates, for undecodable bytes
+            self._start(json.dumps(request).encode(), descriptors)  # JSON escapes surrogates, for undecodable bytes
         except BaseException:  # no caller has it yet
             self._close_all()
             raise
         self.release()
         self._control.setblocking(False)
-        self.news = self._control.fileno()
+        self.events = self._control.fileno()
 
-    def _begin(self, request: bytes, descriptors: Sequence[int]) -> None:
+    def _start(self, request: bytes, descriptors: Sequence[int]) -> None:
         """Start the command; OSError if that fails."""
         for _ in range(2):  # the server may have been killed before the start: try once more with a new one
-            if self._is_begun(request, descriptors):
+            if self._try_to_start(request, descriptors):
                 return
         raise OSError(errno.EAGAIN, "no supervisor could be started")
 
-    def _is_begun(self, request: bytes, descriptors: Sequence[int]) -> bool:
+    def _try_to_start(self, request: bytes, descriptors: Sequence[int]) -> bool:
         """Return whether a supervisor has started the command; OSError if the command cannot be started."""
         self._control.close()
         self._control, theirs = socket.socketpair()
@@ -59,55 +59,55 @@ class Supervised(Process):
         with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
             self._control.sendall(len(request).to_bytes(4, "big") + request)
         while not (self._is_started or self.is_gone):
-            if not self._hear() and not self._is_taken:
+            if not self._read_events() and not self._is_accepted:
                 return False
         return True
 
-    def take_news(self) -> None:
+    def read_events(self) -> None:
         """See Process."""
         with suppress(BlockingIOError):  # no events
-            self._hear()
+            self._read_events()
 
-    def _hear(self) -> bool:
+    def _read_events(self) -> bool:
         """Read events; False at end of file."""
         try:
             chunk = self._control.recv(1 << 16)
         except ConnectionResetError:
             chunk = b""
         # The supervisor was killed; the server kills its job.
-        if not chunk and self._is_taken and not self.is_gone:
+        if not chunk and self._is_accepted and not self.is_gone:
             self.exit = -signal.SIGKILL if self.exit is None else self.exit
             self.is_gone = True
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            news: dict[str, Any] = json.loads(line)
-            if "failed" in news:
-                number, text = news["failed"]
+            event: dict[str, Any] = json.loads(line)
+            if "failed" in event:
+                number, text = event["failed"]
                 raise OSError(number or errno.EIO, text)
-            self._is_taken |= "taken" in news
-            self._is_started |= "started" in news
-            self.exit = news.get("exit", self.exit)
-            self.hit = news.get("hit", self.hit)
-            self.is_gone |= "gone" in news
-            self._untold -= "told" in news
-            self.is_busy = self._untold > 0
+            self._is_accepted |= "accepted" in event
+            self._is_started |= "started" in event
+            self.exit = event.get("exit", self.exit)
+            self.hit = event.get("hit", self.hit)
+            self.is_gone |= "gone" in event
+            self._unacknowledged -= "signalled" in event
+            self.is_busy = self._unacknowledged > 0
         return bool(chunk)
 
     def interrupt(self) -> None:
         """See Process."""
-        self._order(signal.SIGINT)
+        self._send(signal.SIGINT)
 
     def terminate(self) -> None:
         """See Process."""
-        self._order(signal.SIGTERM)
+        self._send(signal.SIGTERM)
 
     def kill(self) -> None:
         """See Process."""
-        self._order(signal.SIGKILL)
+        self._send(signal.SIGKILL)
 
-    def _order(self, number: int) -> None:
-        self._untold += number != signal.SIGKILL
-        self.is_busy = self._untold > 0
+    def _send(self, number: int) -> None:
+        self._unacknowledged += number != signal.SIGKILL
+        self.is_busy = self._unacknowledged > 0
         with suppress(BrokenPipeError, ConnectionResetError):  # the job has ended, and an event reports it
             self._control.sendall(b"%d\n" % number)
 

@@ -34,7 +34,7 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
     guard = Guard(root, isolation.seen, names)
     try:
         more = () if guard.is_complete else (PROTECTED_FILES,)
-        yield replace(isolation, missing=(*isolation.missing, *more), has_more=guard.has_more), guard
+        yield replace(isolation, missing=(*isolation.missing, *more), has_new_places=guard.has_new_places), guard
     finally:
         guard.close()
 

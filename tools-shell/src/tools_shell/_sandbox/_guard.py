@@ -35,8 +35,8 @@ class Guard:
     """Opens the protected places, and creates placeholders for those that do not exist.
 
     The parent folders of a protected place become writable mounts, because mounts cannot be moved. Placeholders are
-    folders at the top of the workspace; `has_more` finds other places that a command creates. `is_complete` is False if
-    a place could not be guarded, such as a link.
+    folders at the top of the workspace; `has_new_places` finds other places that a command creates. `is_complete` is
+    False if a place could not be guarded, such as a link.
     """
 
     def __init__(self, workspace: str, seen: Visible, names: frozenset[str]) -> None:
@@ -83,7 +83,7 @@ class Guard:
         for descriptor in self._held:
             os.close(descriptor)
 
-    def has_more(self) -> bool:
+    def has_new_places(self) -> bool:
         """Return whether there are protected places that did not exist before."""
         found = (place for top in self._tops for place in self._places(top))
         return any(place not in self._known and not _is_placeholder(place) for place in found) or not self.is_complete
@@ -100,18 +100,18 @@ class Guard:
 
     def _add(self, top: str) -> None:
         for name in sorted((self._names & FOLDERS) - {".git"}):  # `git init` has to work
-            self._keep(f"{top}/{name}")
+            self._protect(f"{top}/{name}")
         for place in self._places(top):
             self._known.add(place)
             if is_protected(os.path.basename(place), self._names):
-                self._keep(place)
+                self._protect(place)
                 continue
             try:
                 self._add_control(place, CONTROL[".git"])
-            except OSError:  # as in `_keep`
+            except OSError:  # as in `_protect`
                 self.is_complete = False
 
-    def _keep(self, path: str, content: bytes | None = None) -> None:
+    def _protect(self, path: str, content: bytes | None = None) -> None:
         """Protect a place, and the git directory that it refers to, from being changed or created.
 
         Its placeholder is a folder if `content` is None.
@@ -134,11 +134,11 @@ class Guard:
                 self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
                 self.is_complete &= not _has_other_names(path, found)
                 if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
-                    self._keep_git_directory(path, b"gitdir:")
+                    self._protect_git_directory(path, b"gitdir:")
         except OSError:  # changed in the meantime, not permitted, or the file system is full
             self.is_complete = False
 
-    def _keep_git_directory(self, path: str, prefix: bytes) -> None:
+    def _protect_git_directory(self, path: str, prefix: bytes) -> None:
         """Guard the git directory that a file refers to: `.git` of a worktree or submodule, or `commondir`."""
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             named = file.read(4096).removeprefix(prefix).strip()
@@ -155,9 +155,9 @@ class Guard:
         common = f"{folder}/commondir"
         is_linked = os.path.lexists(common) and not is_placeholder(os.lstat(common))
         for name in ("commondir", "config.worktree") if is_linked else names:
-            self._keep(f"{folder}/{name}", _EMPTY[name])
+            self._protect(f"{folder}/{name}", _EMPTY[name])
         if is_linked:
-            self._keep_git_directory(common, b"")
+            self._protect_git_directory(common, b"")
 
     def _open(self, path: str) -> int:
         """Open a folder without following links, as a writable mount that cannot be moved."""

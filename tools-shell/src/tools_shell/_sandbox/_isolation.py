@@ -36,12 +36,12 @@ class Isolation:
     network: bool = True
     seen: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
-    has_more: Callable[[], bool] = bool  # protected places than before the command
+    has_new_places: Callable[[], bool] = bool  # protected places than before the command
 
     @property
     def left_open(self) -> list[str]:
         """Return the guarantees that do not hold, protected files that appeared meanwhile included."""
-        is_broken = PROTECTED_FILES not in self.missing and self.has_more()
+        is_broken = PROTECTED_FILES not in self.missing and self.has_new_places()
         return [*self.missing, *([PROTECTED_FILES] if is_broken else [])]
 
     @property

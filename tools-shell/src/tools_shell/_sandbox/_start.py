@@ -95,7 +95,7 @@ def _in_bubblewrap(command: Command, bubblewrap: Bubblewrap) -> dict[str, Any]:
     # `git clean` and `git stash -u` would fail to remove the placeholders. A limit on file sizes would apply to the
     # files that bwrap writes, too.
     ignore = guard.ignore if guard is not None and command.resources.file_size is None else ""
-    told = options(
+    arguments = options(
         bubblewrap,
         isolation.seen,
         command.environment,
@@ -121,7 +121,7 @@ def _in_bubblewrap(command: Command, bubblewrap: Bubblewrap) -> dict[str, Any]:
             "network": isolation.network,
             "filter": first,
             "arguments": first + 1,
-            "options": [*told, "--seccomp", str(first)],
+            "options": [*arguments, "--seccomp", str(first)],
             "ignore": ignore,
         },
     }

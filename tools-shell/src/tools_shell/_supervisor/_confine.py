@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 from tools_shell._supervisor import _landlock, _seccomp
-from tools_shell._supervisor._system import capset, gain_nothing
+from tools_shell._supervisor._system import capset, forbid_new_privileges
 
 # Not `pts`, which contains the user's terminals.
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
@@ -30,7 +30,7 @@ def confine(policy: dict[str, Any]) -> None:
 
 def _confine_self(policy: dict[str, Any]) -> None:
     network = policy["network"]
-    gain_nothing()  # so that root does not regain capabilities by executing a program
+    forbid_new_privileges()  # so that root does not regain capabilities by executing a program
     capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable sets, 32 bits each
     _landlock.restrict(
         readable=(*policy["readable"], "/proc"),
@@ -48,16 +48,16 @@ def _terminals() -> list[str]:
 
 def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     """Prepare the filter and the arguments for bwrap, which a command line would show to all users."""
-    _provide(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
-    _provide(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
+    _fill_pipe(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
+    _fill_pipe(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
     if policy["ignore"]:
-        _provide(policy["arguments"] + 1, policy["ignore"].encode())
+        _fill_pipe(policy["arguments"] + 1, policy["ignore"].encode())
     if policy["network"] and _landlock.abi() >= _landlock.SCOPES:  # it shares the abstract sockets of all processes
-        gain_nothing()
+        forbid_new_privileges()
         _landlock.restrict_scopes()
 
 
-def _provide(number: int, data: bytes) -> None:
+def _fill_pipe(number: int, data: bytes) -> None:
     """Make descriptor `number` a pipe that contains `data`; limits on file sizes do not apply to pipes."""
     ours, theirs = os.pipe()
     try:

@@ -25,7 +25,7 @@ def descendants(root: int) -> dict[int, int]:
     return found
 
 
-def line_of(first: int, length: int, found: dict[int, int]) -> set[int]:
+def chain_of(first: int, length: int, found: dict[int, int]) -> set[int]:
     """Return a process, its eldest child, that one's eldest child and so on, up to `length` processes."""
     line = [first] if first in found else []
     while line and len(line) < length:

@@ -9,11 +9,11 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-from tools_shell._supervisor._descendants import descendants, is_zombie, kill, line_of, send
+from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send
 from tools_shell._supervisor._leader import start_leader
-from tools_shell._supervisor._limits import Watch, hit_of
+from tools_shell._supervisor._limits import Watch, limit_for_exit
 from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
-from tools_shell._supervisor._system import adopt_orphans, come_first, wakeup_pipe
+from tools_shell._supervisor._system import adopt_orphans, raise_priority, wakeup_pipe
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
@@ -27,15 +27,15 @@ def supervise(control: int, descriptors: list[int]) -> None:
     `descriptors` are the command's, in the order of the request, then the folder to start in.
     If this raises, the server cleans up.
     """
-    _say(control, taken=True)
+    _report(control, accepted=True)
     os.setsid()  # also gives the supervisor its own autogroup of CPU time (sched(7))
-    come_first()
+    raise_priority()
     adopt_orphans()
     request = _read_request(control)
     try:
         job = _Job(control, wakeup_pipe(), request)
     except OSError as error:  # too many open descriptors; without a message the host would assume a kill
-        _say(control, failed=(error.errno, str(error)))
+        _report(control, failed=(error.errno, str(error)))
         raise
     if job.start(descriptors):
         job.run()
@@ -61,9 +61,9 @@ def _read_request(control: int) -> dict[str, Any]:
     return request
 
 
-def _say(control: int, **news: object) -> None:
+def _report(control: int, **event: object) -> None:
     with suppress(OSError):  # the host is gone: end of file handles that
-        os.write(control, json.dumps(news).encode() + b"\n")
+        os.write(control, json.dumps(event).encode() + b"\n")
 
 
 class _Job:
@@ -77,7 +77,7 @@ class _Job:
         # The number of wrapper processes before the command, such as bwrap.
         self._wrappers: int = request["wrappers"]
         self._is_killing = False
-        self._doomed: set[int] = set()  # in the last round of killing
+        self._killed_before: set[int] = set()  # in the last round of killing
         self._round = _ROUND
         self._watch = Watch(request["resources"], request["wrappers"])
         self._rest = b""  # an incomplete line from the host
@@ -93,9 +93,9 @@ class _Job:
                 os.close(descriptor)
         if problem is not None:
             remove_placeholders(self._placeholders)
-            _say(self._control, failed=problem)
+            _report(self._control, failed=problem)
             return False
-        _say(self._control, started=True)
+        _report(self._control, started=True)
         return True
 
     def _without_placeholders(self, descriptors: list[int]) -> list[int]:
@@ -116,25 +116,25 @@ class _Job:
             for descriptor, _ in poll.poll(wait):
                 if descriptor == self._wakeup:
                     os.read(self._wakeup, 512)
-                elif descriptor == self._host or not self._obey():
+                elif descriptor == self._host or not self._read_signals():
                     poll.unregister(descriptor)
                     self._is_killing = True
-            news = self._reap()
+            event = self._reap()
             left = descendants(os.getpid())
             if not left:  # in the same message as the exit, so that the host does not report background processes
                 remove_placeholders(self._placeholders)
-                news["gone"] = True
-            if news:
-                _say(self._control, **news)
+                event["gone"] = True
+            if event:
+                _report(self._control, **event)
             if not left:
                 return
             wait = self._step(left)
 
     def _step(self, left: dict[int, int]) -> float | None:
         """Check limits or continue killing; return the milliseconds until the next step."""
-        hit = None if self._is_killing else self._watch.look(left)
+        hit = None if self._is_killing else self._watch.check(left)
         if hit is not None:
-            _say(self._control, hit=hit)
+            _report(self._control, hit=hit)
             self._is_killing = True
         if not self._is_killing:
             return self._watch.interval
@@ -142,11 +142,11 @@ class _Job:
         kill(doomed)
         if all(is_zombie(pid) for pid in doomed):
             return _STUCK
-        self._round = min(2 * self._round, _STUCK) if doomed == self._doomed else _ROUND
-        self._doomed = doomed
+        self._round = min(2 * self._round, _STUCK) if doomed == self._killed_before else _ROUND
+        self._killed_before = doomed
         return self._round
 
-    def _obey(self) -> bool:
+    def _read_signals(self) -> bool:
         """Read signals to send from the host; False once it has closed the connection."""
         try:
             chunk = os.read(self._control, 4096)
@@ -158,21 +158,21 @@ class _Job:
                 self._is_killing = True
                 continue
             left = descendants(os.getpid())
-            not_meant = line_of(self._leader, self._wrappers, left)
+            not_meant = chain_of(self._leader, self._wrappers, left)
             # Parents first: a shell that is interrupted after its command would go on with the next command.
             meant = [pid for pid in left if pid not in not_meant]
             send(number, meant)
             send(signal.SIGCONT, meant)  # a stopped process could not handle it
-            _say(self._control, told=True)
+            _report(self._control, signalled=True)
         return bool(chunk)
 
     def _reap(self) -> dict[str, object]:
-        """Reap exited processes; return the events to report if the leader is one of them."""
-        news: dict[str, object] = {}
+        """Reap exited processes; return the event to report if the leader is one of them."""
+        event: dict[str, object] = {}
         with suppress(ChildProcessError):  # no children are left
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
-                    news["exit"] = code = os.waitstatus_to_exitcode(ended[1])
-                    if hit := hit_of(code, self._request["resources"]):
-                        news["hit"] = hit
-        return news
+                    event["exit"] = code = os.waitstatus_to_exitcode(ended[1])
+                    if hit := limit_for_exit(code, self._request["resources"]):
+                        event["hit"] = hit
+        return event

@@ -9,8 +9,8 @@ import signal
 from typing import Any, TypeAlias
 
 from tools_shell._supervisor._confine import confine
-from tools_shell._supervisor._limits import as_before, limit, limit_open_files
-from tools_shell._supervisor._system import gain_nothing, set_visible
+from tools_shell._supervisor._limits import limit, limit_open_files, restore_open_files_limit
+from tools_shell._supervisor._system import forbid_new_privileges, set_visible
 
 # Signals that Python ignores, and that a new program would inherit as ignored.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
@@ -27,7 +27,7 @@ def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, 
         os.fchdir(descriptors[-1])
         limit(request["resources"], request["wrappers"])
         if request["confine"] is None:  # sandboxes set this themselves: a set-uid bwrap needs its rights
-            gain_nothing()  # processes of another user could not be signalled
+            forbid_new_privileges()  # processes of another user could not be signalled
         if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
             return _spawn(request, descriptors), None
         return _fork(request, descriptors)
@@ -39,7 +39,7 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
     """Start with posix_spawn, which is faster than fork but cannot run code in the child."""
     numbers = request["numbers"]
     high = _above(numbers, descriptors)
-    as_before(max(high))
+    restore_open_files_limit(max(high))
     placed = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in zip(numbers, high, strict=True)]
     try:
         return os.posix_spawn(
@@ -61,7 +61,7 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
     if pid == 0:
         report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, max(request["numbers"]) + _ROOM)
         try:
-            _become(request, descriptors, report)
+            _execute(request, descriptors, report)
         # Report any exception and exit: this is a forked copy of the supervisor.
         except BaseException as error:  # noqa: BLE001
             where = [getattr(error, "errno", None), f"{type(error).__name__}: {error}"]
@@ -69,25 +69,25 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
         finally:
             os._exit(127)
     os.close(report)
-    with open(problem, "rb", buffering=0) as told:
-        words = told.readall()  # returns once exec closes the other end
+    with open(problem, "rb", buffering=0) as reported:
+        words = reported.readall()  # returns once exec closes the other end
     return pid, json.loads(words) if words else None
 
 
-def _become(request: dict[str, Any], descriptors: list[int], report: int) -> None:
+def _execute(request: dict[str, Any], descriptors: list[int], report: int) -> None:
     set_visible(visible=True)  # in /proc, unlike the supervisor
     os.setsid()  # a new session
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    _place(request["numbers"], descriptors, report)
+    _move_descriptors(request["numbers"], descriptors, report)
     if request["terminal"]:
         import termios  # rare
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     if request["confine"] is not None:
         confine(request["confine"])
-    as_before(max(request["numbers"]))
+    restore_open_files_limit(max(request["numbers"]))
     limit_open_files(request["resources"])  # last, because descriptors above the limit are moved first
     os.execve(request["arguments"][0], request["arguments"], request["environment"])  # noqa: S606  (that is the job)
 
@@ -98,7 +98,7 @@ def _above(numbers: list[int], descriptors: list[int]) -> list[int]:
     return [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest) for descriptor in descriptors[:-1]]
 
 
-def _place(numbers: list[int], descriptors: list[int], report: int) -> None:
+def _move_descriptors(numbers: list[int], descriptors: list[int], report: int) -> None:
     """Move each descriptor to its number, and close all others but `report`."""
     high = _above([*numbers, report], descriptors)
     os.closerange(0, report)

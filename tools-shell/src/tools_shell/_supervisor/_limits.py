@@ -38,13 +38,13 @@ def limit(resources: Resources, wrappers: int) -> None:
 _most_open = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
-def open_many() -> None:
+def raise_open_files_limit() -> None:
     """Raise the soft limit on open files: descriptors keep the numbers that they have in the host."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (_most_open[1], _most_open[1]))
 
 
-def as_before(highest: int) -> None:
-    """Undo `open_many`, which some programs do not expect, as far as a descriptor of this number allows."""
+def restore_open_files_limit(highest: int) -> None:
+    """Undo `raise_open_files_limit`, which some programs do not expect, but keep room for a descriptor `highest`."""
     soft, hard = _most_open
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(highest + 1, hard)), hard))
 
@@ -55,7 +55,7 @@ def limit_open_files(resources: Resources) -> None:
         _set(resource.RLIMIT_NOFILE, int(files))
 
 
-def go_first() -> None:
+def prefer_for_oom_killer() -> None:
     """Make this process and its children the first candidates of the OOM killer."""
     # Some security modules forbid writes to /proc.
     with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
@@ -91,7 +91,7 @@ class Watch:
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
 
-    def look(self, pids: Iterable[int]) -> str | None:
+    def check(self, pids: Iterable[int]) -> str | None:
         """Return a description of the limit that the job has exceeded, or None."""
         if self.interval is None:
             return None
@@ -136,7 +136,7 @@ def _in_use(pids: Iterable[int]) -> int:
     return total * 1024
 
 
-def hit_of(code: int, resources: Resources) -> str | None:
+def limit_for_exit(code: int, resources: Resources) -> str | None:
     """Return the limit that an exit code stands for: that of the process, or (as shells report it) of a child."""
     if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
         return f"file size limit {_size(resources['file_size'])}"

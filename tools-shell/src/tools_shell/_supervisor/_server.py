@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from tools_shell._supervisor._descendants import descendants, send
 from tools_shell._supervisor._job import supervise
-from tools_shell._supervisor._limits import go_first, open_many
+from tools_shell._supervisor._limits import prefer_for_oom_killer, raise_open_files_limit
 from tools_shell._supervisor._system import adopt_orphans, set_visible, wakeup_pipe
 
 _MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
@@ -19,11 +19,11 @@ _MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
 
 def main() -> None:
     """Serve the socket at descriptor 0 until its other end is closed and the last job has ended."""
-    open_many()
+    raise_open_files_limit()
     # The host may have leaked some, even above a limit that was lowered later.
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.chdir("/")  # keep no file system busy
-    go_first()
+    prefer_for_oom_killer()
     set_visible(visible=False)
     adopt_orphans()  # the orphans of a killed supervisor
     gc.disable()  # collections would write to pages that forks share

@@ -43,7 +43,7 @@ def adopt_orphans() -> None:
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def gain_nothing() -> None:
+def forbid_new_privileges() -> None:
     """Set no_new_privs: programs grant no further rights, set-id bits included."""
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
@@ -53,7 +53,7 @@ def set_visible(*, visible: bool) -> None:
     prctl(_PR_SET_DUMPABLE, int(visible))
 
 
-def come_first() -> None:
+def raise_priority() -> None:
     """Run with real-time priority if permitted: only root can, and only root's jobs need it.
 
     The kernel does not limit the number of root's processes. Children do not inherit the priority.
