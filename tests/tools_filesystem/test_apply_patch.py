@@ -303,7 +303,7 @@ def test_a_unified_diff(patch, root, name):
 
 REFUSED = {
     "nothing": ("", "is empty"),
-    "no patch": ("hello", "line 1 of the patch is no beginning"),
+    "no patch": ("hello", "line 1 is not the start of a patch"),
     "a command around it": ("apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF", "without a command around it"),
     "no sections": (envelope(), "no section"),
     "no end": ("*** Begin Patch\n*** Update File: f\n-one\n+1\n", "line 4 of the patch: the patch breaks off"),
@@ -385,7 +385,7 @@ UNFIT = {
     "overlapping hunks": ("*** Update File: f\n-one\n-two\n+1\n@@\n-two\n-three\n+2", "above"),
     "not at the end": ("*** Update File: f\n-two\n+2\n*** End of File", "at line 2, and not at the end of the file"),
     "additions nowhere": ("*** Update File: f\n@@\n+x", "does not say where"),
-    "applied already": ("*** Update File: f\n-zwei\n+two", "its new ones are, at line 2"),
+    "applied already": ("*** Update File: f\n-zwei\n+two", "its new lines are, at line 2"),
     "an addition at the end that is there": ("*** Update File: f\n three\n+four\n+five", "are at line 3 already"),
     "an addition that is there": ("*** Update File: i\n })\n+\n+second({\n+})\n \n c({", "are at line 2 already"),
     "an empty file": ("*** Update File: void\n-x\n+y", "not one of its old lines is"),
@@ -464,7 +464,7 @@ def test_after_a_shifted_hunk_the_line_numbers_of_the_next_are_shifted_too(patch
         pytest.param(["*** Delete File: f", "*** Add File: f", "+x"], "validation_error", "twice", id="twice"),
         pytest.param(["*** Delete File: f", "*** Delete File: ./d/../f"], "validation_error", "twice", id="by .."),
         pytest.param(["*** Delete File: f", "*** Update File: link", "-x"], "validation_error", "twice", id="by link"),
-        pytest.param(["*** Add File: n", "*** Add File: n/m", "+x"], "conflict", "appeared meanwhile", id="both"),
+        pytest.param(["*** Add File: n", "*** Add File: n/m", "+x"], "conflict", "was created during", id="both"),
         pytest.param(["*** Add File: f/x", "+x"], "not_a_directory", "not a folder", id="below a file"),
         pytest.param(["*** Add File: ../x", "+x"], "denied", "outside", id="outside"),
         pytest.param(["*** Add File: out/x", "+x"], "denied", "outside", id="outside by a link"),

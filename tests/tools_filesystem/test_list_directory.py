@@ -30,7 +30,7 @@ def test_what_is_left_out_is_counted(files, root):
     result = files.list.call(limit=10)
     assert result.output.splitlines()[9:] == [
         "09 (0 bytes)",
-        "[the first 10 of 25 entries; 15 are left out; read on with after='09']",
+        "[the first 10 of 25 entries; continue with after='09']",
     ]
     following = {"path": ".", "depth": 1, "limit": 10, "after": "09"}
     assert dict(result.metadata) == {"total": 25, "left_out": 15, "next": following}

@@ -170,7 +170,7 @@ def test_the_standard_library_and_the_packages_of_the_user_are_protected(root):
     assert edit.error_type == "denied"
     code = "import site, sys; from tools_filesystem import WriteFile; path = site.getusersitepackages() + '/new.pth'"
     code += "\nprint(WriteFile(sys.argv[1]).call(path=path, content='').error_type)"
-    python = Path(sys.base_prefix, "bin", Path(sys.executable).name)  # in an environment there are no such packages
+    python = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")  # environments have no such packages
     paths = os.pathsep.join(str(Path(package.__file__).parents[1]) for package in (tools_core, tools_filesystem))
     done = subprocess.run(
         [python, "-c", code, root], env={"HOME": str(root), "PYTHONPATH": paths}, capture_output=True, check=True

@@ -49,8 +49,7 @@ class ListDirectory(FileTool):
         if left_out:
             last = escaped(here[-1].name)
             facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": last}
-            counts = f"the first {len(here)} of {top.total} entries; {left_out} are left out"
-            lines.append(f"[{counts}; read on with after='{last}']")
+            lines.append(f"[the first {len(here)} of {top.total} entries; continue with after='{last}']")
         if not here:
             lines.insert(0, f"{path!r} is empty." if not after else f"{path!r} has no entries after {after!r}.")
         return Result.ok("\n".join([*lines, *([f"[{place.note}]"] if place.note else [])]), metadata=facts)

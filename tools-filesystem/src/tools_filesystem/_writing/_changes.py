@@ -137,8 +137,8 @@ class Change:
 
     def _refuse(self) -> NoReturn:
         self.place.look()
-        verb = "appeared" if self.found is None else "was deleted" if self.place.found is None else "was changed"
-        message = f"{self.place.given!r} {verb} meanwhile by another program; nothing was changed"
+        verb = "was created" if self.found is None else "was deleted" if self.place.found is None else "was changed"
+        message = f"{self.place.given!r} {verb} during this call; nothing was written"
         raise ToolError(f"{message}: read it again, then retry", "conflict")
 
     def _is_old(self, name: str) -> bool:

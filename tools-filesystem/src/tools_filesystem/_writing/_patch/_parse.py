@@ -51,7 +51,7 @@ def parse(patch: str) -> list[Section]:
     elif any(line.startswith(("diff --git ", "--- ")) for line in lines):
         sections = parse_unified(lines)
     else:
-        message = f"line {first + 1} of the patch is no beginning: {_FORMATS}, without a command around it"
+        message = f"line {first + 1} is not the start of a patch: {_FORMATS}, without a command around it"
         raise ToolError(message, "validation_error")
     if not sections:
         raise ToolError(f"the patch has no section: {_FORMATS}", "validation_error")

@@ -160,8 +160,8 @@ class _Placing:
             return
         there = next(self._exact.matches(new, max(0, placed.end - len(new))), None)
         if there is not None and there <= placed.position:
-            reason = f"its new lines are at line {there + 1} already; is it applied? To add them once more"
-            conflict(self.path, hunk, f"{reason}, show more of the lines around it")
+            reason = f"its new lines are at line {there + 1} already; it seems to be applied"
+            conflict(self.path, hunk, f"{reason}. To add them once more, show more of the lines around it")
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:  # noqa: RET503  (conflict never returns)
         """Return where a hunk that only adds lines can go: below its heading, at its line, or into an empty file."""
@@ -220,8 +220,8 @@ class _Placing:
             conflict(self.path, hunk, f"its old lines are at line {before + 1}, and not {where}")
         there = next(self._exact.matches(hunk.new), None) if hunk.new else None
         if there is not None:
-            reason = f"its old lines are not {where}, but its new ones are, at line {there + 1}; is it applied?"
-            conflict(self.path, hunk, reason)
+            reason = f"its old lines are not {where}, but its new lines are, at line {there + 1}"
+            conflict(self.path, hunk, f"{reason}: it seems to be applied")
         lines, wanted = ([line.decode(errors="backslashreplace") for line in some] for some in (self.lines, hunk.old))
         at = nearest(lines, wanted, hunk.start or 0)
         if at is None:

@@ -92,10 +92,10 @@ def hunk_of(
             refuse(at, "after '\\ No newline at end of file' that side of the file is over")
         lines.append(Line(kind, (line if line in BLANK else line[1:]).encode()))
     if not lines:
-        refuse(number, "this hunk is empty: its lines begin with ' ' (stays), '-' (goes) or '+' (comes)")
+        refuse(number, "this hunk is empty: its lines begin with ' ' (keep), '-' (remove) or '+' (add)")
     hunk = Hunk(number, tuple(lines), tuple(anchors), start, at_end, old_ends, new_ends)
     if hunk.old == hunk.new and old_ends == new_ends:
-        refuse(number, "this hunk changes nothing: what goes begins with '-', what comes with '+'")
+        refuse(number, "this hunk changes nothing: removed lines begin with '-', added lines with '+'")
     return hunk
 
 
