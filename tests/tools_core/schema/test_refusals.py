@@ -16,7 +16,8 @@ ITSELF["not"] = ITSELF
 @pytest.mark.parametrize(
     ("schema", "place", "advice"),
     [
-        ({"$anchor": "x"}, "#/$anchor", "$defs"),
+        ({"$anchor": 1}, "#/$anchor", "a string"),
+        ({"$ref": "#x"}, "#/$ref", "leads nowhere"),
         ({"$dynamicRef": "#x"}, "#/$dynamicRef", "$ref"),
         ({"$dynamicAnchor": "x"}, "#/$dynamicAnchor", "$ref"),
         ({"$vocabulary": {}}, "#/$vocabulary", "leave it out"),
@@ -49,7 +50,7 @@ ITSELF["not"] = ITSELF
         ({"anyOf": {"type": "string"}}, "#/anyOf", "an array of schemas"),
         ({"not": 1}, "#/not", "a schema"),
         ({"dependentRequired": {"a": "b"}}, "#/dependentRequired", "lists of names"),
-        ({"$defs": {"unused": {"$anchor": "x"}}}, "#/$defs/unused/$anchor", "$ref"),
+        ({"$defs": {"unused": {"$dynamicAnchor": "x"}}}, "#/$defs/unused/$dynamicAnchor", "$ref"),
         ({"$ref": "#/extra", "extra": {"type": "int"}}, "#/extra/type", "integer"),
         ("string", "#", "must be a schema"),
         (None, "#", "must be a schema"),
@@ -97,6 +98,13 @@ def test_a_later_change_of_the_schema_changes_nothing() -> None:
 def test_a_schema_that_is_not_json_is_refused(schema: Any) -> None:
     with pytest.raises(SchemaError, match="the schema is not JSON"):
         compile_schema(schema)
+
+
+def test_a_reference_to_an_anchor_holds_wherever_the_anchor_is() -> None:
+    schema = {"properties": {"a": {"$ref": "#x"}, "b/%7e": {"items": {"$anchor": "x", "type": "integer"}}}}
+    validator = compile_schema(schema)
+    assert [str(problem.path) for problem in validator.check({"a": "1", "b/%7e": [2]}, repair=False).problems] == ["a"]
+    assert validator.accepts({"a": 1}) and not validator.accepts({"a": "1"})
 
 
 def test_a_reference_to_itself_refuses_every_value() -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 # Of the optional files, those about what every validator has: patterns and numbers.
 OPTIONAL = ("bignum", "float-overflow", "non-bmp-regex")
-IDENTIFIED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
+IDENTIFIED = ("$id", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
 
 
 @pytest.fixture(scope="module")

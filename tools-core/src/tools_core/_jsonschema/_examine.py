@@ -35,7 +35,8 @@ class _Examination:
     def __init__(self, root: Schema) -> None:
         self.root = root
         self.visited: set[int] = set()
-        self.references: list[tuple[str, Place]] = []
+        self.references: list[tuple[dict[str, Any], Place]] = []
+        self.anchors: dict[str, Place] = {}
 
     def visit(self, schema: Any, place: Place) -> None:
         if schema is True or schema is False:
@@ -46,7 +47,7 @@ class _Examination:
         for keyword, value in schema.items():
             at = (place, keyword)
             if keyword in SHAPES:
-                self.check_keyword(keyword, value, at)
+                self.check_keyword(schema, keyword, at)
             elif keyword in REFUSED:
                 raise _error(at, f'"{keyword}" is not supported: {REFUSED[keyword]}')
             elif keyword in ONE_SCHEMA:
@@ -57,19 +58,27 @@ class _Examination:
                 for key, part in _parts(keyword, value, at):
                     self.visit(part, (at, key))
 
-    def check_keyword(self, keyword: str, value: Any, at: Place) -> None:
+    def check_keyword(self, schema: dict[str, Any], keyword: str, at: tuple[Place, str]) -> None:
+        value = schema[keyword]
         is_well_formed, expected = SHAPES[keyword]
         if not is_well_formed(value):
             raise _error(at, f'"{keyword}" must be {expected}, got {show(value)}')
         if keyword == "$ref":
-            self.references.append((value, at))
+            self.references.append((schema, at))
+        elif keyword == "$anchor":
+            self.anchors[f"#{value}"] = at[0]
         elif keyword == "$id" and at != (None, "$id"):
             raise _error(at, '"$id" is supported at the root alone: move the schema into "$defs"')
         elif keyword == "pattern":
             _check_pattern(value, at)
 
     def follow_references(self) -> None:
-        for reference, at in self.references:  # grows while targets outside the known keywords are visited
+        """Check that each reference has a target, and replace names of anchors by pointers."""
+        for schema, at in self.references:  # grows while targets outside the known keywords are visited
+            reference = schema["$ref"]
+            if reference in self.anchors:
+                pointer = "/".join(["#", *_steps(self.anchors[reference])])
+                reference = schema["$ref"] = pointer.replace("%", "%25")
             try:
                 target = resolve(self.root, reference)
             except (LookupError, ValueError):
@@ -103,10 +112,15 @@ def _check_pattern(pattern: str, at: Place) -> None:
         raise _error(at, f"the pattern {show(pattern)} is not supported: {error}") from None
 
 
-def _error(place: Place, text: str) -> SchemaError:
-    parts: list[str] = []
+def _steps(place: Place) -> list[str]:
+    """Return the escaped steps of a JSON pointer to a place."""
+    steps: list[str] = []
     while place is not None:
         place, key = place
-        parts.append(clip(str(key), 60).replace("~", "~0").replace("/", "~1"))
-    pointer = "/".join(["#", *reversed(parts)])
+        steps.append(str(key).replace("~", "~0").replace("/", "~1"))
+    return steps[::-1]
+
+
+def _error(place: Place, text: str) -> SchemaError:
+    pointer = "/".join(["#", *(clip(step, 60) for step in _steps(place))])
     return SchemaError(f"the schema at {clip(pointer, 200)} cannot be enforced: {text}")

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REFUSED = {
-    "$anchor": 'point with "$ref": "#/$defs/name" instead',
     "$dynamicAnchor": 'point with "$ref": "#/$defs/name" instead',
     "$dynamicRef": 'write "$ref": "#/$defs/name" instead',
     "$recursiveAnchor": 'write "$ref": "#" where the schema recurs instead',
@@ -49,7 +48,7 @@ def _are_lists_of_names(value: Any) -> bool:
 
 # keyword -> (its value is well formed, what is expected there)
 SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("$id", "$ref", "pattern"), (_is_text, "a string")),
+    **dict.fromkeys(("$anchor", "$id", "$ref", "pattern"), (_is_text, "a string")),
     **dict.fromkeys(("minimum", "maximum"), (_is_number, "a number")),
     **{
         end + noun: (_is_count, "a whole number, 0 or more")
