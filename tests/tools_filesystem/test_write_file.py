@@ -42,6 +42,20 @@ def test_an_existing_file_is_replaced_only_when_told(files, root, temporary):
     assert names(root) == ["file.txt"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "note"),
+    [
+        pytest.param("a\r\nb\r\n", "a\nc\n", "[its lines ended with CRLF, now they end with LF]", id="line endings"),
+        pytest.param("a\r\nb\r\n", "a\r\nc\r\n", "", id="kept"),
+        pytest.param(b"\xff\xfea\0\n\0", "b\n", "[its encoding was utf-16-le, now it is utf-8]", id="encoding"),
+    ],
+)
+def test_a_replaced_file_that_loses_its_form_is_told(files, root, old, new, note):
+    (root / "file.txt").write_bytes(old if isinstance(old, bytes) else old.encode())
+    result = files.write.call(path="file.txt", content=new, overwrite=True)
+    assert result.content == "\n".join(filter(None, [f"Replaced 'file.txt' ({len(new)} bytes)", note]))
+
+
 def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(files, root, temporary):
     before = os.umask(0o027)
     try:

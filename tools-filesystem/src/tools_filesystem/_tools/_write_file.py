@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import check_regular
+from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
+
+if TYPE_CHECKING:
+    from tools_filesystem._paths._locate import Located
 
 
 class WriteFile(FileTool):
@@ -33,15 +38,28 @@ class WriteFile(FileTool):
         except UnicodeEncodeError as error:
             raise ToolError("content must not contain lone surrogates", "validation_error") from error
         with self.access(context) as access, locate(access, path, write=True, new=True) as file:
-            ledger, found = access.ledger(context), file.found
+            ledger, found, note = access.ledger(context), file.found, ""
             file.check_file_name()
             if found is not None:
                 check_regular(found, path)
                 if not overwrite:
                     file.check_permitted("overwrite=true replaces it")
                     ledger.check_known(path, found)
+                note = _lost(file, data)
             change = Change(place=file, data=data, found=found, is_forced=overwrite)
             commit([change], context)
             ledger.replace(found, change.state, is_known=True)
-        text = f"{'Created' if found is None else 'Replaced'} {path!r} ({len(data)} bytes)"
+        text = f"{'Created' if found is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
         return Result.ok({"path": path, "bytes": len(data), "created": found is None}, content=text)
+
+
+def _lost(file: Located, data: bytes) -> str:
+    """Return a note on the line endings or the encoding of a text file that its new content does not have."""
+    with suppress(OSError):  # it may be replaced without being readable
+        start = file.read_start(SNIFF)
+        old, new = detect(start), detect(data[:SNIFF])
+        if old is not None and new is not None and old.name != new.name:
+            return f"\n[its encoding was {old.name}, now it is {new.name}]"
+        if old is not None and b"\r\n" in start and b"\n" in data and b"\r\n" not in data:
+            return "\n[its lines ended with CRLF, now they end with LF]"
+    return ""
