@@ -15,11 +15,9 @@ from tools_shell import Bash, JobStart, Python
 
 
 def test_an_exit_code_is_a_fact_and_no_error(bash):
-    result = bash.call(command="echo out; echo error >&2; exit 3")
+    result = bash.call(command="echo out; exit 3")
     assert result.ok
-    rare = {name: result.output[name] for name in ("stdout", "stderr", "exit_code", "timed_out")}
-    assert rare == {"stdout": "out\n", "stderr": "error\n", "exit_code": 3, "timed_out": False}
-    assert result.output == rare
+    assert result.output == {"output": "out\n", "exit_code": 3, "timed_out": False}
     assert {"duration", "isolation", "not_isolated"} <= set(result.metadata)
 
 
@@ -69,45 +67,45 @@ def test_a_signal_is_told_by_its_name(bash):
 
 
 def test_the_script_is_bash_whatever_it_begins_with(bash):
-    assert bash.call(command="a=(1 2 3); echo ${#a[@]} <(:) | wc -w").output["stdout"].strip() == "2"
-    assert "-x: command not found" in bash.call(command="-x").output["stderr"]
+    assert bash.call(command="a=(1 2 3); echo ${#a[@]} <(:) | wc -w").output["output"].strip() == "2"
+    assert "-x: command not found" in bash.call(command="-x").output["output"]
 
 
 def test_stdin_is_empty_and_there_is_no_terminal(bash):
     result = bash.call(command="cat; read line || echo ended; (: < /dev/tty) 2> /dev/null || echo none")
-    assert result.output["stdout"] == "ended\nnone\n"
+    assert result.output["output"] == "ended\nnone\n"
 
 
 def test_secrets_of_the_host_are_not_inherited(bash, monkeypatch):
     for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "BASH_ENV", "PYTHONPATH", "LC_SECRET"):
         monkeypatch.setenv(name, "canary")
     monkeypatch.setenv("LC_TIME", "C")
-    output = bash.call(command="env").output["stdout"]
+    output = bash.call(command="env").output["output"]
     assert "canary" not in output
     assert "LC_TIME=C" in output
     assert "PATH=" in output
 
 
 def test_the_host_may_add_to_the_environment(root):
-    assert Bash(str(root), env={"COLOR": "green"}).call(command="echo $COLOR").output["stdout"] == "green\n"
+    assert Bash(str(root), env={"COLOR": "green"}).call(command="echo $COLOR").output["output"] == "green\n"
 
 
 def test_no_descriptor_of_the_host_is_inherited(bash, tmp_path):
     with (tmp_path / "secret").open("w") as file:
         os.set_inheritable(file.fileno(), True)
-        output = bash.call(command="for fd in /proc/self/fd/*; do readlink $fd; done").output["stdout"]
+        output = bash.call(command="for fd in /proc/self/fd/*; do readlink $fd; done").output["output"]
     assert "secret" not in output
 
 
 def test_nothing_persists_between_calls_but_files(bash):
     bash.call(command="cd /; x=1; echo kept > $OLDPWD/file")
-    assert bash.call(command="echo $x$(cat file)").output["stdout"] == "kept\n"
+    assert bash.call(command="echo $x$(cat file)").output["output"] == "kept\n"
 
 
 @pytest.mark.parametrize("level", ["landlock", "bubblewrap"], indirect=True)
 def test_in_a_sandbox_temporary_files_end_with_the_command(bash):
     place = "${TMPDIR:-/tmp}/file"
-    assert bash.call(command=f"echo kept > {place}; cat {place}").output["stdout"] == "kept\n"
+    assert bash.call(command=f"echo kept > {place}; cat {place}").output["output"] == "kept\n"
     assert bash.call(command=f"test -e {place}").output["exit_code"] == 1
 
 
@@ -118,7 +116,7 @@ def test_the_workdir_is_a_folder_inside_the_workspace(bash, root):
     (root / "out").symlink_to(root.parent)
     (root / "in").symlink_to(root / "inner")
     for workdir in ("inner", str(root / "inner"), "in", "inner/../inner/."):
-        assert bash.call(command="pwd", workdir=workdir).output["stdout"] == f"{root}/inner\n"
+        assert bash.call(command="pwd", workdir=workdir).output["output"] == f"{root}/inner\n"
     for workdir in ("..", "/", "out", "in/../..", f"{root}-evil", str(root.parent)):
         assert bash.call(command="pwd", workdir=workdir).error_type == "denied", workdir
     for workdir in ("missing", "file"):
@@ -131,12 +129,12 @@ def test_the_workspace_comes_from_the_tool_then_the_context_then_the_environment
         place.mkdir()
     where = {"command": "basename $PWD"}
     monkeypatch.chdir(places["current"])
-    assert Bash().call(where).output["stdout"] == "current\n"
+    assert Bash().call(where).output["output"] == "current\n"
     monkeypatch.setenv("ASK_TOOLS_WORKSPACE", str(places["variable"]))
-    assert Bash().call(where).output["stdout"] == "variable\n"
+    assert Bash().call(where).output["output"] == "variable\n"
     context = Context(workspace=places["context"])
-    assert Bash().call(where, context=context).output["stdout"] == "context\n"
-    assert Bash(str(places["setting"])).call(where, context=context).output["stdout"] == "setting\n"
+    assert Bash().call(where, context=context).output["output"] == "context\n"
+    assert Bash(str(places["setting"])).call(where, context=context).output["output"] == "setting\n"
 
 
 @pytest.mark.parametrize(
@@ -195,9 +193,9 @@ bash = Bash(sys.argv[1])
 bash.call(command="yes | head -c 2000000")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 output = bash.call(command="yes | head -c 200000000; echo end").output
-shown = output["stdout"]
+shown = output["output"]
 added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(added, len(shown), output["truncated"]["stdout"], shown.endswith("y\\nend\\n"))
+print(added, len(shown), output["truncated"], shown.endswith("y\\nend\\n"))
 """
 
 
@@ -214,15 +212,15 @@ def test_of_long_output_head_and_tail_are_kept_in_bounded_memory_and_the_rest_is
 @pytest.mark.parametrize("size", [131_071, 131_072])
 def test_output_that_fits_is_whole(bash, size):
     output = bash.call(command=f"yes abcdefg | head -c {size}").output
-    assert len(output["stdout"]) == size
+    assert len(output["output"]) == size
     assert "truncated" not in output
 
 
 def test_every_character_of_output_is_shown_or_counted(bash):
     output = bash.call(command="printf 'x'; yes '€' | tr -d '\\n' | head -c 600000").output
-    head, middle, tail = output["stdout"].split("\n")
-    assert middle == f"[... {output['truncated']['stdout']:,} characters omitted ...]"
-    assert output["truncated"]["stdout"] == 200_001 - len(head) - len(tail)
+    head, middle, tail = output["output"].split("\n")
+    assert middle == f"[... {output['truncated']:,} characters omitted ...]"
+    assert output["truncated"] == 200_001 - len(head) - len(tail)
     assert set(tail) == {"€"}
 
 
@@ -232,7 +230,7 @@ def test_bytes_that_are_not_utf8_are_escaped(tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
     (folder / "data").write_bytes(data)
     output = Bash(folder, sandbox="none").call(command="cat data").output
-    assert output["stdout"] == data.decode(errors="backslashreplace")
+    assert output["output"] == data.decode(errors="backslashreplace")
 
 
 async def _three(bash):
@@ -244,7 +242,7 @@ async def _three(bash):
 def test_calls_from_coroutines_run_side_by_side(bash):
     import asyncio
 
-    assert [result.output["stdout"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]
+    assert [result.output["output"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]
 
 
 async def _cancelled(bash, script, begun):
@@ -283,4 +281,4 @@ def test_a_copy_of_the_tool_works_on_its_own(bash):
     import pickle
 
     for tool in (copy.deepcopy(bash), pickle.loads(pickle.dumps(bash))):
-        assert tool.call(command="echo works").output["stdout"] == "works\n"
+        assert tool.call(command="echo works").output["output"] == "works\n"

@@ -79,8 +79,8 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
     assert len(lines) == 3, done.stderr
     # A host that waits for all children takes the status from us, where there is no supervisor in between.
     code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
-    assert f"'stdout': 'in\\nout\\n', 'stderr': 'error\\n', 'exit_code': {code}" in lines[0]
-    assert "'stdout': 'in it\\n'" in lines[1] and "'value': \"'the value'\"" in lines[1]
+    assert f"'output': 'in\\nout\\nerror\\n', 'exit_code': {code}" in lines[0]
+    assert "'output': 'in it\\n'" in lines[1] and "'value': \"'the value'\"" in lines[1]
     assert "'output': 'a job\\n'" in lines[2]
     assert done.stderr == ""
 
@@ -89,7 +89,7 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
 def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, host):
     if level == "none":
         pytest.skip("level none promises less")
-    show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["stdout"].encode())'
+    show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["output"].encode())'
     told = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
     assert int(told["SigBlk"], 16) == 0
     assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
@@ -109,8 +109,8 @@ bash, start = Bash(**settings), JobStart(**settings)
 script = {"command": "echo '\\u20ac' \\u00e9 $THEIRS"}
 id = start.call(script).output["id"]
 job = JobOutput(sys.argv[1]).call(id=id, until_end=True).output["output"]
-said = [bash.call(**script).output["stdout"], bash.call(**script, session="a").output["stdout"], job]
-said += [Python(**settings).call(code="import os; print('\\u20ac', '\\u00e9', os.environ['THEIRS'])").output["stdout"]]
+said = [bash.call(**script).output["output"], bash.call(**script, session="a").output["output"], job]
+said += [Python(**settings).call(code="import os; print('\\u20ac', '\\u00e9', os.environ['THEIRS'])").output["output"]]
 print(sys.getfilesystemencoding(), ascii(said))
 """
     environment = {**os.environ, "LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -122,7 +122,7 @@ print(sys.getfilesystemencoding(), ascii(said))
 OPEN_FILES = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 3000))
-os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn").output["stdout"].encode())
+os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn").output["output"].encode())
 """
 
 
@@ -136,7 +136,7 @@ wrong, is_done = [], threading.Event()
 def call():
     while not is_done.is_set():
         result = bash.call(command="cat; echo done", stdin="in\\n", timeout=120)
-        if not result.ok or result.output["stdout"] != "in\\ndone\\n" or "background" in result.output:
+        if not result.ok or result.output["output"] != "in\\ndone\\n" or "background" in result.output:
             wrong.append(result)
 threads = [threading.Thread(target=call) for _ in range(4)]
 for thread in threads:
@@ -149,7 +149,7 @@ for number in range(40):
         signal.alarm(200)  # one that waits for a lock would wait for ever
         if number % 2:
             os.read(held, 1)  # until all are done
-        elif bash.call(command="echo child").output["stdout"] != "child\\n":
+        elif bash.call(command="echo child").output["output"] != "child\\n":
             os._exit(1)
         os._exit(0)
     children.append(pid)
@@ -210,7 +210,7 @@ os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
 result = bash.call(command="id -u; id -g")
-os.write(said, (result.output["stdout"] if result.ok else "refused: " + result.error).encode())
+os.write(said, (result.output["output"] if result.ok else "refused: " + result.error).encode())
 """
 
 
@@ -226,7 +226,7 @@ import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (600, 1000))
 os.dup2(os.open("/dev/null", os.O_RDONLY), 500, inheritable=True)
 resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))
-os.write(said, bash.call(command="ls /proc/self/fd").output["stdout"].encode())
+os.write(said, bash.call(command="ls /proc/self/fd").output["output"].encode())
 """
 
 
@@ -247,7 +247,7 @@ def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root)
     with Executor(tools, runtime="process", approve="all") as executor:
         results = {call.id: executor.call(call, context=context) for call in calls}
     end_run(context.run_id)
-    assert results["again"].output["stdout"] == "1\n"
+    assert results["again"].output["output"] == "1\n"
     assert len(results["list"].output) == 1
 
 
@@ -256,7 +256,7 @@ import sys
 from tools_shell import Bash
 for level in ("none", "contained", "sandboxed"):
     result = Bash(".", sandbox=level).call(command="echo $((6 * 7))")
-    print(result.output["stdout"].strip() if result.ok else result.error)
+    print(result.output["output"].strip() if result.ok else result.error)
 """
 
 
@@ -264,7 +264,7 @@ def test_a_host_that_is_in_a_sandbox_itself_runs_commands(root, level):
     (root / "host.py").write_text(INSIDE)
     outer = Bash(root, sandbox=Sandbox(level=level, readable=map(os.path.dirname, host_folders())))
     result = outer.call(command=f"{sys.executable} host.py", timeout=100)
-    assert result.output["stdout"] == "42\n42\n42\n", result
+    assert result.output["output"] == "42\n42\n42\n", result
 
 
 def test_without_proc_a_call_says_so(root):
@@ -286,7 +286,7 @@ for name in sys.stdlib_module_names | {"tree_sitter", "tree_sitter_bash"}:
     with open(f"{name}.py", "w") as file:
         file.write(f"open('imported', 'a').write('{name} ')")
 bash.effects({"command": "ls"})
-print(bash.call(command="echo works", session="s").output["stdout"], end="")
+print(bash.call(command="echo works", session="s").output["output"], end="")
 results = [bash.call(command="sleep 9", timeout=1), bash.call(comand="x")]
 results += [python.call(code="1", session="s"), start.call(command="cat", tty=True), JobOutput().call()]
 id = results[-2].output["id"]

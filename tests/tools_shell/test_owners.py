@@ -56,9 +56,9 @@ def test_no_other_run_or_workspace_reaches_a_session(folders, tool):
     mine = Context(workspace=folders[0], run_id="mine")
     assert made.call({argument: "x=1", "session": "s"}, mine).ok
     for context in strangers(folders):
-        assert made.call({argument: shown, "session": "s"}, context).output["stdout"] == "\n"
+        assert made.call({argument: shown, "session": "s"}, context).output["output"] == "\n"
     again = Context(workspace=folders[0], run_id="mine")
-    assert made.call({argument: shown, "session": "s"}, again).output["stdout"] == "1\n"
+    assert made.call({argument: shown, "session": "s"}, again).output["output"] == "1\n"
 
 
 def test_a_workspace_is_the_folder_and_not_its_path(folders):
@@ -83,7 +83,7 @@ def test_direct_calls_without_a_context_share_their_jobs_and_sessions(folders, m
     assert JobStop().call(id=id, grace=0).output["stopped"]
     bash = Bash(one, sandbox="none")
     bash.call(command="x=1", session="s")
-    assert bash.call(command="echo $x", session="s").output["stdout"] == "1\n"
+    assert bash.call(command="echo $x", session="s").output["output"] == "1\n"
 
 
 def test_the_end_of_a_run_ends_its_jobs_and_sessions_and_no_others(folders, lifeline):
@@ -99,8 +99,8 @@ def test_the_end_of_a_run_ends_its_jobs_and_sessions_and_no_others(folders, life
     assert lifeline.holders_are_gone()
     assert JobOutput().call({}, mine).output == []
     assert JobOutput().call({"id": kept}, other).output["status"] == "running"
-    assert bash.call({"command": "echo $x", "session": "s"}, other).output["stdout"] == "1\n"
-    assert bash.call({"command": "echo $x", "session": "s"}, mine).output["stdout"] == "\n"
+    assert bash.call({"command": "echo $x", "session": "s"}, other).output["output"] == "1\n"
+    assert bash.call({"command": "echo $x", "session": "s"}, mine).output["output"] == "\n"
 
 
 def test_a_workspace_that_does_not_exist_is_named(tmp_path):

@@ -97,7 +97,7 @@ def test_git_works_in_a_guarded_repository(root, sandboxed):
     echo new > new; git stash -qu; git stash pop -q; git clean -fdq; git tag x; git gc -q; git log --format=%s
     """
     result = sandboxed(script)
-    assert result.output["stdout"].endswith("second\nfirst\n"), result
+    assert result.output["output"].endswith("second\nfirst\n"), result
     assert result.output["exit_code"] == 0
     subprocess.run(["git", "fsck", "--strict"], cwd=root, check=True, capture_output=True)
 
@@ -124,7 +124,7 @@ def test_a_submodule_and_a_worktree_are_guarded_where_their_git_directory_is(roo
     after = sandboxed(
         "git -C main/lib status --porcelain; git -C tree status --porcelain; git -C main status --porcelain"
     )
-    assert after.output["stdout"] == "A  .gitmodules\nA  lib\n"
+    assert after.output["output"] == "A  .gitmodules\nA  lib\n"
 
 
 def test_the_inside_of_a_bare_repository_is_guarded_whatever_it_is_called(root, sandboxed):
@@ -156,7 +156,7 @@ def test_a_protected_folder_that_does_not_exist_is_not_created(root, sandboxed, 
 
 def test_git_init_works_is_reported_and_its_repository_guarded_from_then_on(root, sandboxed):
     result = sandboxed("git init -q . && git status --porcelain")
-    assert (result.output["exit_code"], result.output["stdout"]) == (0, "")
+    assert (result.output["exit_code"], result.output["output"]) == (0, "")
     assert result.metadata["not_isolated"] == [WORD]
     before = everything(root)
     assert sandboxed("echo evil > .git/hooks/pre-commit; echo evil >> .git/config").metadata["not_isolated"] == []
@@ -320,10 +320,10 @@ def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
     code = "try:\n    open('.git/hooks/pre-commit', 'w')\nexcept OSError as error:\n    print(error.errno)"
     context = Context(workspace=root)
     for arguments in ({}, {"session": "s"}):
-        assert Python(sandbox="bubblewrap").call({"code": code, **arguments}, context).output["stdout"] == "30\n"
+        assert Python(sandbox="bubblewrap").call({"code": code, **arguments}, context).output["output"] == "30\n"
     bash = Bash(sandbox="bubblewrap")
     script = {"command": "echo x > .git/hooks/pre-commit || echo refused", "session": "s"}
-    assert bash.call(script, context).output["stdout"] == "refused\n"
+    assert bash.call(script, context).output["output"].endswith("refused\n")
     started = JobStart(sandbox="bubblewrap").call({"command": script["command"]}, context)
     read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
     assert "refused" in read.output["output"]

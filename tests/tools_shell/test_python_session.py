@@ -45,7 +45,7 @@ def test_variables_imports_and_functions_survive_from_call_to_call(session):
     session("import math\ndef f(x): return math.sqrt(x)\nclass C: pass")
     result = session("print('out'); (f(16), C.__name__)")
     assert result.output == {
-        "value": "(4.0, 'C')", "stdout": "out\n", "stderr": "", "session": "s", "timed_out": False,
+        "value": "(4.0, 'C')", "output": "out\n", "session": "s", "timed_out": False,
     }  # fmt: skip
     assert result.content.startswith("out\n=> (4.0, 'C')\n[done after ")
     assert session("_").output["value"] == "(4.0, 'C')"
@@ -69,7 +69,7 @@ def test_objects_of_classes_of_the_session_can_be_pickled(run):
 def test_an_exception_is_a_fact_with_the_lines_of_earlier_calls(run):
     run("def fail():\n    return 1 / 0  # earlier")
     output = run("print('before')\nfail()")
-    assert (output["stdout"], output["error"]["type"]) == ("before\n", "ZeroDivisionError")
+    assert (output["output"], output["error"]["type"]) == ("before\n", "ZeroDivisionError")
     assert "return 1 / 0  # earlier" in output["error"]["traceback"]
     assert "_inside" not in output["error"]["traceback"]
     assert run("1 + 1")["value"] == "2"
@@ -105,7 +105,7 @@ def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(session, na
         call = staticmethod(session)
 
     code = f"print('begun')\n{STUCK[name]}"
-    result = at_its_limit(Tool, lambda result: result.metadata["stdout"], code=code)
+    result = at_its_limit(Tool, lambda result: result.metadata["output"], code=code)
     assert result.error_type == "timeout_error"
     assert "KeyboardInterrupt" in result.error
     assert "the variables of the session are kept" in result.error
@@ -198,20 +198,20 @@ def test_a_cancelled_call_interrupts_its_code_and_keeps_the_variables(python, ru
 )
 def test_output_works_again_after_code_that_replaced_it(run, code):
     run(code)
-    assert run("print('shown')")["stdout"] == "shown\n"
+    assert run("print('shown')")["output"] == "shown\n"
 
 
 def test_what_is_printed_without_an_end_of_line_or_by_a_child_is_shown(run):
     output = run(
         "import subprocess\nprint('one', end=' ')\nsubprocess.run(['echo', 'two']) and None\nprint('three', end='')"
     )
-    assert sorted(output["stdout"].split()) == ["one", "three", "two"]
+    assert sorted(output["output"].split()) == ["one", "three", "two"]
 
 
 def test_a_fork_of_the_code_cannot_answer_for_the_session(run):
     output = run("import os\nif os.fork() == 0:\n    1 / 0\nos.wait() and 'parent'")
     assert output["value"] == "'parent'"
-    assert "ZeroDivisionError" in output["stderr"]
+    assert "ZeroDivisionError" in output["output"]
     assert run("'still here'")["value"] == "'still here'"
 
 
@@ -223,7 +223,7 @@ def test_children_inherit_no_descriptor_of_the_session(run):
 def test_threads_go_on_between_calls_and_what_they_print_is_shown(run):
     run("import threading\ngo = threading.Event()\ndef say():\n    go.wait()\n    print('thread')")
     run("thread = threading.Thread(target=say)\nthread.start()")
-    assert run("go.set()\nthread.join()")["stdout"] == "thread\n"
+    assert run("go.set()\nthread.join()")["output"] == "thread\n"
 
 
 def test_what_threads_print_between_calls_is_shown_by_the_next_one(run, root):
@@ -233,7 +233,7 @@ def test_what_threads_print_between_calls_is_shown_by_the_next_one(run, root):
     run("threading.Thread(target=say).start()")
     (root / "go").write_text("")
     (root / "done").read_text()
-    assert run("1")["stdout"] == "thread\n"
+    assert run("1")["output"] == "thread\n"
 
 
 def test_a_thread_that_never_stops_printing_holds_up_no_call(run):

@@ -18,7 +18,7 @@ VALUE = "sk-Pq7/Zt+9=xYw2&LmN"
 def shown(root, text, **settings):
     """What a command shows of a file with that text."""
     (root / "file").write_text(text)
-    return Bash(root, sandbox="none", **settings).call(command="cat file").output["stdout"]
+    return Bash(root, sandbox="none", **settings).call(command="cat file").output["output"]
 
 
 # ---------------------------------------------------------------------------------------------- what is a secret
@@ -139,4 +139,4 @@ def test_a_secret_is_replaced_although_the_name_of_its_variable_is_no_text(root,
 )
 def test_programs_are_not_looked_for_in_the_folder_of_the_script(root, monkeypatch, path, expected):
     monkeypatch.setenv("PATH", path)
-    assert Bash(root, sandbox="none").call(command="echo $PATH").output["stdout"] == f"{expected or '/bin:/usr/bin'}\n"
+    assert Bash(root, sandbox="none").call(command="echo $PATH").output["output"] == f"{expected or '/bin:/usr/bin'}\n"

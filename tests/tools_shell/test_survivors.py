@@ -67,13 +67,13 @@ def test_at_its_limit_all_of_it_ends(bash, hopper, all_at_once):
 )
 def test_when_it_ends_by_itself_all_that_it_left_behind_ends(bash, lifeline, hopper, script):
     result = bash.call(command=f"exec 9> {lifeline.path}; {script}\necho done")
-    assert result.output["stdout"] == "done\n"
+    assert result.output["output"] == "done\n"
     assert "background" in result.output
     assert lifeline.holders_are_gone()
 
 
 def test_nothing_becomes_another_user_s_whom_no_signal_of_ours_would_reach(bash):
-    assert bash.call(command="grep NoNewPrivs /proc/self/status").output["stdout"].split()[1] == "1"
+    assert bash.call(command="grep NoNewPrivs /proc/self/status").output["output"].split()[1] == "1"
 
 
 HOST = """
@@ -98,7 +98,7 @@ def test_when_the_host_is_killed_all_of_it_ends(root, level, lifeline, hopper, s
 def server_of(root):
     """The process that starts the supervisors of this one."""
     parent = "cut -d ' ' -f 4 /proc/$PPID/stat"
-    return int(Bash(str(root), sandbox="contained").call(command=parent).output["stdout"])
+    return int(Bash(str(root), sandbox="contained").call(command=parent).output["output"])
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root,
 
 def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root):
     # A terminal sends it to a process group, and no group is part of two sessions.
-    told = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["stdout"]
+    told = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["output"]
     supervisor, (_, server, _, session, *_) = int(told.split()[0]), told.rpartition(")")[2].split()
     assert int(session) == supervisor
     assert os.getsid(int(server)) == int(server)
@@ -209,7 +209,7 @@ def test_the_server_keeps_no_folder_busy(root):
 def test_a_job_cannot_look_into_who_watches_over_it(bash, secret):
     for who in ("$PPID", "$(cut -d ' ' -f 4 /proc/$PPID/stat)"):
         output = bash.call(command=f"head -c 1 /proc/{who}/{secret}").output
-        assert "Permission denied" in output["stderr"]
+        assert "Permission denied" in output["output"]
 
 
 @pytest.mark.slow
@@ -222,10 +222,10 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
     caller.start()
     assert (root / "begun").read_text() == "begun\n"
     os.kill(server_of(root), signal.SIGKILL)
-    assert tool.call(command="echo next").output["stdout"] == "next\n"
+    assert tool.call(command="echo next").output["output"] == "next\n"
     (root / "go").touch()
     caller.join()
-    assert results[0].output["stdout"] == "done\n"
+    assert results[0].output["output"] == "done\n"
 
 
 @pytest.mark.slow

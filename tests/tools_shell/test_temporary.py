@@ -25,7 +25,7 @@ def test_nothing_is_left_of_what_a_command_has_put_into_its_temporary_folder(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (root / "file").write_text("kept")
     (root / "file").chmod(0o440)
-    assert Bash(root, sandbox=level).call(command=LITTER).output["stdout"] == "made\n"
+    assert Bash(root, sandbox=level).call(command=LITTER).output["output"] == "made\n"
     for server in children_of(os.getpid()):
         for supervisor in children_of(server):  # it still removes the folder
             poll = select.poll()

@@ -58,12 +58,11 @@ def report(
 ) -> Result:
     """Return a result; the model reads the output, the `answer`, the ending, and the `notes`.
 
-    The record has both streams, the number of characters missing from each, and the `facts`.
+    The record has the output, the number of characters missing from it, and the `facts`.
     """
-    streams = {"stdout": output.stdout, "stderr": output.stderr}
-    record = {**{name: stream.text for name, stream in streams.items()}, **facts}
-    if omitted := {name: stream.omitted for name, stream in streams.items() if stream.omitted}:
-        record["truncated"] = omitted
+    record = {"output": output.text(), **facts}
+    if output.omitted():
+        record["truncated"] = output.omitted()
     if notes:
         record["notes"] = list(notes)
     record["timed_out"] = ended.reason == "limit"
@@ -72,9 +71,9 @@ def report(
     if not ended.is_gone:
         record["survivors"] = SURVIVORS
     remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
-    if output.merged.omitted:
+    if output.omitted(SHOWN):
         remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
-    shown = output.merged.text
+    shown = output.text(SHOWN)
     shown += ("\n" if answer and shown and not shown.endswith("\n") else "") + answer
     if not isolation.network and _mentions(shown, _NO_NETWORK):
         remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")

@@ -47,7 +47,7 @@ class Job:
         self._stream = RedactedStream(redactor)
         self._process = start(command)
         try:
-            self._pump = Pump(self._process, self._add, self._add, stdin=None)
+            self._pump = Pump(self._process, self._add, stdin=None)
             threading.Thread(target=self._follow, name=f"tools-shell {id}", daemon=True).start()
         except BaseException:
             self._process.close()

@@ -6,58 +6,38 @@ from tools_shell._output._redactor import RedactedStream, Redactor
 from tools_shell._output._ring import Ring
 from tools_shell._output._text import printable
 
-KEEP = 64 * 1024  # characters of the head, and as many of the tail
+KEEP = 128 * 1024  # characters for programs, half of them from the head and half from the tail
 SHOWN = 30_000  # characters shown to the model
 
 
-class HeadTail:
-    """Keeps the first and the last `keep` characters of a stream in bounded memory."""
+class Output:
+    """The output of a command in order, without secrets; of long output the head and the tail are kept."""
 
-    def __init__(self, keep: int = KEEP) -> None:
-        self._keep = keep
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        self._stream = RedactedStream(redactor or Redactor())
         self._head = ""
-        self._tail = Ring(keep)
+        self._tail = Ring(KEEP // 2)
 
-    def add(self, text: str) -> None:
-        room = self._keep - len(self._head)
+    def add(self, chunk: bytes, *, is_last: bool = False) -> None:
+        """Add bytes as the command wrote them."""
+        text = self._stream.feed(chunk, is_last=is_last)
+        room = KEEP // 2 - len(self._head)
         if room > 0:
             self._head += text[:room]
         if len(text) > room:
             self._tail.add(text[room:])
 
-    @property
-    def omitted(self) -> int:
-        """Return the number of characters that are missing between head and tail."""
-        return self._tail.start
-
-    @property
-    def text(self) -> str:
-        """Return the head and the tail, with a line between them that counts the missing characters."""
-        gap = f"\n[... {self.omitted:,} characters omitted ...]\n" if self.omitted else ""
-        return printable(f"{self._head}{gap}{self._tail.read(0, self._keep)}")
-
-
-class Output:
-    """Standard output and error: separate for programs, and merged in order of arrival for models."""
-
-    def __init__(self, redactor: Redactor | None = None) -> None:
-        redactor = redactor or Redactor()
-        self.stdout, self.stderr, self.merged = HeadTail(), HeadTail(), HeadTail(SHOWN // 2)
-        self._streams = [(self.stdout, RedactedStream(redactor)), (self.stderr, RedactedStream(redactor))]
-
-    def add_stdout(self, chunk: bytes) -> None:
-        self._add(0, chunk)
-
-    def add_stderr(self, chunk: bytes) -> None:
-        self._add(1, chunk)
-
-    def _add(self, number: int, chunk: bytes, *, is_last: bool = False) -> None:
-        kept, stream = self._streams[number]
-        text = stream.feed(chunk, is_last=is_last)
-        kept.add(text)
-        self.merged.add(text)
-
     def finish(self) -> None:
-        """Add text that was held back, at the end of the streams."""
-        for number in range(2):
-            self._add(number, b"", is_last=True)
+        """Add text that was held back, at the end of the stream."""
+        self.add(b"", is_last=True)
+
+    def omitted(self, limit: int = KEEP) -> int:
+        """Return the number of characters that `text` leaves out."""
+        return max(len(self._head) + self._tail.end - limit, 0)
+
+    def text(self, limit: int = KEEP) -> str:
+        """Return the output; beyond `limit` characters head and tail, and between them a line with their distance."""
+        kept = self._head + self._tail.read(0, KEEP)
+        if omitted := self.omitted(limit):
+            kept = f"{kept[: limit // 2]}\n[... {omitted:,} characters omitted ...]\n{kept[-limit // 2 :]}"
+        return printable(kept)

@@ -44,7 +44,6 @@ class Direct(Process):
         *,
         has_stdin: bool,
         terminal: bool,
-        merged: bool,
     ) -> None:
         """Start a command; `extra` are descriptors that it inherits."""
         self._is_terminating = False  # to end
@@ -52,7 +51,7 @@ class Direct(Process):
         self._mark = f"{_MARK}={value}".encode()
         # Any: type checkers for Windows do not accept bytes as variables.
         variables: dict[Any, Any] = {_as_utf8(k): _as_utf8(v) for k, v in {**environment, _MARK: value}.items()}
-        super().__init__(has_stdin=has_stdin, terminal=terminal, merged=merged)
+        super().__init__(has_stdin=has_stdin, terminal=terminal)
         try:
             with starting:
                 self._process = subprocess.Popen(

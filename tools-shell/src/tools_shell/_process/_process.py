@@ -13,16 +13,16 @@ _SIZE = (24, 80)  # of a terminal: rows and columns
 class Process(ABC):
     """A running command: the host's non-blocking ends of its streams, and its events.
 
-    With a terminal `stdin` is `stdout`, and there is no `stderr`. `theirs` are the command's ends of its streams.
+    `stdout` has standard error as well, so that the order is kept. With a terminal it is `stdin`, too. `theirs` are the
+    command's ends of its streams.
     """
 
     events: int  # readable when there are events
     is_busy: bool = False  # a signal to send is not acknowledged yet
 
-    def __init__(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
+    def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
         self.stdin: int | None = None
         self.stdout = -1
-        self.stderr: int | None = None
         self.theirs: list[int] = []
         self.exit: int | None = None  # the exit code, or minus the signal; None while the command runs
         self.is_gone = False  # the command and all its descendants have ended
@@ -30,14 +30,14 @@ class Process(ABC):
         with starting:
             _known.add(self)
             try:
-                self._open(has_stdin=has_stdin, terminal=terminal, merged=merged)
+                self._open(has_stdin=has_stdin, terminal=terminal)
             except OSError:  # too many open files
                 Process.close(self)
                 raise
         for descriptor in self.ours:
             os.set_blocking(descriptor, False)
 
-    def _open(self, *, has_stdin: bool, terminal: bool, merged: bool) -> None:
+    def _open(self, *, has_stdin: bool, terminal: bool) -> None:
         if terminal:
             import termios  # not on Windows
 
@@ -47,8 +47,6 @@ class Process(ABC):
             return
         self.stdout, out = os.pipe()
         self.theirs = [out, out]
-        if not merged:
-            self.stderr, self.theirs[1] = os.pipe()
         if has_stdin:
             source, self.stdin = os.pipe()
         else:
@@ -73,7 +71,7 @@ class Process(ABC):
 
     @property
     def ours(self) -> set[int]:
-        return {one for one in (self.stdin, self.stdout, self.stderr) if one is not None and one >= 0}
+        return {one for one in (self.stdin, self.stdout) if one is not None and one >= 0}
 
     def close_stdin(self) -> None:
         """Close the host's end of standard input, unless it is the terminal."""
@@ -94,7 +92,7 @@ class Process(ABC):
         with starting:
             _known.discard(self)
             self.release()
-            closed, self.stdin, self.stdout, self.stderr = self.ours, None, -1, None
+            closed, self.stdin, self.stdout = self.ours, None, -1
             for descriptor in closed:
                 os.close(descriptor)
 

@@ -18,7 +18,7 @@ _CHUNK = 1 << 16
 
 
 class Pump:
-    """Writes standard input and closes it, and passes output to the sinks. Only `step` blocks.
+    """Writes standard input and closes it, and passes output to the sink. Only `step` blocks.
 
     With `stdin` None, the caller writes to standard input itself.
     """
@@ -26,16 +26,13 @@ class Pump:
     def __init__(
         self,
         process: Process,
-        stdout: Sink,
-        stderr: Sink,
+        sink: Sink,
         stdin: bytes | None = b"",
         more: Mapping[int, Sink] | None = None,
     ) -> None:
         self._process = process
         self._poll = select.poll()
-        self._sinks: dict[int, Sink] = {process.stdout: stdout, **(more or {})}
-        if process.stderr is not None:
-            self._sinks[process.stderr] = stderr
+        self._sinks: dict[int, Sink] = {process.stdout: sink, **(more or {})}
         self._source = None if stdin is None else process.stdin
         self._feed = memoryview(stdin or b"")
         for descriptor in (*self._sinks, process.events):

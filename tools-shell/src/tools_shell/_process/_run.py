@@ -45,7 +45,7 @@ def run(
     """Run a process to its end or limit; `more` maps further descriptors to their sinks."""
     started = time.monotonic()
     try:
-        pump = Pump(process, output.add_stdout, output.add_stderr, stdin, more=more)
+        pump = Pump(process, output.add, stdin, more=more)
         reason = wait_for_end(process, pump, started + limit, min(GRACE, limit / 2), cancelled)
         return conclude(process, pump, reason, time.monotonic() - started)
     finally:

@@ -24,7 +24,7 @@ class Supervised(Process):
     """See `Process`."""
 
     def __init__(
-        self, request: Mapping[str, Any], descriptors: Sequence[int], *, has_stdin: bool, terminal: bool, merged: bool
+        self, request: Mapping[str, Any], descriptors: Sequence[int], *, has_stdin: bool, terminal: bool
     ) -> None:
         """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
         self._unacknowledged = 0  # signals that are not acknowledged yet
@@ -32,7 +32,7 @@ class Supervised(Process):
         self._rest = b""  # an incomplete event
         self._is_accepted = False  # by a supervisor
         self._control = _CLOSED
-        super().__init__(has_stdin=has_stdin, terminal=terminal, merged=merged)
+        super().__init__(has_stdin=has_stdin, terminal=terminal)
         try:
             self._start(json.dumps(request).encode(), descriptors)  # JSON escapes surrogates, for undecodable bytes
         except BaseException:  # no caller has it yet

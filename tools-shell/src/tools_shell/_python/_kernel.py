@@ -47,7 +47,7 @@ class Kernel:
             raise
         self._channel.setblocking(False)
         channel = {self._channel.fileno(): self._heard.extend}
-        self._pump = Pump(self.process, self._add_stdout, self._add_stderr, stdin, more=channel)
+        self._pump = Pump(self.process, self._add, stdin, more=channel)
 
     def is_alive(self, output: Output) -> bool:
         """Return whether it can run code; what threads have written since the last call is added to `output`."""
@@ -149,11 +149,8 @@ class Kernel:
         found = exit_of(self.process.exit, self.isolation.level)
         return found.get("signal") or f"exit code {self.process.exit}"
 
-    def _add_stdout(self, chunk: bytes) -> None:
-        self._output.add_stdout(chunk)
-
-    def _add_stderr(self, chunk: bytes) -> None:
-        self._output.add_stderr(chunk)
+    def _add(self, chunk: bytes) -> None:
+        self._output.add(chunk)
 
 
 @functools.cache

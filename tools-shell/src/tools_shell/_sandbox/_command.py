@@ -27,6 +27,5 @@ class Command(NamedTuple):
     resources: Resources
     has_stdin: bool = False
     terminal: bool = False
-    merged: bool = False  # standard error goes to standard output
     extra: Sequence[int] = ()
     guard: Guard | None = None

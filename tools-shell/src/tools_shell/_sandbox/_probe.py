@@ -112,5 +112,5 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
         raise ToolError(f"the sandbox was not tested within {_PATIENCE:g} s; try again", "unavailable")
     if ended.returncode == _WORKS:
         return None
-    words = output.stderr.text.strip().splitlines() or ["it does not start"]
+    words = output.text().strip().splitlines() or ["it does not start"]
     return _FAILURES.get(ended.returncode or 0) or words[-1]

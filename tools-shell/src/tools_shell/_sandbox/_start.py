@@ -23,7 +23,7 @@ _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 def start(command: Command) -> Process:
     """Wrap a command in its sandbox and start it; OSError if that fails."""
     temporary = ""
-    streams = {"has_stdin": command.has_stdin, "terminal": command.terminal, "merged": command.merged}
+    streams = {"has_stdin": command.has_stdin, "terminal": command.terminal}
     try:
         # Imported here: most programs need only one of these.
         if command.isolation.level == "none":

@@ -38,9 +38,7 @@ class JobStart(ScriptTool):
         arguments = script_arguments(shell_program(self._shell), command)
 
         def make(id: str) -> Job:
-            with self.prepared(
-                context, workdir, arguments, has_stdin=stdin or tty, terminal=tty, merged=True
-            ) as prepared:
+            with self.prepared(context, workdir, arguments, has_stdin=stdin or tty, terminal=tty) as prepared:
                 return Job(id, command, timeout or math.inf, prepared, self.redactor())
 
         job = jobs.start(owner_of(context, self._root), make)

@@ -123,7 +123,6 @@ class ShellTool(Tool, abstract=True):
         readable: Sequence[str] = (),
         has_stdin: bool = False,
         terminal: bool = False,
-        merged: bool = False,
     ) -> Generator[Command]:
         """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
@@ -154,7 +153,6 @@ class ShellTool(Tool, abstract=True):
                         resources=sandbox.resources,
                         has_stdin=has_stdin,
                         terminal=terminal,
-                        merged=merged,
                         guard=guard,
                     )
             except OSError as error:
