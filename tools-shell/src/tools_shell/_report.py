@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tools_core import Image
     from tools_shell._output._output import Output
-    from tools_shell._process._run import Ended
+    from tools_shell._process._run import Outcome
     from tools_shell._sandbox._isolation import Isolation
 
 SURVIVORS = "some processes could not be ended: they hang inside the kernel"
@@ -49,7 +49,7 @@ def isolation_of(isolation: Isolation) -> dict[str, Any]:
 def report(
     output: Output,
     facts: Mapping[str, Any],
-    ended: Ended,
+    ended: Outcome,
     isolation: Isolation,
     *,
     answer: str = "",
@@ -66,7 +66,7 @@ def report(
     if notes:
         record["notes"] = list(notes)
     record["timed_out"] = ended.reason == "limit"
-    if ended.left_behind:
+    if ended.had_background:
         record["background"] = BACKGROUND
     if not ended.is_gone:
         record["survivors"] = SURVIVORS
@@ -102,7 +102,7 @@ def bracketed(shown: str, remarks: Iterable[str | None]) -> str:
     return shown + gap + "\n".join(lines)
 
 
-def _ending(record: Mapping[str, Any], ended: Ended) -> str:
+def _ending(record: Mapping[str, Any], ended: Outcome) -> str:
     after = f"after {ended.duration:.1f} s"
     if ended.reason == "limit":
         return f"timed out {after}; raise timeout (up to {LONGEST}) or use job_start"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tools_shell._output._output import Output
     from tools_shell._owner import Owner
-    from tools_shell._process._run import Ended
+    from tools_shell._process._run import Outcome
     from tools_shell._sandbox._command import Command
 
 _MOST = 64  # sessions of a run; the least recently used one is removed
@@ -47,7 +47,7 @@ class Session:
         stdin: bytes,
         limit: float,
         cancelled: Callable[[], bool],
-    ) -> tuple[Ended, bool]:
+    ) -> tuple[Outcome, bool]:
         """Run a script in the shell `command`, and save its state; return its end, and whether it was saved.
 
         It is not saved if the shell was killed, or its state is too large. With `stays` the script runs in the folder

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tools_shell._output._redactor import Redactor
-    from tools_shell._process._run import Ended
+    from tools_shell._process._run import Outcome
     from tools_shell._sandbox._command import Command
 
 _KEEP = 1 << 20  # characters of output
@@ -41,7 +41,7 @@ class Job:
         self.changed = threading.Condition()
         self._input = threading.Lock()  # held during a write, so that texts do not mix
         self.started = time.monotonic()
-        self.ended: Ended | None = None
+        self.ended: Outcome | None = None
         self.is_stopping = False
         self._ring = Ring(_KEEP)
         self._stream = RedactedStream(redactor)
@@ -123,7 +123,7 @@ class Job:
             found = {
                 "stopped": self.is_stopping,
                 "limit": f"time limit {self._limit:g} s" if self.ended.reason == "limit" else self.ended.reason,
-                "background": BACKGROUND if self.ended.left_behind and not self.is_stopping else None,
+                "background": BACKGROUND if self.ended.had_background and not self.is_stopping else None,
                 "survivors": None if self.ended.is_gone else SURVIVORS,
             }
             facts = {"status": "ended", **exit_of(self.ended.returncode, self.isolation.level)}

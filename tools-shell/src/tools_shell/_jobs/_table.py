@@ -58,7 +58,7 @@ class Jobs:
             ended = [self._jobs.pop(key) for key in keys]
         end(ended)
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Drop the jobs in a fork of this process, which does not own them."""
         self._lock = threading.Lock()
         self._jobs = {}
@@ -89,4 +89,4 @@ def end(jobs: Iterable[Job]) -> None:
 jobs = Jobs()
 atexit.register(jobs.end_run)
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=jobs.begin_anew)
+    os.register_at_fork(after_in_child=jobs.reset_after_fork)

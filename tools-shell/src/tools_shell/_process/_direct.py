@@ -56,9 +56,9 @@ class Direct(Process):
             with starting:
                 self._process = subprocess.Popen(
                     list(map(_as_utf8, [*(_ON_TERMINAL if terminal else ()), *arguments])),
-                    stdin=self.theirs[0],
-                    stdout=self.theirs[1],
-                    stderr=self.theirs[2],
+                    stdin=self.child_ends[0],
+                    stdout=self.child_ends[1],
+                    stderr=self.child_ends[2],
                     cwd=workdir,
                     env=variables,
                     start_new_session=True,  # one signal reaches the whole group, and there is no controlling terminal

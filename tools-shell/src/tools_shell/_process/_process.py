@@ -13,8 +13,8 @@ _SIZE = (24, 80)  # of a terminal: rows and columns
 class Process(ABC):
     """A running command: the host's non-blocking ends of its streams, and its events.
 
-    `stdout` has standard error as well, so that the order is kept. With a terminal it is `stdin`, too. `theirs` are the
-    command's ends of its streams.
+    `stdout` has standard error as well, so that the order is kept. With a terminal it is `stdin`, too.
+    `child_ends` are the command's ends of its streams.
     """
 
     events: int  # readable when there are events
@@ -23,10 +23,10 @@ class Process(ABC):
     def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
         self.stdin: int | None = None
         self.stdout = -1
-        self.theirs: list[int] = []
+        self.child_ends: list[int] = []
         self.exit: int | None = None  # the exit code, or minus the signal; None while the command runs
         self.is_gone = False  # the command and all its descendants have ended
-        self.hit: str | None = None  # the limit that it exceeded
+        self.exceeded: str | None = None  # the limit that it exceeded
         with starting:
             _known.add(self)
             try:
@@ -34,7 +34,7 @@ class Process(ABC):
             except OSError:  # too many open files
                 Process.close(self)
                 raise
-        for descriptor in self.ours:
+        for descriptor in self.own_ends:
             os.set_blocking(descriptor, False)
 
     def _open(self, *, has_stdin: bool, terminal: bool) -> None:
@@ -43,19 +43,19 @@ class Process(ABC):
 
             self.stdout, end = os.openpty()
             termios.tcsetwinsize(end, _SIZE)
-            self.stdin, self.theirs = self.stdout, [end, end, end]
+            self.stdin, self.child_ends = self.stdout, [end, end, end]
             return
         self.stdout, out = os.pipe()
-        self.theirs = [out, out]
+        self.child_ends = [out, out]
         if has_stdin:
             source, self.stdin = os.pipe()
         else:
             source = os.open(os.devnull, os.O_RDONLY)
-        self.theirs.insert(0, source)
+        self.child_ends.insert(0, source)
 
     @abstractmethod
     def read_events(self) -> None:
-        """Read events and update `exit`, `is_gone`, `hit` and `is_busy`; called when `events` is readable."""
+        """Read events and update `exit`, `is_gone`, `exceeded` and `is_busy`; called when `events` is readable."""
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -70,7 +70,7 @@ class Process(ABC):
         """Start to kill all processes of the job; an event reports the end."""
 
     @property
-    def ours(self) -> set[int]:
+    def own_ends(self) -> set[int]:
         return {one for one in (self.stdin, self.stdout) if one is not None and one >= 0}
 
     def close_stdin(self) -> None:
@@ -83,7 +83,7 @@ class Process(ABC):
     def release(self) -> None:
         """Close the command's ends in the host, so that the streams end with the command."""
         with starting:
-            closed, self.theirs = set(self.theirs), []
+            closed, self.child_ends = set(self.child_ends), []
             for descriptor in closed:
                 os.close(descriptor)
 
@@ -92,20 +92,20 @@ class Process(ABC):
         with starting:
             _known.discard(self)
             self.release()
-            closed, self.stdin, self.stdout = self.ours, None, -1
+            closed, self.stdin, self.stdout = self.own_ends, None, -1
             for descriptor in closed:
                 os.close(descriptor)
 
     def abandon(self) -> None:
         """Replace all descriptors by /dev/null in a fork of the host; their numbers stay in use."""
         nothing = os.open(os.devnull, os.O_RDWR)
-        for descriptor in {*self.theirs, *self.held()}:
+        for descriptor in {*self.child_ends, *self.host_ends()}:
             os.dup2(nothing, descriptor, inheritable=False)
         os.close(nothing)
 
-    def held(self) -> set[int]:
+    def host_ends(self) -> set[int]:
         """Return the descriptors whose closing tells the command that the host is gone."""
-        return self.ours
+        return self.own_ends
 
 
 # Held while descriptors are opened or closed, and while a command is started: a fork in between would keep a

@@ -41,7 +41,7 @@ class Pump:
             self._poll.register(self._source, select.POLLOUT)
 
     @property
-    def is_dry(self) -> bool:
+    def is_drained(self) -> bool:
         """Return whether all output streams are closed."""
         return not self._sinks
 

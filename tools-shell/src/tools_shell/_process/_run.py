@@ -23,12 +23,12 @@ SLICE = 0.1  # seconds between checks of `cancelled`
 _LONGEST_STEP = 24 * 3600.0  # seconds, within the range of `poll`
 
 
-class Ended(NamedTuple):
+class Outcome(NamedTuple):
     """The end of a command; `returncode` is minus the signal, as in `subprocess`."""
 
     returncode: int | None  # None if not even SIGKILL ended it
     reason: str | None  # "limit", "cancelled" or the resource limit it exceeded; None if it ended by itself
-    left_behind: bool  # background processes were left and killed
+    had_background: bool  # background processes were left and killed
     is_gone: bool  # no process is left
     duration: float
 
@@ -41,7 +41,7 @@ def run(
     limit: float,
     cancelled: Callable[[], bool],
     more: Mapping[int, Callable[[bytes], object]] | None = None,
-) -> Ended:
+) -> Outcome:
     """Run a process to its end or limit; `more` maps further descriptors to their sinks."""
     started = time.monotonic()
     try:
@@ -53,16 +53,16 @@ def run(
         output.finish()
 
 
-def conclude(process: Process, pump: Pump, reason: str | None, duration: float) -> Ended:
+def conclude(process: Process, pump: Pump, reason: str | None, duration: float) -> Outcome:
     """Kill what is left of a command that has ended or was asked to end."""
-    was_gone, was_dry = process.is_gone, pump.is_dry
+    was_gone, was_dry = process.is_gone, pump.is_drained
     if not (was_gone and was_dry):
         process.kill()
         settle(process, pump, _LAST_DRAIN if was_gone else KILL)
     # Output that stays open after the job has ended is held by a process outside.
-    left_behind = not was_gone or (pump.is_dry and not was_dry)
-    reason = process.hit or reason
-    return Ended(process.exit, reason, left_behind and reason is None, process.is_gone, duration)
+    had_background = not was_gone or (pump.is_drained and not was_dry)
+    reason = process.exceeded or reason
+    return Outcome(process.exit, reason, had_background and reason is None, process.is_gone, duration)
 
 
 def limit_of(timeout: float, remaining: float | None) -> float:
@@ -89,7 +89,7 @@ def wait_for_end(
 def settle(process: Process, pump: Pump, patience: float) -> None:
     """Read until all processes and the output have ended, for up to `patience` seconds."""
     until = time.monotonic() + patience
-    while not (process.is_gone and pump.is_dry):
+    while not (process.is_gone and pump.is_drained):
         was_gone = process.is_gone
         left = until - time.monotonic()
         if left <= 0:

@@ -54,7 +54,7 @@ class Supervised(Process):
         self._control.close()
         self._control, theirs = socket.socketpair()
         with theirs:
-            server.send([theirs.fileno(), *self.theirs, *descriptors])
+            server.send([theirs.fileno(), *self.child_ends, *descriptors])
         self._control.settimeout(_FIRST_WORD)
         with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
             self._control.sendall(len(request).to_bytes(4, "big") + request)
@@ -87,7 +87,7 @@ class Supervised(Process):
             self._is_accepted |= "accepted" in event
             self._is_started |= "started" in event
             self.exit = event.get("exit", self.exit)
-            self.hit = event.get("hit", self.hit)
+            self.exceeded = event.get("exceeded", self.exceeded)
             self.is_gone |= "gone" in event
             self._unacknowledged -= "signalled" in event
             self.is_busy = self._unacknowledged > 0
@@ -117,9 +117,9 @@ class Supervised(Process):
             self._control.shutdown(socket.SHUT_RDWR)  # the supervisor kills the rest when the socket closes
         self._close_all()
 
-    def held(self) -> set[int]:
+    def host_ends(self) -> set[int]:
         """See Process."""
-        return super().held() | ({self._control.fileno()} - {-1})
+        return super().host_ends() | ({self._control.fileno()} - {-1})
 
     def _close_all(self) -> None:
         self._control.close()

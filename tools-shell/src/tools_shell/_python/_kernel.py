@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tools_shell._output._output import Output
 from tools_shell._process._pump import Pump
-from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Ended, conclude, settle, wait_for_end
+from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Outcome, conclude, settle, wait_for_end
 from tools_shell._report import exit_of
 from tools_shell._sandbox._start import start
 
@@ -58,7 +58,9 @@ class Kernel:
                 self.end(self._how_it_ended())
         return self.lost is None
 
-    def run(self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]) -> tuple[Ended, Reply | None]:
+    def run(
+        self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]
+    ) -> tuple[Outcome, Reply | None]:
         """Run `code` in this session; interrupt it at the limit, and end the kernel if it does not reply."""
         started = time.monotonic()
         reply, reason = self._ask(code, output, started + limit, cancelled)
@@ -70,13 +72,13 @@ class Kernel:
                 if not self._pump.step(0):
                     break
         output.finish()
-        reason = self.process.hit or reason
+        reason = self.process.exceeded or reason
         is_gone = reply is not None or self.process.is_gone
-        return Ended(None if reply is not None else self.process.exit, reason, False, is_gone, duration), reply
+        return Outcome(None if reply is not None else self.process.exit, reason, False, is_gone, duration), reply
 
     def run_once(
         self, code: str, output: Output, limit: float, cancelled: Callable[[], bool]
-    ) -> tuple[Ended, Reply | None]:
+    ) -> tuple[Outcome, Reply | None]:
         """Run `code`, and wait for the end of the process, its threads and `atexit` callbacks included."""
         started = time.monotonic()
         until = started + limit
@@ -144,8 +146,8 @@ class Kernel:
         self._channel.close()
 
     def _how_it_ended(self) -> str:
-        if self.process.hit is not None:
-            return self.process.hit
+        if self.process.exceeded is not None:
+            return self.process.exceeded
         found = exit_of(self.process.exit, self.isolation.level)
         return found.get("signal") or f"exit code {self.process.exit}"
 

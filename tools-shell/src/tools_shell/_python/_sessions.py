@@ -107,7 +107,7 @@ class Sessions:
             elif (kernel := session.kernel) is not None:
                 kernel.process.kill()  # a waiting call notices the end
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Drop all sessions in a fork of this process."""
         self._lock = threading.Lock()
         self._sessions = {}
@@ -116,4 +116,4 @@ class Sessions:
 sessions = Sessions()
 atexit.register(sessions.end_run)
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=sessions.begin_anew)
+    os.register_at_fork(after_in_child=sessions.reset_after_fork)

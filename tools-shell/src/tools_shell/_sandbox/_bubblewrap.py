@@ -6,7 +6,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tools_shell._sandbox._visible import is_inside, leads_through
+from tools_shell._sandbox._visible import is_inside, passes_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
     import shutil  # runs once
 
     found = (shutil.which("bwrap", path=folder) for folder in os.get_exec_path() if os.path.isabs(folder))
-    program = next((one for one in found if one and ("/" in writable or not leads_through(one, writable))), None)
+    program = next((one for one in found if one and ("/" in writable or not passes_through(one, writable))), None)
     return _examine(os.path.abspath(program)) if program else None
 
 

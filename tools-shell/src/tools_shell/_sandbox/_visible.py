@@ -67,17 +67,17 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
-def leads_through(path: str, folders: Iterable[str]) -> bool:
+def passes_through(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path passes through one of the folders: commands that can write there control where it leads."""
     parts = path.split("/")
     return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
-def leads_out(path: str, target: str, sandbox: Sandbox) -> bool:
+def escapes_through(path: str, target: str, sandbox: Sandbox) -> bool:
     """Return whether a path passes through a writable folder and ends outside."""
     given = _existing(sandbox.writable, "writable")
     named = list(_settled(given, list(map(os.path.realpath, given))))
-    return leads_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
+    return passes_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
 
 
 def top_entries() -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def _existing(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
 
 def _settled(paths: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
     """Return paths in the settings and their link targets, except in writable folders, where commands make links."""
-    return _with_targets(path for path in paths if not leads_through(os.path.dirname(path), writable))
+    return _with_targets(path for path in paths if not passes_through(os.path.dirname(path), writable))
 
 
 def _programs(writable: tuple[str, ...]) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
     found = [os.path.normpath(folder) for folder in folders if os.path.isabs(folder)]
     managers = [os.path.dirname(folder) for folder in found if os.path.basename(folder) == "shims"]
     found += [path for top in managers for name in _OF_SHIMS if os.path.exists(path := f"{top}/{name}")]
-    for folder in _with_targets(folder for folder in found if not leads_through(folder, writable)):
+    for folder in _with_targets(folder for folder in found if not passes_through(folder, writable)):
         if os.path.exists(folder) and folder != "/" and not is_inside(home, [folder]):
             yield folder
 
@@ -116,7 +116,7 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """Return the folders that this program runs from: a command's changes there would run at its next start."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    mine = [path for path in {*prefixes, *host_folders()} if leads_through(path, writable)]
+    mine = [path for path in {*prefixes, *host_folders()} if passes_through(path, writable)]
     opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
     return () if "/" in writable else _outermost({*mine} - {*opened})
 

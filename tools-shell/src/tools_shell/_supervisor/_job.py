@@ -132,9 +132,9 @@ class _Job:
 
     def _step(self, left: dict[int, int]) -> float | None:
         """Check limits or continue killing; return the milliseconds until the next step."""
-        hit = None if self._is_killing else self._watch.check(left)
-        if hit is not None:
-            _report(self._control, hit=hit)
+        exceeded = None if self._is_killing else self._watch.check(left)
+        if exceeded is not None:
+            _report(self._control, exceeded=exceeded)
             self._is_killing = True
         if not self._is_killing:
             return self._watch.interval
@@ -173,6 +173,6 @@ class _Job:
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
                     event["exit"] = code = os.waitstatus_to_exitcode(ended[1])
-                    if hit := limit_for_exit(code, self._request["resources"]):
-                        event["hit"] = hit
+                    if exceeded := limit_for_exit(code, self._request["resources"]):
+                        event["exceeded"] = exceeded
         return event

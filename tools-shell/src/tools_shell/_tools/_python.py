@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Unpack
 
-    from tools_shell._process._run import Ended
+    from tools_shell._process._run import Outcome
     from tools_shell._python._kernel import Reply
     from tools_shell._tools._shell_tool import Settings
 
@@ -93,7 +93,7 @@ class Python(ShellTool):
     def _result(
         self,
         output: Output,
-        ended: Ended,
+        ended: Outcome,
         reply: Reply | None,
         kernel: Kernel,
         more: Mapping[str, Any],

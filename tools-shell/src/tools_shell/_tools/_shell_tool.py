@@ -13,7 +13,7 @@ from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
 from tools_shell._sandbox._choose import guarded, isolation_for
 from tools_shell._sandbox._command import Command
-from tools_shell._sandbox._visible import leads_out
+from tools_shell._sandbox._visible import escapes_through
 from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir, workspace_path
 
@@ -135,7 +135,9 @@ class ShellTool(Tool, abstract=True):
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
         with open_workdir(self._root, context, workdir) as place:
-            if sandbox.writable and leads_out(workspace_path(self._root or context.workspace), place.root, sandbox):
+            if sandbox.writable and escapes_through(
+                workspace_path(self._root or context.workspace), place.root, sandbox
+            ):
                 message = "the workspace escapes from a folder that commands can write to, by a link; name its target"
                 raise ToolError(message, "denied")
             try:
