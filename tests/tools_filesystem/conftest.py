@@ -52,7 +52,7 @@ while True:
 
 @pytest.fixture
 def swapping(root):
-    """While it is held, somebody swaps `place` for a link to the outside, and back, without a pause."""
+    """While it is held, another process swaps `place` for a link to the outside, and back, without a pause."""
     if not IS_LINUX:
         pytest.skip("only Linux exchanges two names at once")
 
@@ -104,7 +104,7 @@ def resolver(request, without_system_calls):
 
 @pytest.fixture(params=["renameat2", "without"])
 def renaming(request, without_system_calls):
-    """Whether the system can rename without replacing, and exchange two names."""
+    """Return whether the system can rename without replacing, and exchange two names."""
     if request.param == "without":
         without_system_calls()
     return request.param == "renameat2"

@@ -1,4 +1,4 @@
-"""What a patch does to the files, and what it is refused for. A scenario is files before, a patch, and files after."""
+"""The effects of patches, and the reasons to refuse them. A scenario is files before, a patch, and files after."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ UNIFIED = {
         "--- f\n+++ f\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n@@ -5 +5 @@\n-five\n+5\n",
         {"f": b"0\n0\none\ntwo\n3\nfour\n5\n"},
     ),
-    "equal places are told apart by the line number": (
+    "the line number decides between equal places": (
         {"f": b"x\nx\nx\n"},
         "--- f\n+++ f\n@@ -2 +2 @@\n-x\n+y\n",
         {"f": b"x\ny\nx\n"},

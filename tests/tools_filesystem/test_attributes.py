@@ -1,4 +1,4 @@
-"""What a file keeps when its content is replaced, and what it never gains."""
+"""Attributes of replaced files: those that are kept, and those that are never gained."""
 
 from __future__ import annotations
 

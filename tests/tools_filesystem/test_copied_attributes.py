@@ -1,4 +1,4 @@
-"""What a copy has of the original, and what it never has; a move to another file system is a copy, too."""
+"""Attributes of copies, kept and never gained; a move to another file system is a copy, too."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ while True:
     if not sys.stdin.buffer.raw.read(1):
         break
 """
-# What has nothing to do with files, or is not called equally often each time.
+# System calls unrelated to files, or with varying counts.
 APART = {"rt_sigtimedwait", "getppid", "getrandom", "brk", "mmap", "munmap", "mremap", "madvise"}
-# What may fail for the file's sake; where memory or the process itself fails, nothing is promised.
+# System calls on files, whose failure must not do damage.
 FAILING = frozenset(
     [
         *("openat", "openat2", "newfstatat", "fstat", "statx", "readlink", "readlinkat", "flock"),

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a las
 
 
 def watched(call, at, happens, file):
-    """What a call returns, the system calls that it made, and whether something could happen before number `at`."""
+    """Return the result of a call, its system calls, and whether something could happen before number `at`."""
     made, done = [], []
 
     def watch(_, event, function):
@@ -119,7 +119,7 @@ def test_a_file_that_an_outsider_deletes_at_any_moment_of_a_call_does_not_come_b
     for function, result, left in moments(root, CALLS[name], os.unlink, FILES):
         conflicts += not result.ok
         if result.ok and name == "write after reading" and result.output["created"]:
-            assert left["f"] == b"new"  # it was gone already, and nobody said which content must be there
+            assert left["f"] == b"new"  # it was gone already, and no content was required
         elif "f" in left and (result.ok or name not in ("patch that deletes", "patch that moves")):
             back.append(function)
         elif not result.ok:

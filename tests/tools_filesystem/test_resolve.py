@@ -12,7 +12,7 @@ import pytest
 
 from tools_filesystem import ApplyPatch, DeletePath, EditFile, ReadFile, WriteFile
 
-# What each name is: the corpus is made of all their combinations.
+# The meaning of each name: the corpus has all combinations.
 NAMES = (
     *("", ".", "..", "...", "~", "$HOME", "a b", "é", "é", "file.txt", "FILE.TXT", "folder", "missing"),
     *("in-file", "in-folder", "in-absolute", "in-absolute-file", "in-up", "in-chain"),
@@ -75,7 +75,7 @@ def outcome(tool, path):
 
 
 def never_leaves(tree, path):
-    """An oracle of its own: each beginning of a relative path is inside, as the kernel sees it."""
+    """A separate oracle: each beginning of a relative path is inside, as the kernel sees it."""
     parts = path.split("/")
     for end in range(1, len(parts) + 1):
         real = os.path.realpath(os.path.join(tree, *parts[:end]))

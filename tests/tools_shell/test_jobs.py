@@ -40,7 +40,7 @@ class Conversation:
         return _ok(self.try_output(id, **arguments))
 
     def end_of(self, id, **arguments):
-        """What there is to say when the job has ended."""
+        """Return the facts about a job that has ended."""
         facts = self.output(id, until_end=True, wait=60, **arguments)
         assert facts["status"] == "ended"
         return facts

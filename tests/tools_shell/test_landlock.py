@@ -1,4 +1,4 @@
-"""What Landlock keeps a command from, where the paths that it may use are named one by one."""
+"""Landlock where the permitted paths are listed one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python code in an interpreter of its own: what comes back, and what does not."""
+"""Python code in a separate interpreter: its results, and what stays inside."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ VALUE = "sk-Pq7/Zt+9=xYw2&LmN"
 
 
 def shown(root, text, **settings):
-    """What a command shows of a file with that text."""
+    """Return the output of a command that prints a file with that text."""
     (root / "file").write_text(text)
     return Bash(root, sandbox="none", **settings).call(command="cat file").output["output"]
 

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol (2025-11-25) over standard input and output that behaves as it is told to.
+"""An MCP server (2025-11-25) over standard input and output that behaves as its arguments say to.
 
 `python odd_server.py MODE`: it speaks raw JSON-RPC, because the SDK would keep it from what some modes do.
 """
@@ -118,7 +118,7 @@ def write_garbage(request):
     answer(request, text("x"))
 
 
-# What a call meets; "hangs in call" reads on, and so hears of its cancellation.
+# Behave as asked in a call; "hangs in call" reads on, and so notices its cancellation.
 TRAPS = {
     "dies in call": die,
     "leaves a child": leave_child,
@@ -148,7 +148,7 @@ def change(request):
     answer(request, text("changed"))
 
 
-# What a text asks for; any other one comes back.
+# Return the content that a text asks for; other texts come back.
 WISHES = {
     "blocks": lambda request: answer(request, {"content": BLOCKS}),
     "fail": lambda request: answer(request, text("no such file") | {"isError": True}),

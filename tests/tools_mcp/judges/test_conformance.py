@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 RELEASE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
 
-# What the suite asks of servers that offer more than tools, by reason: patterns of scenarios, or `scenario:check`.
+# Scenarios for servers that offer more than tools, by reason: patterns of scenarios, or `scenario:check`.
 EXPECTED = {
     "the server has no resources": [
         r"resources-.*",
@@ -48,7 +48,7 @@ REVISIONS = ["2025-11-25", "2026-07-28"]
 
 @pytest.fixture(scope="module")
 def found(npm, fixture_url, environ, tmp_path_factory):
-    """What the suite finds by revision: `scenario:check` and its message."""
+    """Return the findings of the suite by revision: `scenario:check` and its message."""
     node, modules = npm(RELEASE)
     suite = modules / "@modelcontextprotocol/conformance/dist/index.js"
     found = {}

@@ -1,4 +1,4 @@
-"""OAuth: only an access token of the issuer for this server counts, and each principal has a run of its own."""
+"""OAuth: only an access token of the issuer for this server counts, and each principal has a separate run."""
 
 import json
 import sys

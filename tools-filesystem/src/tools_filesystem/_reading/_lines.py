@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LINE = 2000  # bytes of one line that are shown
 BUDGET = 100_000  # bytes of all lines
-SECONDS = 30.0  # for a call without a limit of its own
+SECONDS = 30.0  # for a call without a time limit
 LARGEST_WIDE = 64 << 20  # bytes of a file in UTF-16 or UTF-32, which is converted as a whole
 _BLOCK = 256 << 10
 _FRAME = 8  # what the number of a line takes

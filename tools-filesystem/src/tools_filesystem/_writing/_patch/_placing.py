@@ -151,7 +151,7 @@ class _Placing:
     def check_not_applied(self, placed: Placed) -> None:
         """Raise ToolError (`conflict`) for a hunk that only adds lines if it fits inside of what it would make.
 
-        At its line, that is no sign of a patch that is applied already, unless more follows where the file should end.
+        At its line, that is allowed, unless more lines follow where the file should end.
         """
         hunk, old, new = placed.hunk, placed.hunk.old, placed.hunk.new
         is_short = hunk.lines[-1].kind == "+" and placed.end < len(self.lines)
