@@ -13,7 +13,7 @@ _APPLICATIONS = ("~/Library/Application Support", "") if _IS_MACOS else _CONFIG
 
 
 class Client(NamedTuple):
-    """A client; its user's `file` is in a folder that a variable may move, `project` is that of one project."""
+    """A client: the user's file, in a folder that a variable may move, and the file of a project."""
 
     title: str
     folder: tuple[str, str]
@@ -21,7 +21,7 @@ class Client(NamedTuple):
     project: str = ""
     section: str = "mcpServers"
     is_typed: bool = False  # an entry has "type": "stdio"
-    workspace: str = ""  # what stands for the project's folder in arguments; empty if servers start in that folder
+    workspace: str = ""  # the variable for the project's folder; empty if servers start in that folder
 
     @property
     def path(self) -> Path:

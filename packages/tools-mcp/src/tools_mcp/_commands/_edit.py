@@ -22,7 +22,7 @@ class _Member(NamedTuple):
 
 
 def read(text: str, *, is_toml: bool) -> dict[str, Any]:
-    """Return the data, of an empty text none; ValueError with the place of a mistake."""
+    """Parse text; empty text is an empty object, and ValueError has the place of an error."""
     if is_toml:
         import tomlkit  # 50 ms that only one client needs
 
@@ -112,7 +112,7 @@ def _insert(text: str, at: int, name: str, value: Any) -> str:
 
 
 def _remove(text: str, members: Mapping[str, _Member], name: str) -> str:
-    """Remove a member with a comma, and its lines if it has them for itself."""
+    """Remove a member with a comma, and the lines that contain nothing else."""
     start, _, end = members[name]
     before = max((member.end for member in members.values() if member.end < start), default=0)
     bare = _blanked(text, _COMMENT)

@@ -1,4 +1,4 @@
-"""`ask-tools mcp install` and `uninstall`: let an MCP client start `ask-tools serve`, or not any longer."""
+"""`ask-tools mcp install` and `uninstall`: add `ask-tools serve` to an MCP client, or remove it."""
 
 from __future__ import annotations
 

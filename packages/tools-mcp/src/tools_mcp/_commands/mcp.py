@@ -1,4 +1,4 @@
-"""`ask-tools mcp`: servers whose tools are used here, and clients that use the tools of this machine."""
+"""`ask-tools mcp`: use MCP servers, and configure MCP clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ACTIONS = {
     "add": (servers.configure_add, "use the tools of a server"),
     "list": (servers.configure_list, "list the servers that were added, with their state"),
     "update": (servers.configure_update, "review and accept changed definitions of a server"),
-    "remove": (servers.configure_remove, "use a server no longer"),
+    "remove": (servers.configure_remove, "stop using a server"),
     "install": (install.configure_install, "let a client, such as Cursor, use the tools of this machine"),
     "uninstall": (install.configure_uninstall, "undo install"),
 }
@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Run the action; `command` is what follows `--`, whose options are not ours."""
+    """Run the action; `command` is the words after `--`."""
     configure_action, summary = _ACTIONS[options.action]
     parser = configured(configure_action, f"mcp {options.action}", summary)
     words: list[str] = options.rest

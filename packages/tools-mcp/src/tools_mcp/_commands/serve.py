@@ -67,7 +67,7 @@ def run(options: Namespace) -> int:
     from tools_runtime import Policy
 
     check(options)
-    token = os.environ.pop(_TOKEN, None)  # no tool and no child process of one sees it
+    token = os.environ.pop(_TOKEN, None)  # hidden from tools and their child processes
     if options.read_only:
         os.environ["ASK_TOOLS_READ_ONLY"] = "1"
     workspace = Path(options.workspace).absolute()

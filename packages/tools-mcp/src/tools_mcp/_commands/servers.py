@@ -22,7 +22,7 @@ from tools_mcp._commands import _edit
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # it can be the prefix of a tool's name
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # a server's name can be the prefix of a tool's name
 _SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 _ADD = """\
@@ -165,7 +165,7 @@ def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Names
             listed, problems = toolset.definitions, toolset.problems
     except ToolError as failure:
         raise CommandError(str(failure), "nothing has changed", status=1) from failure
-    lines = differences(accepted, listed)  # whole: a line that is not shown could mislead the model
+    lines = differences(accepted, listed)  # not truncated: hidden lines could mislead the model
     if not lines:
         return False
     note(f"{toolset.name}: {counted(len(listed), 'tool')} of {described(toolset.address)}")

@@ -1,1 +1,1 @@
-"""Tools of this process as an MCP server."""
+"""The MCP server."""

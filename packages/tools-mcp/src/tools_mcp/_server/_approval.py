@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     Answer = str | Literal[False] | None
 
 _KEY = "approval"
-_LONGEST = 4_000  # characters of the arguments that a user is shown
+_LONGEST = 4_000  # characters of the arguments that are shown to the user
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
 
 @dataclass
 class Question:
-    """The way to ask the user about one call; `next_round` is the result that asks in the stateless protocol."""
+    """Asks the client's user about one call; in the stateless protocol, `next_round` is the result that asks."""
 
     ctx: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
@@ -40,7 +40,7 @@ class Question:
 
     @property
     def can_ask(self) -> bool:
-        """Return whether the client has declared that it shows forms to its user."""
+        """Return whether the client has declared support for forms."""
         capabilities = self.ctx.session.client_capabilities
         offered = None if capabilities is None else capabilities.elicitation
         return offered is not None and (offered.form is not None or offered.url is None)
@@ -54,7 +54,7 @@ class Question:
         if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             answer = await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
             return _read(answer, scopes)
-        shown = request.key.removeprefix(self.run.id)  # a run of one call has another id in the next round
+        shown = request.key.removeprefix(self.run.id)  # the next round of a stateless call has another run id
         given = (self.params.input_responses or {}).get(_KEY)
         if isinstance(given, ElicitResult) and self.params.request_state == shown:
             return _read(given, scopes)
@@ -77,7 +77,7 @@ def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[An
 
 
 def advice(name: str) -> str:
-    """Return what works where a call needs approval and the client cannot ask its user."""
+    """Return the advice for a call that needs approval if the client cannot ask its user."""
     return (
         f"This client has no way to ask its user (it does not offer elicitation). The user can start the server with "
         f"`--allow {name}`, or allow the call by a rule in a policy file (`ask-tools policy --help`)."

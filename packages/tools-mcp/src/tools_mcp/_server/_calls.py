@@ -1,4 +1,4 @@
-"""`Calls`: each `tools/call` from its parameters to its result, with progress, approval and cancellation."""
+"""`Calls`: answers `tools/call`, with progress, approval and cancellation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tools_runtime import Executor
 
 _NOT_KEPT = "[This client has no session on the server: jobs and sessions end with the call that starts them.]"
-_MOST_REPORTS = 100  # of progress that wait for a slow client; the oldest are dropped
+_MOST_REPORTS = 100  # progress reports queued for a slow client; the oldest are dropped
 
 
 class Calls:
@@ -43,7 +43,7 @@ class Calls:
     async def make(self, ctx: ServerRequestContext[Runs, Any], params: CallToolRequestParams) -> dict[str, Any]:
         """Make a call, and return its result or the request to ask the user first.
 
-        When the request is cancelled, or the connection ends, so does the call.
+        The call is cancelled with its request or connection.
         """
         listed = await self._listing.find(params.name)
         if listed is None:
@@ -75,9 +75,9 @@ class Calls:
 
 @asynccontextmanager
 async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Callable[..., object]]:
-    """Yield a function that sends reports, from any thread, to a client that asked for them; a tool never waits.
+    """Yield a function that queues progress reports from any thread, for a client that asked for them.
 
-    They are sent in order, before the end of the block, and only those that go forward.
+    They are sent in order before the block ends; a report that does not advance is dropped.
     """
     loop = asyncio.get_running_loop()
     waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MOST_REPORTS)

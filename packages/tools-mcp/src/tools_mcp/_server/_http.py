@@ -1,4 +1,4 @@
-"""The server over HTTP: who may call it, and its graceful end."""
+"""The server over HTTP: authentication, checks of requests, and shutdown."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _FAREWELL = 3  # seconds for calls to end after SIGTERM
 
 
 class OneToken:
-    """Lets in clients that have the one bearer token."""
+    """Verifies one fixed bearer token."""
 
     def __init__(self, token: str) -> None:
         self._expected = token.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return an anonymous token, or None for any other: `mcp.server.auth.provider.TokenVerifier`."""
+        """Return an anonymous access token, or None if the token is wrong (a `TokenVerifier` of the SDK)."""
         is_right = hmac.compare_digest(token.encode(), self._expected)
         return AccessToken(token=token, client_id="", scopes=[]) if is_right else None
 

@@ -1,4 +1,4 @@
-"""`Listing`: the tools as clients see them, in pages, and the news that they have changed."""
+"""`Listing`: the tools as clients see them, in pages, and notices of changes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Listing:
         self.changes = InMemorySubscriptionBus()
 
     async def refresh(self) -> None:
-        """Read the tools again, in a thread since this imports packages, and tell subscribers about a change."""
+        """Read the tools again, in a thread because this imports packages, and notify subscribers of a change."""
         async with self._reading:
             is_change = await anyio.to_thread.run_sync(self._read) and self._is_read
             self._is_read = True
@@ -93,7 +93,7 @@ class Listing:
         return self.listed[name].definition["inputSchema"] if name in self.listed else None
 
     def page(self, cursor: str | None) -> dict[str, Any]:
-        """Return one page, as `tools/list` has it; MCPError for a cursor that is not from here."""
+        """Return one page, as `tools/list` has it; MCPError for an unknown cursor."""
         try:
             last = base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
         except ValueError:

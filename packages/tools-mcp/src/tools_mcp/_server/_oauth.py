@@ -21,7 +21,7 @@ _PAUSE = 30.0  # seconds between reads for keys that are not known: a client can
 
 @dataclass
 class OAuth:
-    """Lets in clients that have a JWT access token of `issuer` for `audience`, with all `scopes`.
+    """Verifies JWT access tokens of `issuer` for `audience` with all `scopes`.
 
     The server is a resource server: its metadata (RFC 9728) names the issuer, whose metadata names its keys.
 
@@ -39,7 +39,7 @@ class OAuth:
         validate_issuer_url(AnyHttpUrl(self.issuer))
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a token says, or None where it does not count: `mcp.server.auth.provider.TokenVerifier`."""
+        """Return the claims of a token, or None if it is not valid (`mcp.server.auth.provider.TokenVerifier`)."""
         try:
             key = await self._key(jwt.get_unverified_header(token).get("kid"))
             claims: dict[str, Any] = jwt.decode(

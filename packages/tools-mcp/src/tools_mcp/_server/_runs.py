@@ -1,4 +1,4 @@
-"""Which run a request belongs to, and the end of a run."""
+"""The runs of clients."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Runs:
 
 
 def _client(ctx: ServerRequestContext[Any, Any]) -> Hashable | None:
-    """Return what a client is recognised by; None in the stateless HTTP protocol unless it has authenticated."""
+    """Return the identity of a client; None in the stateless HTTP protocol without authentication."""
     if ctx.request is None:
         return "the only one, on two streams"
     if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:

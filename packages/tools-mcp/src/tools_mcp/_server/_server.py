@@ -159,7 +159,7 @@ class Server:
             await runs.end_all()
 
     async def _accompany(self, ctx: ServerRequestContext[Runs, Any], _: NotificationParams) -> None:
-        """Stay with a session of 2025-11-25 from its start to its end: tell it of changes, end its run."""
+        """Notify a session of 2025-11-25 of changes until it ends, then end its run."""
         changed = asyncio.Event()
         unsubscribe = self._listing.changes.subscribe(lambda _: changed.set())
         try:
@@ -175,12 +175,12 @@ class Server:
         return {**_CACHING, **self._listing.page(params.cursor)}
 
     async def _answer(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
-        """Answer `tools/list` and `tools/call` in the form of the wire.
+        """Answer `tools/list` and `tools/call` without the SDK's models.
 
-        The SDK would read each definition and result once more, which takes longer than to make them.
+        The SDK would validate each definition and result again, which takes longer than making them.
         """
         if ctx.method not in ("tools/list", "tools/call") or ctx.session.client_capabilities is None:
-            return await call_next(ctx)  # without capabilities, it has the error
+            return await call_next(ctx)  # without capabilities, the SDK returns an error
         entry = self.lowlevel.get_request_handler(ctx.method)
         assert entry is not None  # noqa: S101  (one of ours)
         made: Any = await entry.handler(ctx, entry.params_type.model_validate(ctx.params or {}, by_name=False))

@@ -1,4 +1,4 @@
-"""The server on standard input and output: a channel that nothing else in the process can reach."""
+"""The server on standard input and output, which no other code in the process can reach."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NOT_A_MESSAGE = ErrorData(code=PARSE_ERROR, message="not a JSON-RPC message; se
 
 
 async def serve(lowlevel: LowLevelServer[Any]) -> None:
-    """Serve one client until it closes its side, or SIGTERM, which raises CancelledError.
+    """Serve one client until it closes its end; SIGTERM raises CancelledError.
 
-    The streams of the SDK read and write in threads, which takes as long as a call, and cannot be cancelled.
+    The SDK's streams use threads, which takes as long as a call and cannot be cancelled.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None  # noqa: S101  (this is one)
@@ -37,7 +37,7 @@ async def serve(lowlevel: LowLevelServer[Any]) -> None:
             lines.feed_data(source.read())
             lines.feed_eof()
         transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
-        transport.set_write_buffer_limits(0)  # a message is sent when all of it is in the pipe
+        transport.set_write_buffer_limits(0)  # `drain` returns when the whole message is in the pipe
         write = _Outgoing(asyncio.StreamWriter(transport, protocol, None, loop))
         messages, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
         reading = asyncio.create_task(_read(lines, messages, write))
@@ -48,7 +48,7 @@ async def serve(lowlevel: LowLevelServer[Any]) -> None:
 
 
 def _claim_streams() -> tuple[int, int]:
-    """Return descriptors of standard input and output, which the process no longer has under their usual numbers.
+    """Move standard input and output to new descriptors, and return those.
 
     From now on, and until the process ends, what tools and their child processes print goes to standard error, and
     what they read is empty: a line of theirs between two messages would break the channel.
