@@ -164,6 +164,17 @@ def test_the_server_ends_at_once_although_clients_listen(tmp_path, serving, enve
 
 
 @pytest.mark.slow
+def test_ctrl_c_cancels_running_calls_without_tracebacks(tmp_path, serving, envelope):
+    with serving(tmp_path, [*PROGRAM, "--http"]) as (process, port):
+        params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
+        headers, body = request("tools/call", params, envelope=envelope)
+        with streaming(port, headers, body):
+            process.send_signal(signal.SIGINT)
+            assert "Traceback" not in process.stderr.read()
+        assert (tmp_path / "notes").read_text() == "ended\n"
+
+
+@pytest.mark.slow
 def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope):
     with serving(tmp_path, [*PROGRAM, "--http"], TOKEN="secret") as (_, port):  # noqa: S106  (a sample)
         headers, body = request("tools/list", envelope=envelope)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
+import logging
 import re
 import socket
 import sys
@@ -81,7 +83,13 @@ def run(app: Starlette, host: str, port: int, close: Callable[[], None]) -> None
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_FAREWELL
         )
+        logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
         HTTPServer(config).run(sockets=[listening])
+
+
+def _is_not_cancelled(record: logging.LogRecord) -> bool:
+    """Return False for the traceback of a call that the end of the server has cancelled."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
 
 
 def is_loopback(host: str) -> bool:
