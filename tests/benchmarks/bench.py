@@ -277,7 +277,7 @@ def commands() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
     for level, target in targets.items():
         # The shell that baselines use: bash takes longer to start than all of the rest.
         tool = Bash(sandbox=level, shell="/bin/sh")  # noqa: S604  (a setting of the tool)
-        if tool.call({"command": "true"}).ok:  # a machine may lack a rung
+        if tool.call({"command": "true"}).ok:  # a machine may lack a level
             call = partial(tool.call, {"command": "echo hello"})
             rows.append((f"bash, {level} / os.posix_spawn sh -c", target, call, spawned))
     return rows

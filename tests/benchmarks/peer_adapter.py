@@ -136,7 +136,7 @@ def shell() -> dict[str, Callable[[str], Result]]:
     rows = {}
     for level in ("none", "contained", "landlock", "bubblewrap"):
         call = row(level)
-        if call("true").ok:  # this machine may lack a rung
+        if call("true").ok:  # this machine may lack a level
             rows[f"bash.call, {level}"] = call
     return rows
 

@@ -550,7 +550,7 @@ def test_modes_and_owners_are_kept_and_git_modes_applied(patch, root):
         assert ((root / "f").stat().st_uid, (root / "f").stat().st_gid) == (1234, 5678)
 
 
-def test_a_name_that_is_no_utf8_is_patched_by_either_spelling_and_told_in_one_that_leads_to_it(patch, root):
+def test_a_name_that_is_not_utf8_is_patched_by_either_spelling_and_shown_in_a_usable_one(patch, root):
     name = os.fsdecode(b"bad\xff")
     fill(root, {name: b"a\n"})
     quoted = '--- "a/bad\\377"\n+++ "b/bad\\377"\n@@ -1 +1 @@\n-a\n+b\n'
@@ -591,7 +591,7 @@ def test_a_patch_stays_in_one_root_and_out_of_read_only_ones(root, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["fixed", "other", "outside", "root"]
 
 
-def test_who_knew_all_of_a_file_knows_all_of_it_after_the_patch_and_nobody_else(root):
+def test_a_session_knows_a_patched_file_if_it_knew_all_of_it_before(root):
     fill(root, {"known": b"a\n", "unknown": b"a\n"})
     state = {"file_ledger": Ledger()}
     context = Context(workspace=root, state=state)

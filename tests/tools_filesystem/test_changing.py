@@ -151,7 +151,7 @@ def test_with_a_slash_behind_it_a_link_is_not_taken_for_its_folder(change, root,
     assert names(root) == ["in", "inside", "link"]
 
 
-def test_what_is_there_is_replaced_only_when_told_and_a_folder_never(change, root, tree, resolver, renaming):
+def test_an_existing_file_is_replaced_only_on_request_and_a_folder_never(change, root, tree, resolver, renaming):
     (root / "a").write_text("a")
     (root / "b").write_text("b")
     (root / "link").symlink_to("b")
@@ -465,7 +465,7 @@ def test_what_is_too_much_is_refused_before_anything_is_done(change, root):
     assert change.delete.call(path="lower", recursive=True).output["entries"] == 61
 
 
-def test_nobody_waits_for_a_call_that_was_cancelled(root, tree):
+def test_a_cancelled_call_returns_at_once(root, tree):
     context = Context(workspace=root)
     context.cancel()
     before = listing(root)

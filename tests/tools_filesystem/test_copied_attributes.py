@@ -145,7 +145,7 @@ def as_nobody(root, limit=1 << 30):
 
 
 @needs_root
-def test_a_copy_that_fails_leaves_nothing_even_of_folders_that_nobody_may_write_to(open_root):
+def test_a_failed_copy_leaves_nothing_not_even_read_only_folders(open_root):
     root = open_root
     for name in ("1", "2"):
         (root / "old" / name).mkdir(parents=True)
@@ -196,7 +196,7 @@ def test_an_owner_that_a_container_does_not_know_is_no_reason_to_fail(root):
     assert (root / "new").read_text() == "content"
 
 
-def test_who_a_file_belongs_to_is_told_by_name(root):
+def test_the_owner_of_a_file_is_shown_by_name(root):
     import grp
     import pwd
 
@@ -208,7 +208,7 @@ def test_who_a_file_belongs_to_is_told_by_name(root):
 
 
 @needs_root
-def test_an_owner_without_a_name_is_told_by_number(root):
+def test_an_owner_without_a_name_is_shown_by_number(root):
     (root / "file").write_text("x")
     os.chown(root / "file", 54321, 54322)
     facts = FileInfo(root).call(path="file").output

@@ -334,7 +334,7 @@ def test_the_mode_stays_but_for_set_id_bits(edit, file):
     assert stat.S_IMODE(file.stat().st_mode) == 0o751
 
 
-def test_an_edit_that_was_made_already_is_told_only_where_its_lines_around_say_so(edit, file):
+def test_an_edit_counts_as_made_already_only_between_its_surrounding_lines(edit, file):
     file.write_text("def f():\n    return 2\n\ndef g():\n    return 3\n")
     done = edit(path="file.txt", old_string="def f():\n    return 1", new_string="def f():\n    return 2")
     assert "new_string is there already, in line 1" in done.error
@@ -342,7 +342,7 @@ def test_an_edit_that_was_made_already_is_told_only_where_its_lines_around_say_s
     assert "there already" not in chance.error
 
 
-def test_a_file_that_nobody_may_write_is_not_replaced(edit, file):
+def test_a_read_only_file_is_not_replaced(edit, file):
     file.write_text("old")
     file.chmod(0o444)
     result = edit(path="file.txt", old_string="old", new_string="new")

@@ -67,7 +67,7 @@ def paths(tool, root, **arguments):
         (None, None),
     ],
 )
-def test_a_path_is_told_by_its_real_name(root, path, expected):
+def test_a_path_is_reported_by_its_real_name(root, path, expected):
     (root / "in").symlink_to("src/a")
     (root / "chain").symlink_to("in")
     (root / "dangling").symlink_to("src/gone")
@@ -107,7 +107,7 @@ def test_the_files_of_a_patch_are_told(root):
         ({}, None),
     ],
 )
-def test_a_search_is_told_by_where_it_begins(root, arguments, expected):
+def test_a_search_is_reported_by_its_start(root, arguments, expected):
     assert paths(Glob(), root, **arguments) == expected
     if "pattern" in arguments and expected is not None and "path" not in arguments:
         assert paths(Glob(), root, pattern=f"{root}/{arguments['pattern']}") == expected
@@ -134,7 +134,7 @@ def test_nothing_is_touched(root):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["..", "src", ".", "a", "up", "", "new"]), max_size=7))
-def test_what_is_told_is_inside_and_what_the_system_says(root, parts):
+def test_reported_paths_are_inside_and_those_of_the_system(root, parts):
     if not (root / "up").is_symlink():
         (root / "up").symlink_to("..")
     told = paths(ReadFile(), root, path="/".join(parts).lstrip("/") or ".")

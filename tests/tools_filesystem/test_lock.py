@@ -99,7 +99,7 @@ def test_a_holder_that_dies_leaves_no_lock(root, holder):
     assert WriteFile(root).call(path="new.txt", content="new").ok
 
 
-def test_a_call_that_nobody_waits_for_any_longer_stops_waiting_too(root, holder):
+def test_an_abandoned_call_stops_waiting_for_the_lock(root, holder):
     context = Context()
     context.cancel()
     with pytest.raises(Exception, match="cancelled") as caught:

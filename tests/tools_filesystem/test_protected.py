@@ -93,7 +93,7 @@ def test_the_target_of_a_protected_link_is_protected(root, path, resolver):
     assert denied(root, path)[0] == "denied"
 
 
-def test_the_refusal_names_the_place_and_who_can_permit_it(root):
+def test_the_refusal_names_the_place_and_that_the_user_can_permit_it(root):
     result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
     assert "'a/.git'" in result.error
     assert "Workspace(protected=...)" in result.error

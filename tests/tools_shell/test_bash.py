@@ -62,7 +62,7 @@ def test_a_failure_for_lack_of_network_is_explained_in_a_sandbox(bash, level):
     assert "no network" not in bash.call(command="echo \"ModuleNotFoundError: No module named 'a'\"").content
 
 
-def test_a_signal_is_told_by_its_name(bash):
+def test_a_signal_is_reported_by_its_name(bash):
     assert bash.call(command="kill -KILL $$").output["signal"] == "SIGKILL"
 
 
@@ -181,7 +181,7 @@ def test_a_result_says_how_isolated_it_was(bash, level):
     assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
 
 
-def test_the_model_is_told_that_this_tool_is_dangerous():
+def test_the_annotations_say_that_the_tool_is_dangerous():
     assert Bash.requires_approval
     assert Bash().definition["annotations"] == {"destructive": True, "open_world": True}
 

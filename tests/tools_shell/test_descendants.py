@@ -39,7 +39,7 @@ def start(lifeline):
             process.communicate()
 
 
-def test_who_is_killed_takes_along_those_of_its_group_that_nobody_has_seen(start, lifeline):
+def test_killing_a_process_kills_unseen_processes_of_its_group(start, lifeline):
     kill({start("/bin/sh", "-c", f"exec 9> '{lifeline.path}'; sleep 900 & echo ready; wait").pid})
     assert lifeline.holders_are_gone()
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="these tools need a P
 
 
 @pytest.mark.parametrize("level", ["none", "contained", "sandboxed"])
-def test_the_isolation_that_is_told_is_the_one_that_a_command_gets(tmp_path, level):
+def test_the_reported_isolation_is_that_of_a_command(tmp_path, level):
     told = Bash(sandbox=level, root=tmp_path).diagnose()
     called = Bash(sandbox=level, root=tmp_path).call({"command": "true"}, Context())
     assert (told["isolation"], told["not_isolated"]) == (called.metadata["isolation"], called.metadata["not_isolated"])

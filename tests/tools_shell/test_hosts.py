@@ -95,7 +95,7 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
     assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
 
 
-def test_a_host_that_knows_no_interpreter_is_told_what_is_missing(root):
+def test_a_host_without_a_known_interpreter_gets_an_error_that_says_so(root):
     program = "sys.executable = ''\nos.write(said, bash.call(command='true').error.encode())"
     assert "no Python executable is known" in run(root, "contained", program).stdout
 
@@ -190,7 +190,7 @@ print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str
 """
 
 
-def test_a_host_that_has_too_many_files_open_is_told_so_and_nothing_is_left_open(root, level, tmp_path, monkeypatch):
+def test_too_many_open_files_of_a_host_are_an_error_that_leaves_nothing_open(root, level, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     done = run(root, level, FULL)

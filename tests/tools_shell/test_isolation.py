@@ -36,7 +36,7 @@ def found(sandbox, root):
     return facts["isolation"], tuple(facts["not_isolated"])
 
 
-def rungs():
+def available_levels():
     """Those that there are on this machine, with what each does not give."""
     words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/true"]
     if shutil.which("bwrap") and subprocess.run(words, capture_output=True, check=False).returncode == 0:
@@ -64,7 +64,7 @@ def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
 @linux
 @pytest.mark.parametrize("level", ["sandboxed", "required"])
 def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
-    best = next(rungs())
+    best = next(available_levels())
     if best[0] == "contained":
         pytest.skip("this kernel has no sandbox")
     assert found(level, root) == best
@@ -73,7 +73,7 @@ def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
 @linux
 def test_without_bubblewrap_the_next_rung_is_found(root, monkeypatch):
     monkeypatch.setenv("PATH", str(root))
-    assert found(Sandbox(), root) == next(rung for rung in rungs() if rung[0] != "bubblewrap")
+    assert found(Sandbox(), root) == next(name for name in available_levels() if name[0] != "bubblewrap")
 
 
 @linux
@@ -90,7 +90,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
 @pytest.mark.parametrize("path", ["{root}/bin", "{outside}/link", ".", "{outside}/bin"])
 def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_path, monkeypatch, path):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    best = next(rungs())[0]
+    best = next(available_levels())[0]
     (root / "bin").mkdir()
     (tmp_path / "link").symlink_to(root / "bin")
     fake = root / "bin" / "bwrap"
@@ -109,8 +109,8 @@ def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_l
     (tmp_path / "secrets").mkdir()
     (root / "bin").symlink_to(tmp_path / "secrets")
     monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        assert Bash(root, sandbox=rung).call(command=f"ls {tmp_path}/secrets").output["exit_code"] != 0
+    for name in [name for name, _ in available_levels() if name != "contained"]:
+        assert Bash(root, sandbox=name).call(command=f"ls {tmp_path}/secrets").output["exit_code"] != 0
 
 
 @linux
@@ -148,9 +148,9 @@ def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_
     (tmp_path / "secrets/secret").write_text("secret")
     (tmp_path / "cache/shown").rmdir()
     (tmp_path / "cache/shown").symlink_to(tmp_path / "secrets")
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        bash = Bash(root, sandbox=Sandbox(level=rung, **paths))
-        assert bash.call(command=f"touch {tmp_path}/cache/{rung}").output["exit_code"] == 0
+    for chosen in [name for name, _ in available_levels() if name != "contained"]:
+        bash = Bash(root, sandbox=Sandbox(level=chosen, **paths))
+        assert bash.call(command=f"touch {tmp_path}/cache/{chosen}").output["exit_code"] == 0
         assert bash.call(command=f"cat {tmp_path}/secrets/secret").output["exit_code"] != 0
 
 
@@ -158,8 +158,8 @@ def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_
 def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_folder(root, tmp_path):
     for folder in (root / "in/it", tmp_path / "secrets"):
         folder.mkdir(parents=True)
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        tool = Bash(root / "in/it", sandbox=Sandbox(level=rung, writable=(root,), protected=frozenset()))
+    for name in [name for name, _ in available_levels() if name != "contained"]:
+        tool = Bash(root / "in/it", sandbox=Sandbox(level=name, writable=(root,), protected=frozenset()))
         assert tool.call(command="mv ../it ../moved && ln -s moved ../it").ok
         inside = tool.call(command="rm ../it && ln -s ../../secrets ../it; pwd")
         assert inside.output["output"] == f"{root}/in/moved\n"
@@ -171,7 +171,7 @@ def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_f
 
 @linux
 def test_where_the_workspace_is_everything_files_are_not_kept(root):
-    assert all(found(rung, "/")[1][0] == "files" for rung, _ in rungs())
+    assert all(found(name, "/")[1][0] == "files" for name, _ in available_levels())
 
 
 # A kernel without Landlock, as far as this process can tell: the three calls are answered with "not implemented".
@@ -202,8 +202,8 @@ def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_wi
     ran = subprocess.run(
         [sys.executable, "-c", BARE, str(root)], capture_output=True, text=True, check=False, timeout=60
     )
-    rung, missing, *refused = json.loads(ran.stdout or f'"{ran.stderr}"')
-    assert (rung, tuple(missing), refused[::2]) == ("contained", OUTSIDE, ["unavailable"] * 3)
+    name, missing, *refused = json.loads(ran.stdout or f'"{ran.stderr}"')
+    assert (name, tuple(missing), refused[::2]) == ("contained", OUTSIDE, ["unavailable"] * 3)
     either, landlock, bubblewrap = refused[1::2]
     assert "bubblewrap: it is not installed" in either and "Linux 5.13" in either
     assert "bubblewrap" not in landlock and "Linux 5.13" in landlock
@@ -219,7 +219,7 @@ def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_w
         full.setattr(tempfile, "tempdir", str(root / "missing"))
         with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):
             found(setting, root)
-    assert found(setting, root)[0] == next(rungs())[0]
+    assert found(setting, root)[0] == next(available_levels())[0]
 
 
 @linux
@@ -233,7 +233,7 @@ def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_
 
 @linux
 def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
-    best = next(rungs())[0]
+    best = next(available_levels())[0]
     root.chmod(0o555)
     assert found(Sandbox(), root)[0] == best
     root.chmod(0)
@@ -255,32 +255,32 @@ def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_
     (environment / "pyvenv.cfg").write_text("as it was")
     monkeypatch.setattr(sys, name, str(environment))
     top = place.split("/")[0]
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        result = Bash(root, sandbox=rung).call(
+    for chosen in [name for name, _ in available_levels() if name != "contained"]:
+        result = Bash(root, sandbox=chosen).call(
             command=f"cat {place}/pyvenv.cfg; touch beside {top}/../beside; mv {top} moved; echo x > {place}/pyvenv.cfg"
         )
-        if rung == "bubblewrap":
+        if chosen == "bubblewrap":
             assert result.output["output"].startswith("as it was")
             assert (environment / "pyvenv.cfg").read_text() == "as it was"
         assert (root / "beside").exists()
-        assert ("own environment" in result.metadata["not_isolated"]) == (rung != "bubblewrap")
+        assert ("own environment" in result.metadata["not_isolated"]) == (chosen != "bubblewrap")
         (root / top).exists() or (root / "moved").rename(root / top)
     opened = Bash(root, sandbox=Sandbox(writable=(environment,))).call(command=f"echo x > {place}/pyvenv.cfg")
     assert opened.ok and (environment / "pyvenv.cfg").read_text() == "x\n"
 
 
 @linux
-def test_an_environment_behind_a_link_in_the_workspace_is_told_not_to_be_kept(root, tmp_path, monkeypatch):
+def test_an_environment_behind_a_link_in_the_workspace_is_reported_as_open(root, tmp_path, monkeypatch):
     (tmp_path / "outside").mkdir()
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        assert "own environment" in found(rung, root)[1]
+    for name in [name for name, _ in available_levels() if name != "contained"]:
+        assert "own environment" in found(name, root)[1]
 
 
 @linux
 def test_a_folder_of_packages_that_a_command_could_create_is_reported(root, monkeypatch):
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
     monkeypatch.setattr(site, "getusersitepackages", lambda: str(root / ".local/lib/python3/site-packages"))
-    for rung in [name for name, _ in rungs() if name != "contained"]:
-        assert "own environment" in found(rung, root)[1]
+    for name in [name for name, _ in available_levels() if name != "contained"]:
+        assert "own environment" in found(name, root)[1]

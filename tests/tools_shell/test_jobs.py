@@ -1,4 +1,4 @@
-"""Background jobs: followed from a cursor, fed, waited for, stopped, and ended with their owner on every rung."""
+"""Background jobs: followed from a cursor, fed, waited for, stopped, and ended with their owner at every level."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def _ok(result):
 
 @pytest.fixture
 def on(root, level):
-    """A conversation on each rung."""
+    """A conversation at each level."""
     with Conversation(root, level) as conversation:
         yield conversation
 
 
 @pytest.fixture
 def here(root):
-    """A conversation, for what has nothing to do with rungs."""
+    """A conversation, for what does not depend on the level."""
     with Conversation(root, "contained") as conversation:
         yield conversation
 
@@ -98,7 +98,7 @@ def test_every_result_says_how_isolated_the_job_is(on):
     assert JobStop().call({"id": id}, on.context).metadata == started.metadata
 
 
-def test_a_signal_is_told_by_its_name(on):
+def test_a_signal_is_reported_by_its_name(on):
     assert on.end_of(on.start("kill -KILL $$"))["signal"] == "SIGKILL"
 
 
@@ -185,7 +185,7 @@ def test_a_time_limit_ends_a_job_and_is_named(on, lifeline):
 
 
 @pytest.mark.parametrize("timeout", [30 * 24 * 3600, 1e308])
-def test_a_time_limit_that_is_far_away_holds_up_nobody(here, timeout):
+def test_a_distant_time_limit_delays_no_call(here, timeout):
     far = here.start("cat", stdin=True, timeout=timeout)
     other = here.start("echo other")
     assert here.output(other, until_end=True, wait=60)["output"] == "other\n"
@@ -354,7 +354,7 @@ def test_a_wait_is_over_before_the_caller_stops_to_listen(here):
     assert (facts["output"], facts["status"]) == ("so far\n", "running")
 
 
-def test_waiting_readers_disturb_nobody(here):
+def test_waiting_readers_delay_no_other_call(here):
     id = here.start("read line; echo $line", stdin=True)
     other = here.start("echo other")
     with ThreadPoolExecutor(16) as pool:
@@ -368,7 +368,7 @@ def test_waiting_readers_disturb_nobody(here):
 # --------------------------------------------------------------------------------------------------------- input
 
 
-def test_input_goes_in_and_ends_when_it_is_told_to(on):
+def test_input_is_written_and_ended_on_request(on):
     id = on.start("cat; echo ended", stdin=True)
     assert on.input(id, "grün\n")["written_bytes"] == 6
     assert on.output(id, wait_for="grün")["status"] == "running"

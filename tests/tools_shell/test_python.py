@@ -73,7 +73,7 @@ def test_code_that_exits_has_its_exit_code(every, code, status):
 
 
 @pytest.mark.parametrize(("code", "name"), [("os.abort()", "SIGABRT"), ("os.kill(os.getpid(), 9)", "SIGKILL")])
-def test_a_signal_is_told_by_its_name(every, code, name):
+def test_a_signal_is_reported_by_its_name(every, code, name):
     assert every.call(code=f"import os; {code}").output["signal"] == name
 
 
@@ -274,7 +274,7 @@ def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, tmp_
     assert (result.error_type, result.error) == ("unavailable", f"{text} cannot be started: Exec format error")
 
 
-def test_an_interpreter_that_is_not_there_is_told_when_the_tool_is_made(root):
+def test_a_missing_interpreter_is_an_error_when_the_tool_is_made(root):
     with pytest.raises(ToolError, match="no Python at '/missing'"):
         Python(root, interpreter="/missing")
 

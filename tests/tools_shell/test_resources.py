@@ -131,7 +131,7 @@ input()
         pytest.param({"processes": 100}, "bomb() { bomb | bomb & }; bomb; sleep 900", "process limit 100", id="bomb"),
     ],
 )
-def test_a_job_that_uses_too_much_is_killed_and_told_why(limited, root, lifeline, resources, script, name):
+def test_a_job_that_exceeds_a_limit_is_killed_with_the_reason(limited, root, lifeline, resources, script, name):
     os.mkfifo(root / "pipe")
     result = limited(**resources).call(command=f"exec 9> {lifeline.path}; echo so far; {script}", timeout=60)
     assert result.error_type == "limit_exceeded"

@@ -138,7 +138,7 @@ def test_sockets_are_those_of_the_setting(family, protocol):
 
 
 @given(st.integers(0, 50), st.integers(0, 0xFFFFFFFF))
-def test_a_pair_of_sockets_knows_nobody_else(family, kind):
+def test_a_socket_pair_cannot_reach_other_sockets(family, kind):
     for machine in AUDIT:
         is_allowed = family == 1 and kind & 0xF in {1, 5}
         assert (outcome(machine, "socketpair", family, kind) is None) is is_allowed

@@ -1,4 +1,4 @@
-"""Standard input, terminals and output, on every rung."""
+"""Standard input, terminals and output, at every level."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_who_does_not_read_its_stdin_ends_all_the_same(bash):
     assert bash.call(command="exec true", stdin="x" * 3_000_000).output["exit_code"] == 0
 
 
-def test_who_writes_where_nobody_reads_is_ended_by_that(bash):
+def test_writing_to_a_closed_pipe_ends_a_program(bash):
     output = bash.call(command="yes | head -1; echo ${PIPESTATUS[0]}").output
     assert output["output"] == "y\n141\n"
 

@@ -1,4 +1,4 @@
-"""Nothing outlives its limit, its owner or its supervisor, on every rung that promises so."""
+"""Nothing outlives its limit, its owner or its supervisor, at every level that promises so."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_the_server_keeps_no_folder_busy(root):
 @pytest.mark.skipif(os.getuid() == 0, reason="root may look into every process")
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("secret", ["environ", "mem", "fd/0", "cwd/."])
-def test_a_job_cannot_look_into_who_watches_over_it(bash, secret):
+def test_a_job_cannot_read_the_memory_of_its_supervisor(bash, secret):
     for who in ("$PPID", "$(cut -d ' ' -f 4 /proc/$PPID/stat)"):
         output = bash.call(command=f"head -c 1 /proc/{who}/{secret}").output
         assert "Permission denied" in output["output"]

@@ -59,7 +59,7 @@ def test_a_call_ends_with_its_request_or_connection(lines, tmp_path, name, how):
     assert (tmp_path / "notes").read_text() == "ended\n"
 
 
-def test_the_command_serves_the_tools_that_it_is_told_to(lines, tmp_path):
+def test_the_command_serves_the_selected_tools(lines, tmp_path):
     (tmp_path / "note.txt").write_text("hello")
     client = lines("serve", "--tools", "read_*,write_file", "--read-only")
     client.start()

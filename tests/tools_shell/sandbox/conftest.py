@@ -1,4 +1,4 @@
-"""Commands on one rung of the ladder, as root and as an ordinary user, and attacks from there on what is beside."""
+"""Commands at one level, as root and as an ordinary user, and their attacks on other processes and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ USERS = [0, NOBODY] if IS_ROOT else [os.geteuid() if hasattr(os, "geteuid") else
 # One that an ordinary user can run, too: that of the tests may be in root's home.
 PYTHON = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
 
-# Host and leader in one: becomes the user, finds the rung, confines itself and becomes the command.
+# Host and leader in one: becomes the user, finds the level, confines itself and becomes the command.
 HOST = """
 import ctypes, json, os, re, shutil, subprocess, sys
 from tools_shell import _settings
@@ -52,9 +52,9 @@ if os.geteuid() != said["user"]:
 os.environ.update(said["host"])
 sandbox = _settings.Sandbox(**said["settings"])
 known = [*_choose.candidates(sandbox, said["root"]), _isolation.Isolation(level="none", missing=())]
-rung, _, proc = said["rung"].partition(" with the shared ")
+level, _, proc = said["level"].partition(" with the shared ")
 isolation = next(
-    found for found in known if found.level == rung and (not proc or found.bubblewrap.proc == "shared")
+    found for found in known if found.level == level and (not proc or found.bubblewrap.proc == "shared")
 )
 command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
@@ -153,15 +153,15 @@ class Place:
             for path in (folder, *folder.rglob("*"))
         }
 
-    def run(self, rung, *arguments, extra=(), terminal=False, stdin=None, environment=None, host=None, **settings):
-        """Run a command on a rung, as the tool would."""
-        if reason := why_not(rung, self.user):
+    def run(self, level, *arguments, extra=(), terminal=False, stdin=None, environment=None, host=None, **settings):
+        """Run a command at a level, as the tool would."""
+        if reason := why_not(level, self.user):
             pytest.skip(reason)
         workdir = settings.pop("workdir", str(self.root))
         source = os.memfd_create("stdin")
         said = {
             "user": self.user,
-            "rung": rung,
+            "level": level,
             "root": settings.pop("root", str(self.root)),
             "workdir": workdir,
             "arguments": arguments,
@@ -195,33 +195,33 @@ class Place:
             os.close(source)
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def attack(self, rung, attacks, *, environment=None, **more):
+    def attack(self, level, attacks, *, environment=None, **more):
         """Run attacks, blocks of Python, and return what became of each."""
         told = {
             "ATTACKS": json.dumps(attacks),
             "NUMBERS": json.dumps({name: int(two[os.uname().machine == "aarch64"]) for name, two in NUMBERS.items()}),
             **(environment or {}),
         }
-        ran = self.run(rung, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
+        ran = self.run(level, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
         said = dict(json.loads(line) for line in ran.stdout.splitlines())
         assert said.keys() == attacks.keys(), ran.stderr
         return said
 
-    def refuses(self, rung, attacks, **more):
+    def refuses(self, level, attacks, **more):
         """Return whether every attack is refused; those that are not are shown."""
         others = {
-            name: how for name, how in self.attack(rung, attacks, **more).items() if not how.startswith("refused")
+            name: how for name, how in self.attack(level, attacks, **more).items() if not how.startswith("refused")
         }
         assert others == {}
         return True
 
 
 @functools.cache
-def why_not(rung, user):
-    """Return what this machine lacks for a rung."""
-    if rung == "landlock":
+def why_not(level, user):
+    """Return what this machine lacks for a level."""
+    if level == "landlock":
         return None if abi() else "this kernel has no Landlock"
-    if rung == "none":
+    if level == "none":
         return None
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed"
@@ -248,7 +248,7 @@ def place(request):
 @pytest.fixture(
     params=["bubblewrap", pytest.param("bubblewrap with the shared /proc", marks=pytest.mark.slow), "landlock"]
 )
-def rung(request):
+def level(request):
     return request.param
 
 

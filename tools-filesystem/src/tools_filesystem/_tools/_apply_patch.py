@@ -71,8 +71,8 @@ class ApplyPatch(FileTool):
 
 def _result(outcome: Outcome) -> dict[str, Any]:
     section, applied = outcome.section, outcome.applied
-    moved = {"moved_to": _told(section.destination)} if section.destination else {}
-    path = _told(section.path)
+    moved = {"moved_to": _shown_path(section.destination)} if section.destination else {}
+    path = _shown_path(section.path)
     return {"action": section.action, "path": path, **moved, "added": applied.added, "removed": applied.removed}
 
 
@@ -81,6 +81,6 @@ def _summary(result: Mapping[str, Any]) -> str:
     return f"{result['action'].capitalize()} {result['path']}{moved} (+{result['added']} -{result['removed']})"
 
 
-def _told(path: str) -> str:
+def _shown_path(path: str) -> str:
     """Return a path as in the patch, with escapes for bytes that are not text."""
     return path if path.isprintable() else escaped(path)

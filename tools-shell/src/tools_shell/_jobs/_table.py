@@ -69,9 +69,7 @@ class Jobs:
         ended = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job.ended is not None)
         surplus = len(mine) + 1 - most
         if surplus > len(ended):
-            raise ToolError(
-                f"{most} jobs are running, which is the most: stop one with job_stop first", "limit_exceeded"
-            )
+            raise ToolError(f"{most} jobs are running, the maximum; stop one with job_stop first", "limit_exceeded")
         for _, key in ended[: max(surplus, 0)]:
             del self._jobs[key]
 

@@ -15,7 +15,7 @@ from tools_shell._process._server import server
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_FIRST_WORD = 30.0  # seconds that starting a program may take on a busy machine
+_START_LIMIT = 30.0  # seconds that starting a program may take on a busy machine
 for _CLOSED in socket.socketpair():  # sandboxes that this program may run in refuse socket.socket()
     _CLOSED.close()
 
@@ -55,7 +55,7 @@ class Supervised(Process):
         self._control, theirs = socket.socketpair()
         with theirs:
             server.send([theirs.fileno(), *self.child_ends, *descriptors])
-        self._control.settimeout(_FIRST_WORD)
+        self._control.settimeout(_START_LIMIT)
         with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
             self._control.sendall(len(request).to_bytes(4, "big") + request)
         while not (self._is_started or self.is_gone):
