@@ -52,9 +52,9 @@ if os.geteuid() != said["user"]:
 os.environ.update(said["host"])
 sandbox = _settings.Sandbox(**said["settings"])
 known = [*_choose.candidates(sandbox, said["root"]), _isolation.Isolation(level="none", missing=())]
-level, _, proc = said["level"].partition(" with the shared ")
+sandbox_level, _, proc = said["sandbox_level"].partition(" with the shared ")
 isolation = next(
-    found for found in known if found.level == level and (not proc or found.bubblewrap.proc == "shared")
+    found for found in known if found.level == sandbox_level and (not proc or found.bubblewrap.proc == "shared")
 )
 command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
@@ -153,15 +153,17 @@ class Place:
             for path in (folder, *folder.rglob("*"))
         }
 
-    def run(self, level, *arguments, extra=(), terminal=False, stdin=None, environment=None, host=None, **settings):
+    def run(
+        self, sandbox_level, *arguments, extra=(), terminal=False, stdin=None, environment=None, host=None, **settings
+    ):
         """Run a command at a level, as the tool would."""
-        if reason := why_not(level, self.user):
+        if reason := why_not(sandbox_level, self.user):
             pytest.skip(reason)
         workdir = settings.pop("workdir", str(self.root))
         source = os.memfd_create("stdin")
         said = {
             "user": self.user,
-            "level": level,
+            "sandbox_level": sandbox_level,
             "root": settings.pop("root", str(self.root)),
             "workdir": workdir,
             "arguments": arguments,
@@ -195,33 +197,35 @@ class Place:
             os.close(source)
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def attack(self, level, attacks, *, environment=None, **more):
+    def attack(self, sandbox_level, attacks, *, environment=None, **more):
         """Run attacks, blocks of Python, and return what became of each."""
         told = {
             "ATTACKS": json.dumps(attacks),
             "NUMBERS": json.dumps({name: int(two[os.uname().machine == "aarch64"]) for name, two in NUMBERS.items()}),
             **(environment or {}),
         }
-        ran = self.run(level, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
+        ran = self.run(sandbox_level, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
         said = dict(json.loads(line) for line in ran.stdout.splitlines())
         assert said.keys() == attacks.keys(), ran.stderr
         return said
 
-    def refuses(self, level, attacks, **more):
+    def refuses(self, sandbox_level, attacks, **more):
         """Return whether every attack is refused; those that are not are shown."""
         others = {
-            name: how for name, how in self.attack(level, attacks, **more).items() if not how.startswith("refused")
+            name: how
+            for name, how in self.attack(sandbox_level, attacks, **more).items()
+            if not how.startswith("refused")
         }
         assert others == {}
         return True
 
 
 @functools.cache
-def why_not(level, user):
+def why_not(sandbox_level, user):
     """Return what this machine lacks for a level."""
-    if level == "landlock":
+    if sandbox_level == "landlock":
         return None if abi() else "this kernel has no Landlock"
-    if level == "none":
+    if sandbox_level == "none":
         return None
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed"
@@ -248,7 +252,7 @@ def place(request):
 @pytest.fixture(
     params=["bubblewrap", pytest.param("bubblewrap with the shared /proc", marks=pytest.mark.slow), "landlock"]
 )
-def level(request):
+def sandbox_level(request):
     return request.param
 
 

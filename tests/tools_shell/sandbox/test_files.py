@@ -79,9 +79,9 @@ HARMLESS = {
 }
 
 
-def test_nothing_outside_of_the_workspace_is_read_or_changed(place, level):
+def test_nothing_outside_of_the_workspace_is_read_or_changed(place, sandbox_level):
     before = place.state()
-    assert place.refuses(level, FILES)
+    assert place.refuses(sandbox_level, FILES)
     assert place.state() == before
 
 
@@ -96,10 +96,10 @@ def test_in_bubblewrap_not_even_modes_and_times_outside_are_known_or_changed(pla
     assert place.state() == before
 
 
-def test_what_is_the_whole_machine_is_neither_read_nor_changed(place, level):
-    assert place.refuses(level, SYSTEM)
+def test_what_is_the_whole_machine_is_neither_read_nor_changed(place, sandbox_level):
+    assert place.refuses(sandbox_level, SYSTEM)
     # Some kernels are built without modules, or kexec.
-    assert set(place.attack(level, HARMLESS).values()) <= {"refused EPERM", "refused ENOSYS"}
+    assert set(place.attack(sandbox_level, HARMLESS).values()) <= {"refused EPERM", "refused ENOSYS"}
 
 
 READ_ONLY = {
@@ -120,19 +120,21 @@ os.pwrite(os.open('/proc/self/mem', os.O_RDWR), b'spoilt', at)
 }
 
 
-def test_what_is_readable_can_be_read_and_executed_but_not_written(place, level):
+def test_what_is_readable_can_be_read_and_executed_but_not_written(place, sandbox_level):
     before = place.state()
     begin = "SHOWN = os.path.dirname(OUT) + '/shown/file'; assert open(SHOWN).read() == 'canary'\n"
     attacks = {name: begin + body for name, body in READ_ONLY.items()}
-    assert place.refuses(level, attacks, readable=[str(place.shown)])
+    assert place.refuses(sandbox_level, attacks, readable=[str(place.shown)])
     assert place.state() == before
     (place.shown / "program").write_text("#!/bin/sh\necho ran\n")
     (place.shown / "program").chmod(0o755)
-    assert place.run(level, str(place.shown / "program"), readable=[str(place.shown)]).stdout == "ran\n"
+    assert place.run(sandbox_level, str(place.shown / "program"), readable=[str(place.shown)]).stdout == "ran\n"
 
 
-def test_what_is_writable_can_be_written(place, level):
-    said = place.attack(level, {"write": "open(OUT + '/new', 'x').write('made')"}, writable=[str(place.outside)])
+def test_what_is_writable_can_be_written(place, sandbox_level):
+    said = place.attack(
+        sandbox_level, {"write": "open(OUT + '/new', 'x').write('made')"}, writable=[str(place.outside)]
+    )
     assert said == {"write": "done"}
     assert (place.outside / "new").read_text() == "made"
 
@@ -150,24 +152,24 @@ SET_ID = {
 }
 
 
-def test_no_set_id_file_is_made(place, level):
-    assert place.refuses(level, SET_ID)
+def test_no_set_id_file_is_made(place, sandbox_level):
+    assert place.refuses(sandbox_level, SET_ID)
     assert [path for path in place.root.rglob("*") if path.stat().st_mode & 0o6000] == []
 
 
-def test_a_workspace_in_the_home_shows_nothing_else_of_it(place, level):
+def test_a_workspace_in_the_home_shows_nothing_else_of_it(place, sandbox_level):
     project = place.home / "project"
     project.mkdir()
     project.chmod(0o777)
-    ran = place.run(level, "/bin/cat", "../.ssh/canary", root=str(project), workdir=str(project))
+    ran = place.run(sandbox_level, "/bin/cat", "../.ssh/canary", root=str(project), workdir=str(project))
     assert ran.code != 0
     assert ran.stdout == ""
 
 
-def test_a_workspace_that_is_the_root_of_all_has_no_devices_and_no_kernel_settings(place, level):
+def test_a_workspace_that_is_the_root_of_all_has_no_devices_and_no_kernel_settings(place, sandbox_level):
     made = {"write": "open(OUT + '/new', 'x')"}
     workspace = {"root": "/", "workdir": str(place.root)}
-    assert place.attack(level, made, **workspace) == {"write": "done"}
+    assert place.attack(sandbox_level, made, **workspace) == {"write": "done"}
     assert (place.outside / "new").exists()
     names = ("settings of the kernel", "the magic key", "devices of sysfs", "raw disks")
-    assert place.refuses(level, {name: SYSTEM[name] for name in names}, **workspace)
+    assert place.refuses(sandbox_level, {name: SYSTEM[name] for name in names}, **workspace)

@@ -31,8 +31,8 @@ OTHERS = {
 SILENT = {"udp"}
 
 
-def test_without_a_network_nothing_arrives_at_any_socket(place, level, listeners):
-    said = place.attack(level, {**INTERNET, **MACHINE, **OTHERS}, environment=listeners.environment)
+def test_without_a_network_nothing_arrives_at_any_socket(place, sandbox_level, listeners):
+    said = place.attack(sandbox_level, {**INTERNET, **MACHINE, **OTHERS}, environment=listeners.environment)
     assert {name for name, how in said.items() if not how.startswith("refused")} <= SILENT
     assert listeners.arrived() == set()
 
@@ -42,13 +42,13 @@ def test_the_same_arrives_without_a_sandbox(place, listeners):
     assert listeners.arrived() == {"tcp", "udp", "stream", "letters", "abstract"}
 
 
-def test_with_a_network_the_internet_is_reached_and_sockets_of_this_machine_are_not(place, level, listeners):
+def test_with_a_network_the_internet_is_reached_and_sockets_of_this_machine_are_not(place, sandbox_level, listeners):
     attacks = {**INTERNET, **MACHINE, **OTHERS}
-    said = place.attack(level, attacks, environment=listeners.environment, network=True)
+    said = place.attack(sandbox_level, attacks, environment=listeners.environment, network=True)
     assert {name for name, how in said.items() if not how.startswith("refused")} == INTERNET.keys()
     assert listeners.arrived() == INTERNET.keys()
 
 
-def test_with_a_network_its_interfaces_can_be_listed(place, level):
-    ran = place.run(level, place.python, "-c", "import socket; print(len(socket.if_nameindex()))", network=True)
+def test_with_a_network_its_interfaces_can_be_listed(place, sandbox_level):
+    ran = place.run(sandbox_level, place.python, "-c", "import socket; print(len(socket.if_nameindex()))", network=True)
     assert ran.stdout.strip() == str(len(socket.if_nameindex())), ran.stderr

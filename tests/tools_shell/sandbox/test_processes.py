@@ -43,9 +43,9 @@ def answers(bystander):
     return bystander.stdout.read(1) == b"y"
 
 
-def test_processes_outside_are_neither_read_nor_touched(place, level):
+def test_processes_outside_are_neither_read_nor_touched(place, sandbox_level):
     before = facts(place.bystander.pid)
-    assert place.refuses(level, OTHERS)
+    assert place.refuses(sandbox_level, OTHERS)
     assert facts(place.bystander.pid) == before
     assert answers(place.bystander)
 
@@ -56,11 +56,14 @@ def test_the_same_succeeds_without_a_sandbox(place):
     place.bystander.wait(60)
 
 
-def test_the_environment_of_the_host_is_unreadable(place, level):
+def test_the_environment_of_who_started_it_is_unreadable(place, sandbox_level):
     started_it = {os.getpid(), os.getppid()} - {1}  # a sandbox may have its own first process
     read = {str(pid): f"open('/proc/{pid}/environ').read()" for pid in started_it}
-    assert place.refuses(level, read)
-    assert "canary" not in place.run(level, "/bin/sh", "-c", "cat /proc/*/environ", host={"SECRET": "canary"}).stdout
+    assert place.refuses(sandbox_level, read)
+    assert (
+        "canary"
+        not in place.run(sandbox_level, "/bin/sh", "-c", "cat /proc/*/environ", host={"SECRET": "canary"}).stdout
+    )
 
 
 def pending(pid):
@@ -68,16 +71,16 @@ def pending(pid):
     return int(status.partition("ShdPnd:")[2].split()[0], 16)
 
 
-def test_a_signal_to_all_reaches_no_process_outside(place, level):
+def test_a_signal_to_all_reaches_nobody_outside(place, sandbox_level):
     # Processes ignore this signal unless they ask for it: a sandbox that fails must not harm the machine.
-    place.run(level, place.python, "-c", "import os, signal; os.kill(-1, signal.SIGURG)")
+    place.run(sandbox_level, place.python, "-c", "import os, signal; os.kill(-1, signal.SIGURG)")
     assert pending(place.bystander.pid) == 0
     os.kill(place.bystander.pid, signal.SIGURG)
     assert pending(place.bystander.pid) == 1 << (signal.SIGURG - 1)
 
 
-def test_no_capability_is_left_and_none_is_gained(place, level):
-    ran = place.run(level, "/bin/cat", "/proc/self/status")
+def test_no_capability_is_left_and_none_is_gained(place, sandbox_level):
+    ran = place.run(sandbox_level, "/bin/cat", "/proc/self/status")
     status = dict(line.split(":\t", 1) for line in ran.stdout.splitlines())
     assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
@@ -87,13 +90,13 @@ def test_no_capability_is_left_and_none_is_gained(place, level):
 SHARED = {"shmget": (64,), "semget": (1,), "msgget": ()}
 
 
-def test_memory_that_others_share_is_out_of_reach(place, level):
+def test_memory_that_others_share_is_out_of_reach(place, sandbox_level):
     libc, key = ctypes.CDLL(None), 0x41534B00 + os.getpid()
     numbers = {name: getattr(libc, name)(key, *size, 0o1777) for name, size in SHARED.items()}
     attacks = {name: f"call({name!r}, {', '.join(map(str, (key, *size, 0)))})" for name, size in SHARED.items()}
     try:
         assert set(place.attack("none", attacks).values()) == {"done"}
-        assert place.refuses(level, attacks)
+        assert place.refuses(sandbox_level, attacks)
     finally:
         libc.shmctl(numbers["shmget"], 0, None)
         libc.semctl(numbers["semget"], 0, 0)
@@ -111,14 +114,17 @@ def terminals(place):
         os.close(descriptor)
 
 
-def test_nothing_is_typed_into_the_terminal(place, level, terminals):
+def test_nothing_is_typed_into_the_terminal(place, sandbox_level, terminals):
     for code in (0x5412, 0x541C):
         for high in (0, 1 << 32):
             attack = {"type": f"call('ioctl', 0, ctypes.c_ulong({code | high}), b'x')"}
-            assert place.attack(level, attack, terminal=True, stdin=terminals[0]) == {"type": "refused EPERM"}
+            assert place.attack(sandbox_level, attack, terminal=True, stdin=terminals[0]) == {"type": "refused EPERM"}
 
 
-def test_its_own_terminal_can_be_opened_by_its_name_but_no_other(place, level, terminals):
+def test_its_own_terminal_can_be_opened_by_its_name_but_no_other(place, sandbox_level, terminals):
     mine, other = terminals
-    assert place.refuses(level, {"other": f"open({os.ttyname(other)!r}, 'rb')"}, terminal=True, stdin=mine)
-    assert place.run(level, "/bin/sh", "-c", "test -t 0 && : < /proc/self/fd/0", terminal=True, stdin=mine).code == 0
+    assert place.refuses(sandbox_level, {"other": f"open({os.ttyname(other)!r}, 'rb')"}, terminal=True, stdin=mine)
+    assert (
+        place.run(sandbox_level, "/bin/sh", "-c", "test -t 0 && : < /proc/self/fd/0", terminal=True, stdin=mine).code
+        == 0
+    )

@@ -27,28 +27,28 @@ WORKS = {
 }
 
 
-def test_ordinary_work_is_not_disturbed(place, level):
+def test_ordinary_work_is_not_disturbed(place, sandbox_level):
     run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
     works = {name: run.format(script) for name, script in WORKS.items()}
-    said = place.attack(level, works, environment={"PYTHON": place.python})
+    said = place.attack(sandbox_level, works, environment={"PYTHON": place.python})
     assert {name: how for name, how in said.items() if how != "done"} == {}
 
 
 @pytest.mark.parametrize("path", ["/", "/tmp"])  # noqa: S108  (that of the system)
-def test_there_is_room_for_temporary_files_although_those_of_the_system_are_shown(place, level, path):
+def test_there_is_room_for_temporary_files_although_those_of_the_system_are_shown(place, sandbox_level, path):
     run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
     works = {name: run.format(WORKS[name]) for name in ("temporary files", "a home")}
-    if level != "landlock":  # which has no semaphores
+    if sandbox_level != "landlock":  # which has no semaphores
         works["semaphores"] = "import multiprocessing; multiprocessing.Lock()"
-    said = place.attack(level, works, readable=[path])
+    said = place.attack(sandbox_level, works, readable=[path])
     assert {name: how for name, how in said.items() if how != "done"} == {}
 
 
-def test_version_control_works(place, level):
+def test_version_control_works(place, sandbox_level):
     if not shutil.which("git"):
         pytest.skip("git is not installed")
     script = "git init -q . && git add mine && git -c user.name=a -c user.email=b commit -q -m m && git status --short"
-    ran = place.run(level, "/bin/sh", "-c", script)
+    ran = place.run(sandbox_level, "/bin/sh", "-c", script)
     assert (ran.code, ran.stdout) == (0, ""), ran.stderr
 
 
@@ -58,15 +58,15 @@ def test_in_bubblewrap_a_command_has_a_network_and_shared_memory_of_its_own(plac
     assert ran.code == 0, ran.stderr
 
 
-def test_the_exit_code_comes_through(place, level):
-    assert place.run(level, "/bin/sh", "-c", "exit 7").code == 7
+def test_the_exit_code_comes_through(place, sandbox_level):
+    assert place.run(sandbox_level, "/bin/sh", "-c", "exit 7").code == 7
 
 
-def test_descriptors_come_through_and_no_others(place, level):
+def test_descriptors_come_through_and_no_others(place, sandbox_level):
     ours, theirs = os.pipe()
     os.set_blocking(ours, False)
     try:
-        ran = place.run(level, "/bin/bash", "-c", f"echo x >&{theirs}; ls /proc/self/fd", extra=[theirs])
+        ran = place.run(sandbox_level, "/bin/bash", "-c", f"echo x >&{theirs}; ls /proc/self/fd", extra=[theirs])
         assert os.read(ours, 10) == b"x\n", ran.stderr
         assert {int(number) for number in ran.stdout.split()} <= {0, 1, 2, 3, theirs}  # 3: the folder that `ls` reads
     finally:
@@ -74,22 +74,24 @@ def test_descriptors_come_through_and_no_others(place, level):
         os.close(theirs)
 
 
-def test_the_environment_comes_through_and_is_not_that_of_the_sandbox_itself(place, level):
+def test_the_environment_comes_through_and_is_not_that_of_the_sandbox_itself(place, sandbox_level):
     told = {"A": "1 2\n3", "EMPTY": "", "LARGE": "x" * 120_000}
-    ran = place.run(level, "/usr/bin/env", "-0", environment=told)
+    ran = place.run(sandbox_level, "/usr/bin/env", "-0", environment=told)
     variables = dict(entry.split("=", 1) for entry in ran.stdout.split("\0") if entry)
     assert variables.items() >= told.items()
-    ran = place.run(level, "/bin/sh", "-c", "exit 3", environment={"LD_TRACE_LOADED_OBJECTS": "1"})
+    ran = place.run(sandbox_level, "/bin/sh", "-c", "exit 3", environment={"LD_TRACE_LOADED_OBJECTS": "1"})
     assert "libc." in ran.stdout
     assert "libcap" not in ran.stdout, "bwrap has read it, too"
 
 
-def test_a_workspace_may_be_the_home_or_in_it_or_hold_everything_beside(place, level):
+def test_a_workspace_may_be_the_home_or_in_it_or_hold_everything_beside(place, sandbox_level):
     for root, workdir in (
         (place.home, place.home),
         (place.home / ".ssh", place.home / ".ssh"),
         (place.folder, place.root),
     ):
-        ran = place.run(level, "/bin/sh", "-c", "pwd; echo x > made; cat made", root=str(root), workdir=str(workdir))
+        ran = place.run(
+            sandbox_level, "/bin/sh", "-c", "pwd; echo x > made; cat made", root=str(root), workdir=str(workdir)
+        )
         assert ran.stdout == f"{workdir}\nx\n", ran.stderr
         assert (workdir / "made").read_text() == "x\n"
