@@ -62,6 +62,15 @@ def test_yes_approves_and_json_is_the_response(place):
     assert again.out == f"{done['content']}\n"
 
 
+def test_the_demo_model_calls_a_tool_in_a_file_with_the_last_word_of_the_prompt(place):
+    (place / "weather.py").write_text(
+        "from tools_core import tool\n@tool(read_only=True)\ndef weather(city: str, days: int) -> str:\n"
+        "    'Forecast.'\n    return f'{city}: sunny for {days} d'\n"
+    )
+    done = ask("run", "Weather in Oslo?", "--model", "scripted:demo", "--tools", "./weather.py:weather")
+    assert done.out.endswith("weather returned: Oslo: sunny for 1 d\n")
+
+
 @pytest.mark.slow
 def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     (place / "mine.py").write_text(
@@ -71,7 +80,7 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     demo = ("run", "Hi", "--model", "scripted:demo")
     done = ask(*demo, "--tools", "list_*,./mine.py:write_file", "--yes", "--session", "s")
     assert "← # SUMMARY" in done.err and "noise" in done.err and "noise" not in done.out
-    assert "I am a script, and need" in ask(*demo, "--tools", "grep").out
+    assert "I call grep" in ask(*demo, "--tools", "grep").out
     limited = ask("run", "Hi", "--session", "s", "--max-steps", "1", code=1)
     assert "interrupted: max_steps; go on with: ask-tools run --session s" in limited.err
 
