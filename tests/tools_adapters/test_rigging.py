@@ -1,17 +1,21 @@
-"""rigging's toolset: its records, its TypeErrors, and none of its traps."""
+"""`StrictToolset`: its records, its calls and its TypeErrors."""
 
+import doctest
+import re
+from pathlib import Path
 from typing import Annotated
 
 import pytest
 
-from tools_core import ToolCall
-from tools_core.formats.rigging import (
+import tools_adapters.rigging
+from tools_adapters.rigging import (
     SUPPORTED_TOOL_ARGUMENT_TYPES_LIST,
     StrictToolset,
     ToolDescription,
     ToolFunction,
     ToolParameter,
 )
+from tools_core import ToolCall, Toolset, tool
 
 
 class Hammer(StrictToolset):
@@ -150,5 +154,29 @@ def test_string_annotations_are_resolved():
     assert namespace["Late"]().get_description().functions[0].parameters == [ToolParameter("x", "int", "a number")]
 
 
-def test_the_supported_types_are_the_originals():
+def test_options_of_a_method_hold_in_a_strict_toolset():
+    class Doors(StrictToolset, name="doors", description="Doors."):
+        @tool(requires_approval=True)
+        def unlock(self, door: Annotated[str, "Its name"]) -> str:
+            return f"unlocked {door}"
+
+    assert [parameter.name for parameter in Doors().get_description().functions[0].parameters] == ["door"]
+    assert Doors().tool("unlock").requires_approval
+    assert isinstance(Doors(), Toolset)
+
+
+def test_the_example_in_the_docstring_works():
+    assert doctest.testmod(tools_adapters.rigging).failed == 0
+
+
+def test_the_supported_types_are_those_of_rigging():
     assert [int, float, str, bool] == SUPPORTED_TOOL_ARGUMENT_TYPES_LIST
+
+
+def test_the_example_in_the_documentation_prints_what_it_says(capsys):
+    page = (Path(__file__).parents[2] / "docs/adapters.md").read_text(encoding="utf-8")
+    (block,) = re.findall(
+        r"^```python\n((?:(?!```).)*?tools_adapters\.rigging.*?)^```$", page, re.DOTALL | re.MULTILINE
+    )
+    exec(block, {"__name__": "example"})  # noqa: S102  (our own page)
+    assert capsys.readouterr().out.splitlines() == re.findall(r"^#> (.*)$", block, re.MULTILINE)
