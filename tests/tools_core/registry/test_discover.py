@@ -34,13 +34,13 @@ def test_discovery_lists_names_and_a_package_is_imported_once_when_its_tool_is_u
     assert (site.times_imported("tools_a"), site.times_imported("tools_b")) == (0, 1)
 
 
-def test_a_fresh_process_lists_names_without_packages_importlib_metadata_or_the_contract(site, run_python):
+def test_listing_names_imports_neither_packages_nor_importlib_metadata(site, run_python):
     site.install("tools-weather", ["get = {}:Get"])
     printed = run_python("""
         import sys
         from tools_core import registry
         print(list(registry), registry.problems)
-        heavy = ("tools_weather", "importlib.metadata", "inspect", "asyncio", "typing", "tools_core._tools._tool")
+        heavy = ("tools_weather", "importlib.metadata", "asyncio")
         print([name for name in heavy if name in sys.modules])
         print(registry["get"].call().output, "tools_weather" in sys.modules)
     """)
@@ -225,7 +225,7 @@ def test_subclasses_that_are_entry_points_are_not_registered_again(site, discove
     [
         ({"allow": ["tools-weather"]}, ["get", "put"]),
         ({"allow": ["Tools_Weather"]}, ["get", "put"]),
-        ({"allow": ["tools-*"], "deny": ["put"]}, ["climate", "get"]),
+        ({"allow": ["tools-*:*"], "deny": ["put"]}, ["climate", "get"]),
         ({"allow": ["tools_weather:p*"]}, ["put"]),
         ({"allow": "get, climate"}, ["climate", "get"]),
         ({"deny": ["tools-weather:*"]}, ["climate"]),

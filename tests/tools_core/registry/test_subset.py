@@ -27,7 +27,7 @@ def registry():
 
 def test_names_and_patterns_select_tools_in_the_order_of_the_registry(registry):
     assert list(registry.subset()) == ["read", "write", "bash"]
-    assert list(registry.subset(only=["write", "read", "unheard"])) == ["read", "write"]
+    assert list(registry.subset(only=["write", "read"])) == ["read", "write"]
     assert list(registry.subset(only="bash")) == ["bash"]
     assert list(registry.subset(only=["r*", "b*"], exclude=["bash"])) == ["read"]
     assert list(registry.subset(exclude="[rw]*")) == ["bash"]
@@ -55,6 +55,12 @@ def test_names_that_cannot_be_are_refused(registry):
         registry.subset(rename={"read": "bash"})
     with pytest.raises(DefinitionError, match="bad name"):
         registry.subset(prefix="bad name ")
+
+
+def test_a_misspelt_name_is_an_error_instead_of_an_empty_subset(registry):
+    for options in ({"only": ["raed"]}, {"exclude": "raed"}, {"rename": {"raed": "cat"}}):
+        with pytest.raises(UnknownToolError, match="did you mean read"):
+            registry.subset(**options)
 
 
 def test_only_packages_that_may_have_a_wanted_tool_are_imported(site):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
-from tools_core._registry._entry_points import normalize
+from tools_core._registry._entry_points import EntryPoint
+from tools_core._registry._patterns import matches, split_patterns
 
-TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tools_core._registry._entry_points import EntryPoint
     from tools_core._registry._lock_file import Lock
 
 
@@ -22,56 +22,42 @@ class Admission:
     """
 
     def __init__(self, allow: Iterable[str] | None, deny: Iterable[str] | None, lock: Lock | None) -> None:
-        self._allow = _or_environment(allow, "ASK_TOOLS_ALLOW")
-        self._deny = _or_environment(deny, "ASK_TOOLS_DENY") or ()
+        self._allow = _patterns(allow, "ASK_TOOLS_ALLOW")
+        self._deny = _patterns(deny, "ASK_TOOLS_DENY") or []
         self._lock = lock
 
     def admits(self, point: EntryPoint) -> bool:
         """Return whether an entry point may be imported."""
         if self._lock is not None and self._lock.digest(point) is None:
             return False
-        is_allowed = self._allow is None or _matches_point(point, self._allow)
-        return is_allowed and not _matches_point(point, self._deny)
+        is_allowed = self._allow is None or _is_listed(point, self._allow)
+        return is_allowed and not _is_listed(point, self._deny)
 
     def admits_source(self, source: EntryPoint) -> bool:
-        """Return whether a source may be imported: not unless the allow list and the lock have it, or a tool of it."""
-        prefix = f"{source.name}:"
-        if self._lock is not None and not any(name.startswith(prefix) for name in self._lock.tools):
+        """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
+        if self._lock is not None and not any(name.startswith(f"{source.name}:") for name in self._lock.tools):
             return False
-        is_allowed = self._allow is None or any(each.startswith(prefix) for each in self._allow)
-        return (is_allowed or _matches_point(source, self._allow or ())) and not _matches_point(source, self._deny)
+        if self._allow is not None and not any(_can_select_from(source, pattern) for pattern in self._allow):
+            return False
+        return not _is_listed(source, self._deny)
 
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash that the definition of its tool must have; None without a lock."""
         return None if self._lock is None else self._lock.digest(point)
 
 
-def as_patterns(given: Iterable[str]) -> tuple[str, ...]:
-    """Return wildcard patterns from a list, or from one string with commas between them."""
-    parts = given.split(",") if isinstance(given, str) else given
-    return tuple(part.strip() for part in parts if part.strip())
+def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None:
+    if patterns is not None:
+        return split_patterns(patterns)
+    text = os.environ.get(variable)
+    return None if text is None else split_patterns(text) if text.strip(", ") else []
 
 
-def matches(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a name matches one of the patterns."""
-    from fnmatch import fnmatchcase  # only for patterns
-
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _is_listed(point: EntryPoint, patterns: Iterable[str]) -> bool:
+    return any(matches(pattern, point.name, point.distribution) for pattern in patterns)
 
 
-def _or_environment(given: Iterable[str] | None, variable: str) -> tuple[str, ...] | None:
-    given = os.environ.get(variable) if given is None else given
-    return None if given is None else as_patterns(given)
-
-
-def _matches_point(point: EntryPoint, patterns: Iterable[str]) -> bool:
-    """Return whether one of the patterns is for the distribution, the name, or `distribution:name`."""
-    for pattern in patterns:
-        if matches(point.distribution, [normalize(pattern)]):  # which has a colon if the tool is of a source
-            return True
-        distribution, colon, name = pattern.rpartition(":")
-        if colon and matches(point.distribution, [normalize(distribution)]) and matches(point.name, [name]):
-            return True
-        if not colon and matches(point.name, [pattern]):
-            return True
-    return False
+def _can_select_from(source: EntryPoint, pattern: str) -> bool:
+    """Return whether a pattern can select a tool of a source, whose packages are `SOURCE:ORIGIN`."""
+    first, colon, _ = pattern.partition(":")
+    return first in ("*", source.name) or (colon == ":" and fnmatchcase(source.name, first))

@@ -6,8 +6,8 @@ import re
 
 from tools_core._definition._naming import NAME_PATTERN
 from tools_core._registry._discovered_tool import DiscoveredTool
-from tools_core._registry._entry_points import normalize
 from tools_core._registry._load_problem import LoadProblem
+from tools_core._registry._patterns import normalize
 from tools_core._values._errors import UnknownToolError
 
 TYPE_CHECKING = False  # importing typing costs 4 ms

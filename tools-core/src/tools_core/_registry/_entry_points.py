@@ -9,12 +9,13 @@ import os
 import re
 import sys
 
+from tools_core._registry._patterns import normalize
+
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-_separators = re.compile("[-_.]+")
 _reference = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?").fullmatch
 
 
@@ -163,11 +164,6 @@ def parse(text: str, group: str) -> Iterator[tuple[str, str]]:
         elif is_inside and "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
             yield name.strip(), value.strip()
-
-
-def normalize(distribution: str) -> str:
-    """Return the normalized name of a distribution (PEP 503): `tools-weather` for `Tools_Weather`."""
-    return _separators.sub("-", distribution).lower()
 
 
 def _in_folder(

@@ -7,11 +7,12 @@ import threading
 from collections.abc import ItemsView, Mapping, ValuesView
 from contextlib import suppress
 
-from tools_core._registry._admission import Admission, as_patterns, matches
+from tools_core._registry._admission import Admission
 from tools_core._registry._catalog import Catalog
 from tools_core._registry._discovered_tool import DiscoveredTool
 from tools_core._registry._entry_points import scan
 from tools_core._registry._load_problem import LoadProblem
+from tools_core._registry._patterns import matches, split_patterns
 from tools_core._registry._registered import Registered
 from tools_core._registry._sources import SOURCES, read_sources
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
@@ -111,8 +112,8 @@ class Registry(Mapping[str, "Tool"]):
 
         Args:
             group: The group of entry points.
-            allow: Wildcard patterns for `distribution:name`, a distribution or a name; other tools are blocked.
-                By default `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
+            allow: Patterns as for `select`; other tools are blocked, and an empty list allows nothing. By default
+                `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
             deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
             paths: The folders to search; by default those of `sys.path`, but not the folder of the script or the
                 current folder, which Python puts first.
@@ -135,6 +136,27 @@ class Registry(Mapping[str, "Tool"]):
                 if not (name in known and known[name].point.is_same(tool.point)) and not self._is_registered(tool)
             ]
 
+    def select(self, patterns: Iterable[str] | str) -> list[str]:
+        """Return the names of the tools that patterns select, in the order of the registry; no package is imported.
+
+        A pattern is `NAME`, `x_*`, `PACKAGE`, `PACKAGE:NAME` or `PACKAGE:x_*`; a string may have several, with commas
+        between them. A package is a distribution, or an MCP server as `mcp:SERVER`; `mcp:*` is every server.
+
+        Raises: UnknownToolError for a pattern that matches nothing; ValueError for an empty one.
+        """
+        tools = {name: (name, "") for name in self._registered}
+        for name in self:
+            point = None if name in self._registered else self.origin(name)
+            tools[name] = (point.name, point.distribution) if point else (name, "")
+        selected: set[str] = set()
+        for pattern in split_patterns(patterns):
+            names = [name for name, tool in tools.items() if pattern == name or matches(pattern, *tool)]
+            if not names:
+                packages = [package for _, package in tools.values() if package]
+                raise self._unknown(pattern, dict.fromkeys(packages))
+            selected.update(names)
+        return [name for name in tools if name in selected]
+
     def subset(
         self,
         *,
@@ -148,21 +170,25 @@ class Registry(Mapping[str, "Tool"]):
         The tools are loaded now; those that cannot be loaded are left out.
 
         Args:
-            only: Names or wildcard patterns (`fs_*`) of the tools; by default all.
-            exclude: Names or patterns of tools that are left out in any case.
+            only: Patterns of the tools, as for `select`; by default all. An empty list is none.
+            exclude: Patterns of tools that are left out in any case.
             prefix: Put before each name, except those in `rename`.
             rename: New names, as `{"old": "new"}`.
 
-        Raises: ValueError if two tools would have one name; DefinitionError for an invalid name.
+        Raises: UnknownToolError for a pattern or an old name without a tool; ValueError for an empty pattern, or if two
+            tools would have one name; DefinitionError for an invalid name.
         """
-        wanted, unwanted, names = as_patterns("*" if only is None else only), as_patterns(exclude), dict(rename or {})
+        excluded, new_names = self.select(exclude), dict(rename or {})
+        for name in new_names:
+            if name not in self:
+                raise self._unknown(name)
         made = Registry()
-        for name in self:
-            if not matches(name, wanted) or matches(name, unwanted):
+        for name in self if only is None else self.select(only):
+            if name in excluded:
                 continue
             with suppress(ToolError):  # cannot be loaded: it is among the problems
                 tool = self[name]
-                new = names.get(name, prefix + name)
+                new = new_names.get(name, prefix + name)
                 if new in made._registered:
                     raise ValueError(f"two tools would have the name `{new}`; rename one of them")
                 tool = tool if new == name else tool.renamed(new)
@@ -354,10 +380,10 @@ class Registry(Mapping[str, "Tool"]):
         fix = f"use `{point.qualified}`, or block it: ASK_TOOLS_DENY={point.qualified}"
         return [LoadProblem.of(point, error, fix)]
 
-    def _unknown(self, name: object) -> UnknownToolError:
+    def _unknown(self, name: object, packages: Iterable[str] | None = None) -> UnknownToolError:
         from tools_core._registry._unknown_tool import unknown_tool  # only for a wrong name
 
-        return unknown_tool(name, list(self), self.blocked)
+        return unknown_tool(name, self, packages, self.blocked)
 
 
 def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result:

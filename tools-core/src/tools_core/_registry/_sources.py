@@ -9,8 +9,9 @@ nothing has changed.
 
 from __future__ import annotations
 
-from tools_core._registry._entry_points import EntryPoint, normalize
+from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._load_problem import LoadProblem
+from tools_core._registry._patterns import normalize
 
 TYPE_CHECKING = False  # importing typing costs 4 ms
 if TYPE_CHECKING:

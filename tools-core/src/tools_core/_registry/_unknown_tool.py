@@ -1,26 +1,31 @@
-"""The error for a name that no tool has."""
+"""The error for a name or pattern without a tool."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
+from tools_core._registry._patterns import matches
 from tools_core._values._errors import UnknownToolError
 from tools_core._values._problem import listing, show
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+
+def unknown_tool(
+    name: object, tools: Iterable[str], packages: Iterable[str] | None, blocked: Iterable[str]
+) -> UnknownToolError:
+    """Return the error for a name, or for a pattern if there are `packages`: it names similar or blocked tools."""
+    text, missing = str(name), f"no {'tool' if packages is None else 'tool or package'} {show(name)}"
+    matching = [tool for tool in blocked if text == tool or _matches(text, tool)]
+    if matching:
+        return UnknownToolError(text, f"{missing}: an allow or deny list, or a lock, blocks {listing(matching)}")
+    candidates = {candidate.lower(): candidate for candidate in [*tools, *(packages or ())]}
+    if not candidates:
+        return UnknownToolError(text, f"{missing}: there are no tools")
+    similar = [candidates[match] for match in get_close_matches(text[:64].lower(), candidates)]
+    hint = f"did you mean {listing(similar)}?" if similar else f"there are {listing(candidates.values())}"
+    return UnknownToolError(text, f"{missing}; {hint}", similar)
 
 
-def unknown_tool(name: object, known: Sequence[str], blocked: Sequence[str]) -> UnknownToolError:
-    """Return the error for a name without a tool, with the closest names, or why tools of that name are blocked."""
-    blocked = [each for each in blocked if name in (each, each.partition(":")[2])]
-    if blocked:
-        reason = f"an allow or deny list, or a lock, blocks {listing(blocked)}"
-        return UnknownToolError(str(name), f"no tool {show(name)}: {reason}")
-    if not known:
-        return UnknownToolError(str(name), f"no tool {show(name)}: there are no tools")
-    lower = {each.lower(): each for each in known}
-    near = [lower[each] for each in get_close_matches(str(name)[:64].lower(), lower)]
-    hint = f"did you mean {listing(near)}?" if near else f"there are {listing(known)}"
-    return UnknownToolError(str(name), f"no tool {show(name)}; {hint}", near)
+def _matches(pattern: str, qualified: str) -> bool:
+    package, _, name = qualified.rpartition(":")
+    return matches(pattern, name, package)

@@ -1,0 +1,50 @@
+"""Patterns that select tools, in `select`, `subset`, allow and deny lists, and the command.
+
+| pattern | selects |
+|---|---|
+| `get_forecast` | the tools with this name |
+| `get_*` | the tools whose names match; `?` and `[abc]` work as in file names |
+| `tools-weather` | the tools of a package |
+| `tools-weather:get_*` | the matching tools of a package; `tools-*:get_*` of several |
+| `mcp:github`, `mcp:github:search` | the tools of an MCP server, or one of them |
+| `mcp`, `mcp:*` | the tools of all MCP servers |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+_separators = re.compile("[-_.]+")
+
+
+def split_patterns(patterns: Iterable[str] | str) -> list[str]:
+    """Split a string with commas, or each string of a list, into patterns.
+
+    Raises: ValueError for a string without a pattern.
+    """
+    result: list[str] = []
+    for text in [patterns] if isinstance(patterns, str) else patterns:
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        if not parts:
+            raise ValueError(
+                f"empty pattern {text!r}; use the name of a tool or package, or a wildcard such as `get_*`"
+            )
+        result += parts
+    return result
+
+
+def matches(pattern: str, name: str, package: str = "") -> bool:
+    """Return whether a pattern selects a tool; `package` is empty for a tool without one."""
+    if package and f"{package}:".startswith(f"{normalize(pattern)}:"):
+        return True
+    package_pattern, colon, name_pattern = pattern.rpartition(":")
+    if not colon:
+        return fnmatchcase(name, pattern)
+    return package != "" and fnmatchcase(f"{package}:{name}", f"{normalize(package_pattern)}:{name_pattern}")
+
+
+def normalize(package: str) -> str:
+    """Return the normalized name of a package (PEP 503): `tools-weather` for `Tools_Weather`."""
+    return _separators.sub("-", package).lower()
