@@ -6,7 +6,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from tools_core._cli._commands import BUILT_IN, external, make_parser
-from tools_core._cli._descriptions import describe
 from tools_core._cli._installed import discovered
 from tools_core._cli._terminal import CommandError, json_text, one_line, write
 
@@ -150,11 +149,13 @@ def _commands() -> Iterator[Candidate]:
 
 def _tools(*, qualified: bool) -> Iterator[Candidate]:
     registry = discovered()
-    descriptions, _ = describe(registry, load=False)
     for name in registry:
         point = registry.origin(name)
-        is_bare = qualified and ":" not in name and point is not None
-        yield f"{point.distribution}:{name}" if point and is_bare else name, descriptions.get(name, "")
+        if point is not None:
+            yield (
+                f"{point.distribution}:{name}" if qualified and ":" not in name else name,
+                f"from {point.distribution}",
+            )
 
 
 def _parameters(name: str, given: list[str], current: str) -> Iterator[Candidate]:

@@ -7,9 +7,8 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._advice import install, reinstall
-from tools_core._cli._installed import discovered, packages
-from tools_core._cli._loader import as_dict, load_apart
+from tools_core._cli._installed import discovered, pip, reinstall
+from tools_core._cli._loader import as_dict, load_in_child
 from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
 from tools_core._version import __version__
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tools_core._registry._entry_points import EntryPoint
+    from tools_core._registry._registry import Registry
 
     Facts = dict[str, Any]
 
@@ -43,11 +43,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
     registry = discovered()
-    installed = packages(registry)
+    installed = _packages(registry)
     distributions: list[Facts] = []
     problems = [as_dict(problem) for problem in registry.problems if problem.distribution not in installed]
     for distribution, points in installed.items():
-        loaded = load_apart(distribution, points, diagnose=True)
+        loaded = load_in_child(distribution, points)
         distributions.append(_distribution(distribution, points, loaded["tools"]))
         failed = [_failure(points[each["name"]], each) for each in loaded["tools"] if _has_failed(each)]
         known = {each["name"] for each in failed}
@@ -67,6 +67,15 @@ def run(options: Namespace) -> int:
     else:
         write("\n".join(map(one_line, _lines(report))))
     return 1 if problems else 0
+
+
+def _packages(registry: Registry) -> dict[str, dict[str, EntryPoint]]:
+    """Return the entry points of each distribution, by the names of its tools."""
+    packages: dict[str, dict[str, EntryPoint]] = {}
+    for name in registry:
+        if (point := registry.origin(name)) is not None:
+            packages.setdefault(point.distribution, {})[name] = point
+    return packages
 
 
 def _distribution(name: str, points: dict[str, EntryPoint], tools: list[Facts]) -> Facts:
@@ -92,12 +101,13 @@ def _has_failed(tool: Facts) -> bool:
 
 def _failure(point: EntryPoint, facts: Facts) -> Facts:
     missing = (facts.get("missing") or "").partition(".")[0]
+    error, where = facts.get("error") or facts["unusable"], facts.get("location", "")
     if "unusable" in facts:
-        error, where, fix = facts["unusable"], "", "see above"
+        fix = "see above"
     elif missing and missing != point.module.partition(".")[0]:
-        error, where, fix = facts["error"], facts["location"], f"{install(missing)}, if that is the name of its package"
+        fix = f"{pip('install', missing)}, if that is the name of its package"
     else:
-        error, where, fix = facts["error"], facts["location"], point.fix or reinstall(point.distribution)
+        fix = point.fix or reinstall(point.distribution)
     return _problem(point.name, point.distribution, point.version, error, fix, where)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
+from shlex import quote
 
 from tools_core._cli._terminal import CommandError, counted, location, note
 from tools_core._registry._registry import Registry
@@ -27,15 +28,6 @@ def discovered(paths: Iterable[str] | None = None) -> Registry:
     except ValueError as broken:
         raise CommandError(str(broken), "without a valid lock, no tool is used; write one: ask-tools lock") from broken
     return registry
-
-
-def packages(registry: Registry) -> dict[str, dict[str, EntryPoint]]:
-    """Return the entry points of each distribution, by the names that its tools are listed with."""
-    found: dict[str, dict[str, EntryPoint]] = {}
-    for name in registry:
-        if (point := registry.origin(name)) is not None:
-            found.setdefault(point.distribution, {})[name] = point
-    return found
 
 
 def load(name: str, registry: Registry | None = None) -> Tool:
@@ -89,13 +81,14 @@ def note_problems(registry: Registry) -> None:
         note(f"{blocked} blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK; details: ask-tools doctor")
 
 
-def stamp(path: str) -> list[int]:
-    """Return time of modification and size of a file; an empty list if there is none."""
-    try:
-        facts = os.stat(path)
-    except (OSError, ValueError):
-        return []
-    return [facts.st_mtime_ns, facts.st_size]
+def pip(*words: str) -> str:
+    """Return a command of pip for the environment of this interpreter."""
+    return " ".join([quote(sys.executable), "-m", "pip", *words])
+
+
+def reinstall(package: str) -> str:
+    """Return the commands that upgrade or remove a broken package."""
+    return f"{pip('install', '-U', package)}, or {pip('uninstall', package)}"
 
 
 @contextmanager
@@ -104,8 +97,6 @@ def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
     try:
         yield
     except (Exception, SystemExit) as broken:
-        from tools_core._cli._advice import reinstall  # only for a failure
-
         message = f"{entry} {purpose} and cannot be loaded: {type(broken).__name__}: {broken}"
         raise CommandError(message, f"fix: {reinstall(entry.distribution)}", status=1) from broken
 

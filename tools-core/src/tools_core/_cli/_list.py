@@ -1,19 +1,22 @@
-"""`ask-tools list`: the installed tools, each with its one-line description."""
+"""`ask-tools list`: the installed tools, each with the first line of its description."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from tools_core._cli._descriptions import describe
-from tools_core._cli._installed import discovered, note_problems
+from tools_core._cli._installed import discovered, note_problems, prints_aside
 from tools_core._cli._terminal import CommandError, note, one_line, write_json, write_table
+from tools_core._values._errors import ToolError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tools_core._registry._registry import Registry
+
 _EPILOG = """\
-A package is imported once, to read the descriptions of its tools, and again after it has changed.
+The packages of the listed tools are imported. A package that cannot be imported is shown with its error and hides no
+other; `ask-tools doctor` shows details, also of a package that hangs or crashes.
 Exit codes: 0 success, 1 no tool matches.
 
 examples:
@@ -35,14 +38,12 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print one line for each tool that matches any of the patterns."""
     registry = discovered()
-    descriptions, errors = describe(registry)
     rows: list[dict[str, str | None]] = []
     for name in registry:
         point = registry.origin(name)
         if point is not None and _matches(name, point.distribution, options.patterns or ["*"]):
             row = {"name": name, "distribution": point.distribution, "version": point.version}
-            row |= {"entry_point": point.value, "description": descriptions.get(name, "")}
-            rows.append({**row, "error": errors.get(name)})
+            rows.append({**row, "entry_point": point.value, **_description(name, registry)})
     if options.json:
         write_json(rows)
     elif rows:
@@ -54,6 +55,17 @@ def run(options: Namespace) -> int:
     if options.patterns and not rows:
         raise CommandError(f"none of the {len(registry)} tools matches {' '.join(options.patterns)}", status=1)
     return 0
+
+
+def _description(name: str, registry: Registry) -> dict[str, str | None]:
+    """Return the first line of a tool's description, or the error if the tool cannot be loaded."""
+    try:
+        with prints_aside():
+            description = registry[name].definition["description"]
+    except ToolError as failure:
+        cause = failure.__cause__
+        return {"description": "", "error": f"{type(cause).__name__}: {cause}" if cause else failure.message}
+    return {"description": description.strip().partition("\n")[0], "error": None}
 
 
 def _text(row: dict[str, str | None]) -> str:

@@ -35,7 +35,7 @@ Write a tool once; any model, agent framework or shell can call it.
 exit codes: 0 success, 1 a tool failed or a problem was found, 2 wrong usage
 ASK_TOOLS_ALLOW, ASK_TOOLS_DENY: comma-separated tools or distributions; blocked ones are never imported
 ASK_TOOLS_LOCK: a file from `ask-tools lock`; tools that it does not name are never imported
-ASK_TOOLS_LOAD_TIMEOUT: seconds that a package may take to be imported by list and doctor; 10 by default
+ASK_TOOLS_LOAD_TIMEOUT: seconds that doctor waits for the import of a package; 10 by default
 ASK_TOOLS_DEBUG: if set, errors come with a traceback
 No telemetry, no account.
 """
