@@ -27,8 +27,8 @@ MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_adapters.rigging",
+    "tools_core.files",  # for tools that change files
     "tools_core.formats",
-    "tools_core.protected",  # for tools that change files
     "tools_core.text",  # for code that asks, prints or logs
     "tools_core.threads",  # for code that runs calls
     "tools_runtime.hookspecs",

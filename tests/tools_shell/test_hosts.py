@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from tools_core import Context, ToolCall
-from tools_core.protected import host_folders
+from tools_core.files import host_folders
 from tools_runtime import Executor
 from tools_shell import Bash, JobOutput, JobStart, Sandbox, end_run
 

@@ -12,7 +12,7 @@ from importlib import import_module
 import pytest
 
 from tools_core import Context, ToolError
-from tools_core.protected import PROTECTED
+from tools_core.files import PROTECTED
 from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, Sandbox, end_run
 
 WORD = "protected files"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.protected import PROTECTED
+from tools_core.files import PROTECTED, is_read_only, workspace_path
 from tools_filesystem._ledger import Ledger
 
 if TYPE_CHECKING:
@@ -55,6 +55,4 @@ _default_ledger = Ledger()  # of tools without a workspace
 
 def workspace_for(context: Context) -> Workspace:
     """The workspace of a tool without its own: `Context.workspace`, `$ASK_TOOLS_WORKSPACE` or the current folder."""
-    chosen = context.workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or "."
-    read_only = os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0")
-    return Workspace(chosen, read_only=read_only, ledger=_default_ledger)
+    return Workspace(workspace_path(context.workspace), read_only=is_read_only(), ledger=_default_ledger)

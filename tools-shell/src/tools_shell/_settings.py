@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from tools_core.protected import PROTECTED
+from tools_core.files import PROTECTED
 
 if TYPE_CHECKING:
     import os

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_shell._sandbox._visible import is_inside
+from tools_core.files import is_inside, real_path, workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,11 +26,6 @@ class Place(NamedTuple):
     directory: int
     path: str
     root: str
-
-
-def workspace_path(chosen: str | os.PathLike[str] | None) -> str:
-    """Return the chosen workspace, or else that of the environment, or the current folder."""
-    return os.path.expanduser(chosen or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
 
 
 @contextmanager
@@ -80,12 +75,8 @@ def _reason(error: OSError | ValueError) -> str:
 def _real_path(folder: int, what: str) -> str:
     if os.fstat(folder).st_nlink == 0:
         raise ToolError(f"the {what} has been removed; give a folder that exists", "not_found")
-    if hasattr(os, "O_PATH"):  # Linux
-        try:
-            return os.readlink(f"/proc/self/fd/{folder}")
-        except OSError as error:
-            message = f"the {what} cannot be named: {error.strerror}; is /proc mounted?"
-            raise ToolError(message, "unavailable") from error
-    import fcntl  # not on Windows
-
-    return os.fsdecode(fcntl.fcntl(folder, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))  # type: ignore[attr-defined]  # macOS
+    try:
+        return real_path(folder)
+    except OSError as error:
+        message = f"the {what} cannot be named: {error.strerror}; is /proc mounted?"
+        raise ToolError(message, "unavailable") from error

@@ -16,7 +16,7 @@ import os
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_core._registry._replace_file import replace
+from tools_core.files import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

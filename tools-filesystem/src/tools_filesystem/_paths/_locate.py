@@ -11,10 +11,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
+from tools_core.files import real_path
 from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._lock import hold, release
 from tools_filesystem._paths._names import alike, escaped, near, unescaped
-from tools_filesystem._paths._protected import check_repository, check_writable, names_below, real_path
+from tools_filesystem._paths._protected import check_repository, check_writable, names_below
 from tools_filesystem._paths._resolve import (
     MOST_LINKS,
     check_regular,

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import GIT_MARKS, fold, host_folders, is_protected
+from tools_core.files import GIT_MARKS, fold_name, host_folders, is_inside, is_protected, real_path
 from tools_filesystem._paths._resolve import lstat
 
 if TYPE_CHECKING:
@@ -31,13 +31,12 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     _check_root(root, folder, len(below))
     names, protected = [*below, *name.split("/")], root.access.workspace.protected
     for end, one in enumerate(names, 1):
-        if fold(one).startswith(OWN):
+        if fold_name(one).startswith(OWN):
             place = "/".join(names[:end])
             raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
         if is_protected(one, protected):
             raise _denied("/".join(names[:end]), "what lies there is run or trusted later")
-    place = f"{real_path(folder)}/{name}/"
-    if protected and any(place.startswith(f"{host}/") for host in _host(len(sys.modules))):
+    if protected and is_inside(f"{real_path(folder)}/{name}", _host(len(sys.modules))):
         raise _denied("/".join(names), "this program itself runs from there")
     if _is_linked(root, folder, names[len(below)], len(below)):
         raise _denied("/".join(names), "a protected name is a link to it")
@@ -52,19 +51,10 @@ def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
             raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
 
 
-def real_path(descriptor: int) -> str:
-    """Return the current path of an open folder."""
-    if sys.platform == "darwin":
-        from fcntl import F_GETPATH, fcntl  # POSIX alone
-
-        return os.fsdecode(fcntl(descriptor, F_GETPATH, bytes(1024)).rstrip(b"\0"))
-    return os.readlink(f"/proc/self/fd/{descriptor}")
-
-
 def names_below(root: int, folder: int) -> list[str]:
     """Return the current path components from the root to a folder."""
     top, here = real_path(root).rstrip("/"), real_path(folder)
-    if here != top and not here.startswith(f"{top}/"):
+    if not is_inside(here, [top]):
         raise OSError(errno.EXDEV, "is outside the workspace", here)
     return here[len(top) :].split("/")[1:] if here != "/" else []
 
@@ -118,6 +108,6 @@ def _repository(folder: int, names: list[str]) -> str | None:
     for depth, child in enumerate(names):
         above = "../" * (len(names) - 1 - depth)
         for marks in GIT_MARKS:
-            if all(fold(mark) == fold(child) or lstat(folder, above + mark) is not None for mark in marks):
+            if all(fold_name(mark) == fold_name(child) or lstat(folder, above + mark) is not None for mark in marks):
                 return "/".join(names[:depth]) or "."
     return None

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
+from tools_core.files import is_inside, real_path
 from tools_filesystem._paths._kernel import is_pseudo_file, mounts_below
-from tools_filesystem._paths._protected import real_path
 from tools_filesystem._paths._resolve import SpecialFileError, closing
 from tools_filesystem._search import _scan
 from tools_filesystem._search._process import Answer, Command, run
@@ -52,9 +52,8 @@ def find_rg(workspace: Workspace) -> str | None:
     for folder in folders:
         path = os.path.join(folder, "rg")
         if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
-            real = os.path.realpath(path)
-            writable = [os.path.realpath(root.path) for root in workspace.roots if root.writable]
-            if not any(f"{real}/".startswith(f"{root}/") for root in writable):
+            writable = {os.path.realpath(root.path) for root in workspace.roots if root.writable}
+            if not is_inside(os.path.realpath(path), writable - {"/"}):  # in `/` there is no other place for programs
                 return path
     return None
 

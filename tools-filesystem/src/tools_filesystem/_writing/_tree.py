@@ -10,9 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import host_folders, is_git_directory, is_protected
+from tools_core.files import host_folders, is_git_directory, is_inside, is_protected, real_path
 from tools_filesystem._paths._kernel import call_libc, mounts_below
-from tools_filesystem._paths._protected import real_path
 from tools_filesystem._paths._resolve import SpecialFileError, closing, open_file, open_inner
 from tools_filesystem._writing._attributes import copy_link_attributes, keep_attributes
 from tools_filesystem._writing._changes import own_name
@@ -96,7 +95,7 @@ class Survey:
 def _holds_mount(folder: int, name: str) -> bool:
     """Return whether there is a mount point at or below a place, bind mounts included (Linux)."""
     above = real_path(folder).rstrip("/")
-    return any(f"{point}/".startswith(f"{above}/{name}/") for point in mounts_below(above))
+    return any(is_inside(point, [f"{above}/{name}"]) for point in mounts_below(above))
 
 
 def remove(folder: int, name: str) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_core.files import is_inside, state_path
 from tools_shell._bash._snapshot import LARGEST, Snapshot, parse, program, starting
 from tools_shell._process._run import run
 from tools_shell._sandbox._start import start
-from tools_shell._sandbox._visible import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -133,10 +133,8 @@ def _digest(text: str) -> str:
 def _folders() -> tuple[Path, Path]:
     import tempfile  # not on Windows
 
-    state = os.environ.get("XDG_STATE_HOME", "")
-    state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
     user = os.geteuid() if hasattr(os, "geteuid") else 0
-    return Path(state, "ask-tools", "sessions"), Path(tempfile.gettempdir(), f"ask-tools-sessions-{user}")
+    return Path(state_path("sessions")), Path(tempfile.gettempdir(), f"ask-tools-sessions-{user}")
 
 
 def _state_folder(visible: Iterable[str]) -> Path:

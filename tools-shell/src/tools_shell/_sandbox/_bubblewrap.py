@@ -6,7 +6,8 @@ import functools
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tools_shell._sandbox._visible import is_inside, passes_through
+from tools_core.files import is_inside
+from tools_shell._sandbox._visible import passes_through
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

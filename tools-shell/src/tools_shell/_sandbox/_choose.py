@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.protected import host_folders
+from tools_core.files import host_folders
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import visible

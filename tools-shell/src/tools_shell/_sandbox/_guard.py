@@ -7,9 +7,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.protected import CONTROL, FOLDERS, fold, is_protected
+from tools_core.files import CONTROL_FILES, PROTECTED_FOLDERS, fold_name, is_inside, is_protected
 from tools_shell._sandbox._repositories import walk
-from tools_shell._sandbox._visible import is_inside
 from tools_shell._supervisor._placeholders import Placeholder, is_placeholder, occupy, remove_placeholders
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ class Guard:
                 yield path
 
     def _add(self, top: str) -> None:
-        for name in sorted((self._names & FOLDERS) - {".git"}):  # `git init` has to work
+        for name in sorted((self._names & PROTECTED_FOLDERS) - {".git"}):  # `git init` has to work
             self._protect(f"{top}/{name}")
         for place in self._places(top):
             self._known.add(place)
@@ -107,7 +106,7 @@ class Guard:
                 self._protect(place)
                 continue
             try:
-                self._add_control(place, CONTROL[".git"])
+                self._add_control(place, CONTROL_FILES[".git"])
             except OSError:  # as in `_protect`
                 self.is_complete = False
 
@@ -128,12 +127,12 @@ class Guard:
                 self._mount(path, self.placeholders[-1].descriptor)
             elif stat.S_ISLNK(found.st_mode):
                 self.is_complete = False  # a link can be replaced
-            elif stat.S_ISDIR(found.st_mode) and fold(name) in CONTROL:
-                self._add_control(path, CONTROL[fold(name)])
+            elif stat.S_ISDIR(found.st_mode) and fold_name(name) in CONTROL_FILES:
+                self._add_control(path, CONTROL_FILES[fold_name(name)])
             else:
                 self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
                 self.is_complete &= not _has_other_names(path, found)
-                if fold(name) == ".git" and stat.S_ISREG(found.st_mode):
+                if fold_name(name) == ".git" and stat.S_ISREG(found.st_mode):
                     self._protect_git_directory(path, b"gitdir:")
         except OSError:  # changed in the meantime, not permitted, or the file system is full
             self.is_complete = False
@@ -144,7 +143,7 @@ class Guard:
             named = file.read(4096).removeprefix(prefix).strip()
         target = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(named)))
         if is_inside(target, self._writable):
-            self._add_control(target, CONTROL[".git"])
+            self._add_control(target, CONTROL_FILES[".git"])
 
     def _add_control(self, folder: str, names: Sequence[str]) -> None:
         """Guard the hooks and configuration of a repository."""

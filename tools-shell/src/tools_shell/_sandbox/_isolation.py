@@ -28,7 +28,7 @@ class Isolation:
     process of the user), "processes" (memory, environment and limits of the user's processes), "process list" (with
     command lines), "privileges" (those of root), "detached processes" (may outlive the command), "limits" (on resources
     other than time), "protected files" (hooks, keys and configuration that runs commands can be changed or created;
-    see `tools_core.protected`).
+    see `tools_core.files`).
     """
 
     level: Level

@@ -9,11 +9,11 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
+from tools_core.files import is_inside
 from tools_shell._output._output import Output
 from tools_shell._process._run import run
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._start import start
-from tools_shell._sandbox._visible import is_inside
 from tools_shell._settings import Resources
 
 if TYPE_CHECKING:

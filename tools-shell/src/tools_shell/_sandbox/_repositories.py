@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.protected import is_git_directory, is_protected
+from tools_core.files import is_git_directory, is_protected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tools_core.files import is_inside
 from tools_shell._sandbox._bubblewrap import WRAPPERS, options
-from tools_shell._sandbox._visible import is_inside, top_entries
+from tools_shell._sandbox._visible import top_entries
 
 if TYPE_CHECKING:
     from tools_shell._process._process import Process

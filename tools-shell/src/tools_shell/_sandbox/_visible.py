@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_core.protected import host_folders
+from tools_core.files import host_folders, is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,11 +60,6 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
     return Visible(outside, writable, _guarded(writable, [*given, *named]))
-
-
-def is_inside(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path is one of the folders or below one."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def passes_through(path: str, folders: Iterable[str]) -> bool:

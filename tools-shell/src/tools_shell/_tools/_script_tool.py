@@ -6,11 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects
+from tools_core.files import workspace_path
 from tools_shell._bash._program import default_shell
 from tools_shell._environment import clean_environment
 from tools_shell._script._parts import Dynamic, Unreadable
 from tools_shell._tools._shell_tool import ShellTool
-from tools_shell._workspace import workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

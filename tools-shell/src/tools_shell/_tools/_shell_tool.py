@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
+from tools_core.files import is_read_only, workspace_path
 from tools_shell._environment import clean_environment
 from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
@@ -15,7 +16,7 @@ from tools_shell._sandbox._choose import guarded, isolation_for
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import escapes_through
 from tools_shell._settings import Sandbox
-from tools_shell._workspace import open_workdir, workspace_path
+from tools_shell._workspace import open_workdir
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -129,7 +130,7 @@ class ShellTool(Tool, abstract=True):
         `readable` are further folders. An OSError in the `with` block becomes a ToolError.
         """
         _check_system()
-        if os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0"):
+        if is_read_only():
             raise ToolError("ASK_TOOLS_READ_ONLY is set: nothing can be run, only files can be read", "denied")
         if "\0" in workdir:
             raise ToolError("workdir must not contain NUL characters", "validation_error")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from tools_agent._log._sql import SQLStore
 from tools_agent._log._sqlite import SQLiteStore
+from tools_core.files import data_path
 
 VARIABLE = "ASK_TOOLS_SESSIONS"
 
@@ -18,7 +18,7 @@ def open_store(place: str | os.PathLike[str] | None = None) -> SQLStore:
     user's data folder (`$XDG_DATA_HOME`, `~/.local/share`). Raises StoreError if the store cannot be opened, ValueError
     for another kind of URL.
     """
-    place = os.fspath(place or os.environ.get(VARIABLE) or _usual())
+    place = os.fspath(place or os.environ.get(VARIABLE) or data_path("sessions.sqlite3"))
     scheme, is_url, rest = place.partition("://")
     if not is_url:
         return SQLiteStore(place)
@@ -29,8 +29,3 @@ def open_store(place: str | os.PathLike[str] | None = None) -> SQLStore:
 
         return SQLAlchemyStore(place)
     raise ValueError(f"{scheme}:// is not a store: give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE")
-
-
-def _usual() -> Path:
-    folder = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (folder if folder.is_absolute() else Path.home() / ".local/share") / "ask-tools/sessions.sqlite3"

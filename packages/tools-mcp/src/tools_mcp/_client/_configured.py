@@ -91,7 +91,7 @@ def _configured(name: str, path: str, entry: Any) -> Configured:
 
 def write_server(path: str, name: str, entry: dict[str, Any] | None) -> None:
     """Add, change or remove an entry, and write the file in one step."""
-    from tools_core._registry._replace_file import replace  # not needed to read
+    from tools_core.files import replace  # not needed to read
 
     document = read_object(path)
     entries = _entries(document, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tools_core._user_path import user_path
+from tools_core.files import config_path
 
 TYPE_CHECKING = False  # importing typing costs 4 ms, and most users have no server
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def file_path() -> str:
     """Return the path of the user's file."""
-    return user_path("XDG_CONFIG_HOME", "~/.config", "mcp.json")
+    return config_path("mcp.json")
 
 
 def source() -> Iterable[Configured]:

@@ -145,7 +145,7 @@ class McpToolset:
     def _accept(self, listed: dict[str, Definition]) -> None:
         self._definitions = listed
         if self._file is not None:
-            from tools_core._registry._replace_file import replace  # only for a file of pins
+            from tools_core.files import replace  # only for a file of pins
 
             replace(self._file, (json.dumps(listed, indent=2) + "\n").encode())
 

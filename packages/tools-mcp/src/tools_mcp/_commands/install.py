@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._commands import configured
 from tools_core._cli._terminal import CommandError, write
-from tools_core._registry._replace_file import replace
+from tools_core.files import replace
 from tools_mcp._commands import _edit, serve
 from tools_mcp._commands._clients import CLIENTS
 

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tools_core._user_path import user_path
+from tools_core.files import state_path
 from tools_runtime._policy._decision import PolicyError
 from tools_runtime._policy._files import check_owner, read_guarded
 
@@ -42,7 +42,7 @@ class Approvals:
     """
 
     def __init__(self) -> None:
-        self.file = user_path("XDG_STATE_HOME", "~/.local/state", "approvals.json")
+        self.file = state_path("approvals.json")
 
     def take(self, key: str) -> Answer | None:
         """Return the answer, and remove it if it is for one call: of several processes, one receives it."""

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tools_core._user_path import user_path
+from tools_core.files import config_path
 from tools_runtime._policy._decision import PolicyError
 from tools_runtime._policy._read import near, read_rules
 
@@ -21,7 +21,7 @@ PROJECT_FILE = "ask-tools.toml"
 def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
     """Read the rules of these files, or of the user's own; a file that is named explicitly must exist."""
     if files is None:
-        return read_policy(user_path("XDG_CONFIG_HOME", "~/.config", "policy.toml"))[1]
+        return read_policy(config_path("policy.toml"))[1]
     found: list[Rule] = []
     for file in files:
         if not os.path.lexists(file):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools_core.protected import PROTECTED, is_git_directory, is_protected
+from tools_core.files import PROTECTED, is_git_directory, is_protected
 
 
 @pytest.mark.parametrize(

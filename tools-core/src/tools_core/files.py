@@ -1,0 +1,151 @@
+"""Work with files: atomic replacement, the user's own files, the workspace, and names that tools must not change.
+
+Programs run or trust the files with protected names later, without asking: hooks, keys, configuration with commands.
+Tools that change files for a model refuse these names in every folder. Otherwise the model could arrange for code to
+run outside of its tools.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import site
+import sys
+import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
+from stat import S_IMODE
+
+PROTECTED_FOLDERS = frozenset((
+    *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
+    *(".vscode", ".idea", ".devcontainer", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks, servers
+    *(".ssh", ".gnupg"),
+))  # fmt: skip
+PROTECTED = PROTECTED_FOLDERS | frozenset((
+    *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", "mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
+    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc"),
+    *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
+    *("ask-tools.lock", "ask-tools.toml", "policy.toml", "approvals.json"),  # decide which tools may run
+    "git~1",  # the short name of `.git` on FAT and NTFS
+))  # fmt: skip
+
+# The entries of these folders that decide which programs run; the others are data that commits change.
+CONTROL_FILES = {".git": ("hooks", "config", "config.worktree", "commondir"), ".hg": ("hgrc",), ".svn": ()}
+# A folder with all entries of one of these groups is a git directory, whatever its name.
+GIT_MARKS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+
+
+def replace(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace the content of a file atomically: other processes read the old content or the new, never a part.
+
+    A symbolic link stays, and its target is replaced. Permissions are preserved. A device or a pipe is written to.
+    """
+    target = os.path.realpath(path)
+    exists = os.path.exists(target)
+    if exists and not os.path.isfile(target):
+        with open(target, "wb") as file:
+            file.write(data)
+        return
+    temporary = f"{target}.{os.urandom(4).hex()}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # raises if the disk is full, while the old file still exists
+        if exists:
+            os.chmod(temporary, S_IMODE(os.stat(target).st_mode))
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def config_path(name: str) -> str:
+    """Return the path of the user's settings file: `~/.config/ask-tools/NAME`, or below `$XDG_CONFIG_HOME`."""
+    return _user_path("XDG_CONFIG_HOME", ".config", name)
+
+
+def data_path(name: str) -> str:
+    """Return the path of the user's data file: `~/.local/share/ask-tools/NAME`, or below `$XDG_DATA_HOME`."""
+    return _user_path("XDG_DATA_HOME", ".local/share", name)
+
+
+def state_path(name: str) -> str:
+    """Return the path of the user's state file: `~/.local/state/ask-tools/NAME`, or below `$XDG_STATE_HOME`."""
+    return _user_path("XDG_STATE_HOME", ".local/state", name)
+
+
+def _user_path(variable: str, default: str, name: str) -> str:
+    """Return an absolute path: a relative one could lead to a file that a repository contains.
+
+    For a user without a home folder, the path starts at the root of the file system.
+    """
+    folders = (os.environ.get(variable, ""), os.path.expanduser(f"~/{default}"), f"/{default}")
+    return os.path.join(next(filter(os.path.isabs, folders)), "ask-tools", name)
+
+
+def workspace_path(workspace: str | os.PathLike[str] | None = None) -> str:
+    """Return the folder that tools work in: `workspace`, else `$ASK_TOOLS_WORKSPACE`, else the current folder."""
+    return os.path.expanduser(workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
+
+
+def is_read_only() -> bool:
+    """Return whether `$ASK_TOOLS_READ_ONLY` forbids tools to change anything."""
+    return os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0")
+
+
+def real_path(descriptor: int) -> str:
+    """Return the current path of an open file or folder (Linux and macOS)."""
+    if sys.platform == "darwin":
+        from fcntl import F_GETPATH, fcntl  # not on Windows
+
+        return os.fsdecode(fcntl(descriptor, F_GETPATH, bytes(1024)).rstrip(b"\0"))
+    return os.readlink(f"/proc/self/fd/{descriptor}")
+
+
+def is_inside(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path is one of the folders or below one; only the text is compared."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def is_protected(name: str, names: frozenset[str] = PROTECTED) -> bool:
+    """Return whether `name`, without slashes, is one of `names` in any spelling that a file system may accept."""
+    return fold_name(name) in _folded(names)
+
+
+def fold_name(name: str) -> str:
+    """Return the canonical form of a name: equal for all spellings that some file system treats as one name."""
+    if name.isascii():
+        return name.casefold().rstrip(". ")
+    # macOS and Windows ignore differences of case and composition, and HFS+ also ignores some format characters.
+    composed = unicodedata.normalize("NFKC", name)
+    significant = "".join(char for char in composed if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFKC", significant.casefold()).rstrip(". ")
+
+
+@functools.cache
+def _folded(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(fold_name, names))
+
+
+def is_git_directory(names: Iterable[str]) -> bool:
+    """Return whether a folder with these entries is a git directory, whose hooks git runs."""
+    folded = set(map(fold_name, names))
+    return any(folded.issuperset(map(fold_name, marks)) for marks in GIT_MARKS)
+
+
+def host_folders() -> list[str]:
+    """Return the real paths of the folders that this process imports from: its environment, and tool packages.
+
+    The user's site-packages folder is one of them even before it exists.
+    """
+    folders = {os.path.dirname(os.__file__), *site.getsitepackages()}
+    if sys.prefix != sys.base_prefix:
+        folders.add(sys.prefix)
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    for name, module in sys.modules.copy().items():
+        if name.startswith("tools_") and "." not in name and (file := getattr(module, "__file__", None)):
+            folders.add(os.path.dirname(file))
+    return [os.path.realpath(folder) for folder in sorted(folders)]
