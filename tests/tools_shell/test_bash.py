@@ -31,7 +31,7 @@ def test_both_streams_are_merged_in_order_of_arrival(bash, root):
     for name in ("one", "two"):
         os.mkfifo(root / name)
     script = "echo out; echo > one; cat two; echo error >&2; echo > one; cat two; echo out"
-    context = Context(run_id="")
+    context = Context()
 
     def answer():
         for _ in range(2):

@@ -280,16 +280,17 @@ def test_at_its_limit_a_script_ends_and_the_session_goes_on(bash, run, script, a
     assert run("echo $x; ls")["output"] == "kept\n"
 
 
-def test_a_cancelled_call_leaves_the_session_usable(bash, run, root):
-    run("x=kept")
-    context = Context(run_id="")
+def test_a_cancelled_call_leaves_the_session_usable(bash, root):
+    context = Context(run_id="r")
+    bash.call({"command": "x=kept", "session": "s"}, context)
     os.mkfifo(root / "begun")
     thread = threading.Thread(target=lambda: ((root / "begun").read_text(), context.cancel()))
     thread.start()
     result = bash.call({"command": "echo > begun; sleep 900", "session": "s"}, context=context)
     thread.join()
     assert result.error_type == "cancelled"
-    assert run("echo $x")["output"] == "kept\n"
+    output = bash.call({"command": "echo $x", "session": "s"}, Context(run_id="r")).output["output"]
+    assert output == "kept\n"
 
 
 def test_calls_on_one_session_queue(run):
@@ -305,10 +306,12 @@ def test_calls_on_one_session_queue(run):
 def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
     os.mkfifo(root / "begun")
     os.mkfifo(root / "go")
-    thread = threading.Thread(target=bash.call, args=({"command": "echo > begun; cat go", "session": "s"},))
+    thread = threading.Thread(
+        target=bash.call, args=({"command": "echo > begun; cat go", "session": "s"}, Context(run_id="r"))
+    )
     thread.start()
     (root / "begun").read_text()
-    assert bash.call({"command": "echo", "session": "s"}, Context(run_id="", timeout=0.2)).error_type == "conflict"
+    assert bash.call({"command": "echo", "session": "s"}, Context(run_id="r", timeout=0.2)).error_type == "conflict"
     (root / "go").write_text("")
     thread.join()
 

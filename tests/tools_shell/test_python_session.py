@@ -166,27 +166,28 @@ def test_a_call_for_a_busy_session_ends_by_its_limit_and_runs_nothing(python, ro
     os.mkfifo(root / "begun")
     os.mkfifo(root / "go")
     busy = threading.Thread(
-        target=python.call, args=({"code": "open('begun', 'w').close()\nopen('go')", "session": "s"},)
+        target=python.call,
+        args=({"code": "open('begun', 'w').close()\nopen('go')", "session": "s"}, Context(run_id="r")),
     )
     busy.start()
     (root / "begun").read_text()
-    context = Context(run_id="", timeout=0.2)
+    context = Context(run_id="r", timeout=0.2)
     assert python.call({"code": "open('file', 'w')", "session": "s"}, context).error_type == "conflict"
     (root / "go").write_text("")
     busy.join()
     assert not (root / "file").exists()
 
 
-def test_a_cancelled_call_interrupts_its_code_and_keeps_the_variables(python, run, lifeline):
-    run("x = 1")
-    context = Context(run_id="")
+def test_a_cancelled_call_interrupts_its_code_and_keeps_the_variables(python, lifeline):
+    context = Context(run_id="r")
+    python.call({"code": "x = 1", "session": "s"}, context)
     code = f"held = open({str(lifeline.path)!r}, 'w')\nheld.write('begun')\nheld.flush()\nwhile True: pass"
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(python.call, {"code": code, "session": "s"}, context)
         lifeline.wait_for(b"begun")
         context.cancel()
         assert call.result(60).error_type == "cancelled"
-    assert run("x")["value"] == "1"
+    assert python.call({"code": "x", "session": "s"}, Context(run_id="r")).output["value"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -282,9 +283,9 @@ def test_an_impossible_request_is_refused(python, arguments):
 def test_a_session_ends_with_its_run_also_during_a_call(python, lifeline):
     code = f"held = open({str(lifeline.path)!r}, 'w')\nheld.write('begun')\nheld.flush()\nwhile True: pass"
     with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(python.call, {"code": code, "session": "s"})
+        call = pool.submit(python.call, {"code": code, "session": "s"}, Context(run_id="r"))
         lifeline.wait_for(b"begun")
-        end_run("")
+        end_run("r")
         call.result(60)
     assert lifeline.holders_are_gone()
 

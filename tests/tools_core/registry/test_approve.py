@@ -73,6 +73,26 @@ def test_the_request_describes_the_call(post, call):
     assert request.effects.annotations == {"destructive": True}
 
 
+def test_an_approved_call_runs_in_the_run_that_was_judged(call, post):
+    runs = []
+
+    class Look(Tool):
+        """Note the run in which effects and body are asked."""
+
+        requires_approval = True
+
+        def execute(self, context: Context) -> None:
+            runs.append(context.run_id)
+
+        def effects(self, arguments, context=None):
+            runs.append(context.run_id)
+            return Effects({})
+
+    post.registry.register(Look())
+    assert call(ToolCall("1", "look"), approve=lambda request: runs.append(request.run_id) or True).ok
+    assert len(runs) == 3 and len(set(runs)) == 1 and runs[0]
+
+
 def test_arguments_that_do_not_fit_are_refused_before_a_question(call):
     def ask(request):
         raise AssertionError

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tools_core._execution._outcome import fail
-from tools_core._values._context import Context
+from tools_core._values._context import Context, process_context
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._problem import Problem, show
 from tools_core._values._result import Result, make_result
@@ -72,7 +72,7 @@ def _in_context(
 ) -> PreparedCall | Result:
     """Make the context of this call, and inject it where it is asked for."""
     name = tool._spec.context
-    outer = Context(run_id="") if context is NO_CONTEXT else context
+    outer = process_context() if context is NO_CONTEXT else context
     own = outer.for_call(tool.timeout, call_id)
     if own.cancelled or own.remaining == 0:
         return _too_late(own)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tools_core._execution._outcome import fail
 from tools_core._execution._prepare import read_arguments
-from tools_core._values._context import Context
+from tools_core._values._context import Context, process_context
 from tools_core._values._result import Result
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ApprovalRequest:
 
 def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """Ask for approval of a call, and make it or refuse it."""
-    request = _request(tool, call, context or Context(), approve)
+    request = _request(tool, call, process_context() if context is None else context, approve)
     if isinstance(request, Result):
         return request
     try:
@@ -88,12 +88,12 @@ def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approv
         if hasattr(answer, "close"):
             answer.close()  # else Python warns that it was never awaited
         raise TypeError("approve is a coroutine function: use acall")
-    return tool.call(call, context) if _allows(answer) else _refused(request, answer)
+    return tool.call(call, request.context) if _allows(answer) else _refused(request, answer)
 
 
 async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """`call_if_approved` for coroutines."""
-    request = _request(tool, call, context or Context(), approve)
+    request = _request(tool, call, process_context() if context is None else context, approve)
     if isinstance(request, Result):
         return request
     try:
@@ -101,7 +101,7 @@ async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None,
         answer = await answer if hasattr(answer, "__await__") else answer
     except Exception as error:  # noqa: BLE001  (as above)
         return _failed(request, error)
-    return await tool.acall(call, context) if _allows(answer) else _refused(request, answer)
+    return await tool.acall(call, request.context) if _allows(answer) else _refused(request, answer)
 
 
 def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:

@@ -19,7 +19,7 @@ class Context:
 
     `workspace` is the folder that file tools stay inside, `state` the caller's own mapping, `timeout` the seconds from
     now until its calls must have ended, `call_id` the provider's id of the call, `run_id` names one conversation or
-    batch: whatever is remembered between calls is keyed by it, and direct calls without a context share the run "".
+    batch: whatever is remembered between calls is keyed by it. Calls without a context share one run per process.
     `on_progress` receives the tool's reports. With `enforced=False` the caller watches the limit.
     """
 
@@ -147,6 +147,14 @@ class Context:
                 inner.timeout = timeout
                 inner.timeout_set_by = set_by
         return inner
+
+
+_PROCESS_RUN_ID = urandom(8).hex()
+
+
+def process_context() -> Context:
+    """Return a context for a call without one: all of them belong to one run, with a random id per process."""
+    return Context(run_id=_PROCESS_RUN_ID)
 
 
 def _run(callback: Callable[[], object]) -> None:
