@@ -1,8 +1,61 @@
+"""Files that tools and their packages share: replacement, the user's own paths, protected names."""
+
 from __future__ import annotations
+
+import os
+import stat
 
 import pytest
 
-from tools_core.files import PROTECTED, is_git_directory, is_protected
+from tools_core.files import (
+    PROTECTED,
+    config_path,
+    data_path,
+    is_git_directory,
+    is_inside,
+    is_protected,
+    replace,
+    state_path,
+)
+
+
+def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "file").chmod(0o640)
+    (tmp_path / "link").symlink_to("file")
+    replace(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_text() == "new"
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_a_device_is_written_to_and_not_replaced():
+    replace(os.devnull, b"data")
+    assert not os.path.isfile(os.devnull)
+
+
+@pytest.mark.parametrize(
+    ("path", "variable", "default"),
+    [
+        (config_path, "XDG_CONFIG_HOME", ".config"),
+        (data_path, "XDG_DATA_HOME", ".local/share"),
+        (state_path, "XDG_STATE_HOME", ".local/state"),
+    ],
+)
+def test_paths_of_the_user_ignore_variables_with_relative_paths(path, variable, default, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(variable, "settings")
+    assert path("file") == f"{tmp_path}/{default}/ask-tools/file"
+    monkeypatch.setenv(variable, f"{tmp_path}/settings")
+    assert path("file") == f"{tmp_path}/settings/ask-tools/file"
+
+
+def test_a_folder_with_a_longer_name_is_not_inside():
+    assert is_inside("/srv/app", ["/srv/app"])
+    assert is_inside("/srv/app/src", ["/home", "/srv/app/"])
+    assert is_inside("/srv/app", ["/"])
+    assert not is_inside("/srv/application", ["/srv/app"])
 
 
 @pytest.mark.parametrize(
@@ -13,11 +66,11 @@ def test_every_spelling_of_a_name_is_protected(name):
 
 
 @pytest.mark.parametrize("name", ["git", ".github", ".gitignore", "npmrc", "x.git", ".vscodes", ""])
-def test_names_that_look_alike_are_not_protected(name):
+def test_similar_names_are_not_protected(name):
     assert not is_protected(name)
 
 
-def test_the_names_can_be_chosen():
+def test_callers_choose_the_protected_names():
     assert is_protected("Secrets", frozenset({"secrets"}))
     assert not is_protected(".npmrc", PROTECTED - {".npmrc"})
 

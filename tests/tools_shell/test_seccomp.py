@@ -165,20 +165,20 @@ def test_terminals_are_not_typed_into(request_code):
 
 IN_A_CHILD = """
 import ctypes, mmap, os, sys
-from tools_shell._supervisor._seccomp import install, program
-from tools_shell._supervisor._system import forbid_new_privileges
+from tools_core.linux import forbid_new_privileges, install_seccomp_filter
+from tools_shell._supervisor._seccomp import program
 forbid_new_privileges()
 """
 # As a 32-bit program calls: mov eax, 20 (getpid); int 0x80; ret
 OLD_CALL = """
-install(program(network=False))
+install_seccomp_filter(program(network=False))
 page = mmap.mmap(-1, 4096, prot=7)
 page.write(bytes.fromhex("b814000000cd80c3"))
 address = ctypes.addressof(ctypes.c_char.from_buffer(page))
 print("called", ctypes.CFUNCTYPE(ctypes.c_int)(address)(), flush=True)
 """
 TRUNCATING = """
-install(program(network=False, truncation=True))
+install_seccomp_filter(program(network=False, truncation=True))
 def attempt(action):
     try:
         action()
@@ -210,7 +210,7 @@ class TestInTheKernel:
 
     @pytest.mark.skipif(platform.machine() != "x86_64", reason="the old calls are those of x86")
     def test_a_32_bit_call_ends_the_program(self):
-        assert self.run(OLD_CALL.replace("install", "len", 1)).stdout.startswith("called")
+        assert self.run(OLD_CALL.replace("install_seccomp_filter", "len", 1)).stdout.startswith("called")
         ended = self.run(OLD_CALL)
         assert (ended.stdout, -ended.returncode) == ("", 31)  # SIGSYS
 

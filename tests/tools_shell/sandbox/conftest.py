@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-if sys.platform == "linux":
-    from tools_shell._supervisor._landlock import abi
+from tools_core.linux import landlock_abi
 
 # The numbers of calls that the C library has no function for, on x86_64 and aarch64.
 _TABLE = """
@@ -38,7 +37,7 @@ import ctypes, json, os, re, shutil, subprocess, sys
 from tools_shell import _settings
 from tools_shell._sandbox import _command
 from tools_shell._sandbox import _choose, _isolation, _start
-from tools_shell._supervisor import _confine, _landlock
+from tools_shell._supervisor import _confine
 said = json.load(sys.stdin)
 os.dup2(said["stdin"], 0)
 os.close(said["stdin"])
@@ -224,7 +223,7 @@ class Place:
 def why_not(sandbox_level, user):
     """Return what this machine lacks for a level."""
     if sandbox_level == "landlock":
-        return None if abi() else "this kernel has no Landlock"
+        return None if landlock_abi() else "this kernel has no Landlock"
     if sandbox_level == "none":
         return None
     if not shutil.which("bwrap"):

@@ -8,12 +8,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._paths._kernel import call_libc, is_pseudo_file
+from tools_core.linux import RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, openat2
+from tools_filesystem._paths._mounts import is_pseudo_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 MOST_LINKS = 40  # as in the kernel
 _MOST_STEPS = 20_000
-_OPENAT2 = 437  # the same on every architecture that Python is built for
-_NO_MAGICLINKS, _BENEATH = 0x02, 0x08
+_RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
 # There is no such call, or a container forbids it; also what it refuses to do itself: an absolute link that points back
 # inside, and a path that has become too long.
 _TO_WALK = (errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.ENAMETOOLONG)
@@ -40,7 +39,7 @@ def open_folder(root: PinnedRoot, names: Sequence[str]) -> int:
     """Open a folder below a root, as a base for other names; OSError, with EXDEV if the names lead outside."""
     if names:
         try:
-            return _openat2(root.descriptor, "/".join(names))
+            return openat2("/".join(names), _flags(), dir_fd=root.descriptor, resolve=_RESOLVE)
         except OSError as error:
             if error.errno not in _TO_WALK:
                 raise
@@ -149,14 +148,3 @@ def _enter(folder: int, name: str) -> int | str:
             return os.readlink(name, dir_fd=folder)
         except OSError:  # a file
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), name) from error
-
-
-def _openat2(folder: int, path: str) -> int:
-    how = struct.pack("QQQ", _flags() | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
-    while True:
-        try:
-            return call_libc("syscall", _OPENAT2, folder, os.fsencode(path), how, len(how))
-        except OSError as error:
-            # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether `..` stayed inside.
-            if error.errno not in (errno.EAGAIN, errno.EINTR):
-                raise

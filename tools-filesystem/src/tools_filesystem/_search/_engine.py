@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
 from tools_core.files import is_inside, real_path
-from tools_filesystem._paths._kernel import is_pseudo_file, mounts_below
+from tools_filesystem._paths._mounts import is_pseudo_file, mounts_below
 from tools_filesystem._paths._resolve import SpecialFileError, closing
 from tools_filesystem._search import _scan
 from tools_filesystem._search._process import Answer, Command, run

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import select
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._search._landlock import start_confined
+from tools_core.linux import Access, Landlock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tools_core import Context
 
@@ -98,10 +99,32 @@ def _start(command: Command) -> subprocess.Popen[bytes]:
                 stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
             )  # fmt: skip
 
-        process = start_confined(start, command.readable) if command.readable else start()
+        process = _start_confined(start, command.readable) if command.readable else start()
     with suppress(OSError, AttributeError, ValueError):  # macOS has no prlimit
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
     return process
+
+
+def _start_confined(start: Callable[[], subprocess.Popen[bytes]], readable: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Call `start` where files can be opened for reading only at or below `readable`, even if paths are swapped.
+
+    Without Landlock it is called unconfined. The rules apply to one thread and its child processes, so a new thread
+    starts the program. Only reading is confined, so that a finalizer that happens to run in the thread can clean up.
+    """
+    try:
+        rules = Landlock(Access.READ)
+    except OSError:
+        return start()
+    with rules:
+        for path in readable:
+            rules.allow(path, Access.READ)
+
+        def run() -> subprocess.Popen[bytes]:
+            rules.enforce()
+            return start()
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(run).result()
 
 
 def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tuple[bytes, bytes, str]:

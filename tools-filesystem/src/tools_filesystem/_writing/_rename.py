@@ -9,13 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._paths._kernel import call_libc
+from tools_core.linux import RENAME_EXCHANGE, RENAME_NOREPLACE, renameat2
 from tools_filesystem._paths._resolve import SpecialFileError
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
 
-_NOREPLACE, _EXCHANGE = 1, 2
 # Not supported by the kernel, a container's filter or the file system.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
@@ -27,7 +26,7 @@ def identity(found: os.stat_result) -> tuple[int, int, int]:
 
 def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
     """Rename; FileExistsError if the new name exists."""
-    if not _by_kernel(folder, name, to_folder, to_name, _NOREPLACE):
+    if not _by_kernel(folder, name, to_folder, to_name, RENAME_NOREPLACE):
         _by_two_steps(folder, name, to_folder, to_name)
 
 
@@ -66,13 +65,13 @@ def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
 
 def exchange(folder: int, name: str, other: str) -> bool:
     """Exchange two names of a folder atomically; False if the system does not support that."""
-    return _by_kernel(folder, name, folder, other, _EXCHANGE)
+    return _by_kernel(folder, name, folder, other, RENAME_EXCHANGE)
 
 
 def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
     """Return whether `renameat2` is supported and succeeded; OSError if it failed."""
     try:
-        call_libc("renameat2", folder, os.fsencode(name), to_folder, os.fsencode(to_name), flag)
+        renameat2(name, to_name, flag, src_dir_fd=folder, dst_dir_fd=to_folder)
     except OSError as error:
         if error.errno not in _UNKNOWN:
             raise

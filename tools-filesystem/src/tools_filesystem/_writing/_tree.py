@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.files import host_folders, is_git_directory, is_inside, is_protected, real_path
-from tools_filesystem._paths._kernel import call_libc, mounts_below
+from tools_core.linux import sync_file_system
+from tools_filesystem._paths._mounts import mounts_below
 from tools_filesystem._paths._resolve import SpecialFileError, closing, open_file, open_inner
 from tools_filesystem._writing._attributes import copy_link_attributes, keep_attributes
 from tools_filesystem._writing._changes import own_name
@@ -190,7 +191,7 @@ def _copy_attributes(old: int, found: os.stat_result, new: int) -> None:
 def _sync_file_system(descriptor: int) -> None:
     """Sync the descriptor's whole file system: for many files, ten times as fast as one by one."""
     try:
-        call_libc("syncfs", descriptor)
+        sync_file_system(descriptor)
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise

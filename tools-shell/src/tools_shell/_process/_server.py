@@ -12,10 +12,12 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import tools_core
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAIN = "import sys; sys.path.append(sys.argv[1]); from tools_shell._supervisor._server import main; main()"
+_MAIN = "import sys; sys.path += sys.argv[1:]; from tools_shell._supervisor._server import main; main()"
 
 
 def _rights() -> tuple[object, ...]:
@@ -62,11 +64,12 @@ class Server:
         if not sys.executable:
             raise OSError("no Python executable is known to run the supervisor with")
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        package = os.path.dirname(os.path.dirname(__file__))
+        folders = [os.path.dirname(os.path.abspath(folder)) for folder in (package, *tools_core.__path__)]
         with theirs:
             self._pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _MAIN, folder],
+                [sys.executable, "-I", "-S", "-c", _MAIN, *folders],
                 {},  # its /proc/PID/environ shows nothing of the host
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.files import host_folders
+from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import visible
@@ -64,9 +65,7 @@ def _best(sandbox: Sandbox, place: str, *_: object) -> Isolation | str:
 
 def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     """Return the levels that may work on this Linux for these settings and this workspace, strongest first."""
-    from tools_shell._supervisor._landlock import SCOPES, abi  # Linux only
-
-    seen, version = visible(sandbox, root), abi()
+    seen, version = visible(sandbox, root), landlock_abi()
     is_everything = "/" in seen.writable
     found = [
         Isolation(
@@ -76,7 +75,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                     "files": is_everything,
                     PROTECTED_FILES: bool(sandbox.protected) and (is_everything or "--ro-bind-fd" not in variant.known),
                     "own environment": not all(map(seen.can_be_guarded, seen.guarded)),
-                    "abstract sockets": sandbox.network and version < SCOPES,
+                    "abstract sockets": sandbox.network and version < LANDLOCK_SCOPES,
                     "process list": variant.proc == "shared",
                 }
             ),
@@ -93,7 +92,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                 PROTECTED_FILES: bool(sandbox.protected),
                 "own environment": bool(seen.guarded),
                 "file metadata": True,
-                "signals": version < SCOPES,
+                "signals": version < LANDLOCK_SCOPES,
                 "process list": True,
             }
         )

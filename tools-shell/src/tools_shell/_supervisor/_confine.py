@@ -5,16 +5,26 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import struct
 from typing import Any
 
-from tools_shell._supervisor import _landlock, _seccomp
-from tools_shell._supervisor._system import capset, forbid_new_privileges
+from tools_core.linux import (
+    LANDLOCK_SCOPES,
+    LANDLOCK_TRUNCATE,
+    Access,
+    Landlock,
+    drop_capabilities,
+    forbid_new_privileges,
+    install_seccomp_filter,
+    landlock_abi,
+)
+from tools_shell._supervisor import _seccomp
 
 # Not `pts`, which contains the user's terminals.
 _DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty"))
 
-_VERSION_3 = 0x20080522  # of the capset structures
+_READABLE = Access.EXECUTE | Access.READ
+_WRITABLE = Access.ALL & ~(Access.MAKE_CHAR | Access.MAKE_BLOCK | Access.IOCTL_DEV)
+_DEVICE = Access.READ_FILE | Access.WRITE_FILE | Access.TRUNCATE | Access.IOCTL_DEV
 
 
 def confine(policy: dict[str, Any]) -> None:
@@ -31,15 +41,17 @@ def confine(policy: dict[str, Any]) -> None:
 def _confine_self(policy: dict[str, Any]) -> None:
     network = policy["network"]
     forbid_new_privileges()  # so that root does not regain capabilities by executing a program
-    capset(struct.pack("<Ii", _VERSION_3, 0), bytes(24))  # effective, permitted and inheritable sets, 32 bits each
-    _landlock.restrict(
-        readable=(*policy["readable"], "/proc"),
-        writable=policy["writable"],
-        devices=(*_DEVICES, *_terminals()),
-        network=network,
-    )
-    truncation = _landlock.abi() < _landlock.TRUNCATION
-    _seccomp.install(_seccomp.program(network=network, truncation=truncation))
+    drop_capabilities()
+    with Landlock(Access.ALL, tcp=network, scoped=True) as rules:
+        for path in (*policy["readable"], "/proc"):
+            rules.allow(path, _READABLE)
+        for path in policy["writable"]:
+            # Another command with write access may have replaced it by a link.
+            rules.allow(path, _WRITABLE, follow=False)
+        for path in (*_DEVICES, *_terminals()):
+            rules.allow(path, _DEVICE)
+        rules.enforce()
+    install_seccomp_filter(_seccomp.program(network=network, truncation=landlock_abi() < LANDLOCK_TRUNCATE))
 
 
 def _terminals() -> list[str]:
@@ -52,9 +64,9 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     _fill_pipe(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
     if policy["ignore"]:
         _fill_pipe(policy["arguments"] + 1, policy["ignore"].encode())
-    if policy["network"] and _landlock.abi() >= _landlock.SCOPES:  # it shares the abstract sockets of all processes
-        forbid_new_privileges()
-        _landlock.restrict_scopes()
+    if policy["network"] and landlock_abi() >= LANDLOCK_SCOPES:  # it shares the abstract sockets of all processes
+        with Landlock(scoped=True) as rules:
+            rules.enforce()
 
 
 def _fill_pipe(number: int, data: bytes) -> None:

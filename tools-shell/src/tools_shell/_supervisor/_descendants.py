@@ -13,6 +13,16 @@ if TYPE_CHECKING:
 _THREADS = 17  # their index in /proc/PID/stat
 
 
+def wakeup_pipe() -> int:
+    """Return a descriptor that becomes readable when a child exits."""
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    os.set_blocking(theirs, False)
+    signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return ours
+
+
 def descendants(root: int) -> dict[int, int]:
     """Return every descendant of `root` with its parent; parents come first, siblings are in order of age."""
     children = _children if _lists_children() else _table()

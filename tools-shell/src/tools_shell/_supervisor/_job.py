@@ -9,11 +9,11 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send
+from tools_core.linux import adopt_orphans
+from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send, wakeup_pipe
 from tools_shell._supervisor._leader import start_leader
-from tools_shell._supervisor._limits import Watch, limit_for_exit
+from tools_shell._supervisor._limits import Watch, limit_for_exit, raise_priority
 from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
-from tools_shell._supervisor._system import adopt_orphans, raise_priority, wakeup_pipe
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel

@@ -8,9 +8,9 @@ import os
 import signal
 from typing import Any, TypeAlias
 
+from tools_core.linux import forbid_new_privileges, set_dumpable
 from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import limit, limit_open_files, restore_open_files_limit
-from tools_shell._supervisor._system import forbid_new_privileges, set_visible
 
 # Signals that Python ignores, and that a new program would inherit as ignored.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
@@ -75,7 +75,7 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
 
 
 def _execute(request: dict[str, Any], descriptors: list[int], report: int) -> None:
-    set_visible(visible=True)  # in /proc, unlike the supervisor
+    set_dumpable(dumpable=True)  # unlike the supervisor
     os.setsid()  # a new session
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:

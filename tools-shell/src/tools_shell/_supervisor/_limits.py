@@ -62,6 +62,15 @@ def prefer_for_oom_killer() -> None:
         file.write(b"1000")
 
 
+def raise_priority() -> None:
+    """Run with real-time priority if permitted: only root can, and only root's jobs need it.
+
+    The kernel does not limit the number of root's processes. Children do not inherit the priority.
+    """
+    with suppress(OSError):  # not permitted, or not available (musl)
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+
+
 def _set(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -5,13 +5,10 @@ It refuses the calls that namespaces, Landlock and missing capabilities do not c
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import platform
 import struct
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-from tools_shell._supervisor._system import prctl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +18,6 @@ _LOAD, _AND, _RETURN, _JUMP = 0x20, 0x54, 0x06, 0x05
 _IF_EQUAL, _IF_GREATER = 0x15, 0x25
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 HIGHEST = 469  # newer calls fail with ENOSYS, for which libraries have fallbacks
 
 NUMBERS: dict[str, dict[str, int]] = {"x86_64": {}, "aarch64": {}}
@@ -184,13 +180,3 @@ def _body(alternatives: list[list[_Test]]) -> list[bytes]:
             block = [*load, _step(_IF_EQUAL, test.value, **failed), *block]
         code += block
     return [*code, _step(_RETURN, _ALLOW)]
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
-
-
-def install(filter_program: bytes) -> None:
-    """Install the filter for this process and its children; requires no_new_privs."""
-    given = _Program(len(filter_program) // 8, filter_program)
-    prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(given))

@@ -9,10 +9,10 @@ import signal
 import socket
 from contextlib import suppress
 
-from tools_shell._supervisor._descendants import descendants, send
+from tools_core.linux import adopt_orphans, set_dumpable
+from tools_shell._supervisor._descendants import descendants, send, wakeup_pipe
 from tools_shell._supervisor._job import supervise
 from tools_shell._supervisor._limits import prefer_for_oom_killer, raise_open_files_limit
-from tools_shell._supervisor._system import adopt_orphans, set_visible, wakeup_pipe
 
 _MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
 
@@ -24,7 +24,7 @@ def main() -> None:
     os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
     os.chdir("/")  # keep no file system busy
     prefer_for_oom_killer()
-    set_visible(visible=False)
+    set_dumpable(dumpable=False)
     adopt_orphans()  # the orphans of a killed supervisor
     gc.disable()  # collections would write to pages that forks share
     gc.freeze()

@@ -6,7 +6,6 @@ them when the host asks for that, when the host has ended, or when the worker ha
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -14,10 +13,8 @@ from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 
+from tools_core.linux import adopt_orphans, signal_at_parent_exit
 from tools_runtime._place._process._serve import Settings, serve
-
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 class WorkerProcess:
@@ -36,12 +33,14 @@ class WorkerProcess:
         requests, control = (Connection(descriptor) for descriptor in forkserver.get_inherited_fds() or ())
         _redirect_streams()
         os.setsid()  # an interrupt from the terminal is for the host
-        _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # the parent of every descendant whose own parent ends
+        with suppress(OSError):  # only Linux has this
+            adopt_orphans()
         worker = os.fork()
         if worker == 0:
             control.close()
             os.setsid()
-            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the kernel kills it when the supervisor ends
+            with suppress(OSError):  # as above
+                signal_at_parent_exit(signal.SIGKILL)
             _limit_memory(self._settings.memory)
             return serve(requests, self._settings)
         requests.close()
@@ -66,11 +65,6 @@ def _redirect_streams() -> None:
     os.close(null)
     with suppress(OSError):  # the host has closed its standard error
         os.dup2(2, 1)
-
-
-def _prctl(option: int, value: int) -> None:
-    with suppress(AttributeError, OSError):  # only Linux has prctl(2)
-        ctypes.CDLL(None).prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0)))
 
 
 def _limit_memory(size: int | None) -> None:

@@ -1,13 +1,9 @@
-"""Operating-system features without a Python API: C library calls, pseudo files such as those in /proc, mounts."""
+"""Mounts, and pseudo files such as those in /proc."""
 
 from __future__ import annotations
 
-import errno
-import functools
 import os
 import re
-import sys
-from typing import Any
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 _FILE_SYSTEMS = frozenset(
@@ -40,27 +36,3 @@ def mounts_below(folder: str) -> list[str]:
         return []
     plain = [os.fsdecode(_ESCAPED.sub(lambda code: bytes([int(code[1], 8)]), point)) for point in points]
     return [point for point in plain if point.startswith(f"{folder.rstrip('/')}/") and point != "/"]
-
-
-def call_libc(name: str, *arguments: int | bytes) -> int:
-    """Call a C library function; OSError if it fails, with ENOSYS if it does not exist."""
-    function = _function(name) if sys.platform == "linux" else None
-    if function is None:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)
-    import ctypes  # loaded already
-
-    result: int = function(*(ctypes.c_long(one) if isinstance(one, int) else one for one in arguments))
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result
-
-
-@functools.cache
-def _function(name: str) -> Any:
-    try:
-        import ctypes  # 5 ms, and only where it is used; a Python may be built without it
-
-        return getattr(ctypes.CDLL(None, use_errno=True), name)
-    except (ImportError, AttributeError):  # the C library is older than the call
-        return None
