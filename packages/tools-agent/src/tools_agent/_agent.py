@@ -40,7 +40,7 @@ class _AsTool:
 
 
 class Agent:
-    """Subclass it, or give the options to the constructor: a model that calls tools until it has replied.
+    """A model that calls tools until it has replied. Options are class attributes or arguments of the constructor.
 
     ```python
     class Clerk(Agent):
@@ -51,30 +51,34 @@ class Agent:
     Clerk.generate("Sort the inbox.").content
     ```
 
-    `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, or of nothing; they are
-    called when the agent is made.
+    `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, or of no argument. They
+    are called when the agent is created.
 
     Attributes:
-        name: For `Agent.find` and sub-agents; by default the class name in snake case.
-        model: "PROVIDER:NAME", or a Provider.
-        instructions: The first message of each new session.
+        name: The name for `Agent.find` and sub-agents; by default the class name in snake case.
+        model: `"PROVIDER:NAME"`, or a provider such as `OpenAIProvider(...)`.
+        instructions: The system message of each new session.
         tools: A list, a registry or another mapping.
-        runtime: Where tools run; see `tools_runtime.Executor`, also for `hooks`, `policy`, `approve` and
-            `error_policy`. A function receives the context.
-        guardrails: What may change or block input and replies; see `Guardrail`.
-        output: A pydantic model, or another type, that replies have to fit; `response.structured_output` is the value.
-        max_steps: Replies of the model in one run, then the run is interrupted; None for no limit.
-        max_session_steps: The same for the whole session.
+        runtime: Where tools run: a runtime, its name such as `"thread"`, or a function of the context.
+        hooks: Plugins that wrap calls, the outermost first, such as `AuditLog`.
+        policy: The policy that decides which calls run, such as `tools_runtime.Policy`.
+        approve: Answers requests for approval: a function of an `ApprovalRequest`, or `"all"`. By default calls that
+            need approval interrupt the run.
+        error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool.
+        guardrails: Guardrails that may change or block input and replies; see `Guardrail`.
+        output: A pydantic model or another type for replies; `response.structured_output` is the parsed value.
+        max_steps: The number of model replies after which a run is interrupted; None for no limit.
+        max_session_steps: The same limit for the whole session.
         skills: Folders with skills; see `Skills`.
-        window: How much of a long session the model sees; see `Window`.
-        settings: For the provider, as they are: `{"temperature": 0}`.
+        window: The part of a long session that the model sees; see `Window`.
+        settings: Arguments of the provider's API, passed on unchanged: `{"reasoning_effort": "low"}`.
         timeout: Seconds for one reply of the model.
-        tool_timeout: Seconds for a call of a tool that sets no limit; None for no limit.
-        workspace: The folder that file tools stay inside.
-        heal: Whether an interrupt gives calls without a result a placeholder, in place of leaving them to the next run.
-        on_unknown: What becomes of a call that was started in a run that was killed, unless its tool is read-only or
-            idempotent: "close" gives it an error of type "outcome_unknown", "ask" asks for approval to repeat it.
-        max_depth: How deep sub-agents may call further ones.
+        tool_timeout: Seconds for a call of a tool without a limit; None for no limit.
+        workspace: The folder that confines file tools.
+        heal: Give calls without a result a placeholder when a run is interrupted, so that the next run skips them.
+        on_unknown: How to treat a call that was running when its process was killed, unless its tool is read-only or
+            idempotent: `"close"` returns an error of type `outcome_unknown`, `"ask"` requires approval to repeat it.
+        max_depth: The maximum nesting of sub-agents.
     """
 
     name: str = ""
@@ -108,13 +112,13 @@ class Agent:
         store: Store | None = None,
         **options: Unpack[Options],
     ) -> None:
-        """Make an agent.
+        """Create an agent.
 
         Args:
-            session: A session to work on as it is; or, with a `store`, the id of a session, which is made if the store
-                has none. By default a new one.
+            session: The session to continue; or, with a `store`, the id of a session, which is created if the store
+                has no such session. By default a new session.
             context: Values for tools, guardrails and options that are functions.
-            store: Where a new session is kept.
+            store: The store of the session, such as `SQLiteStore`.
             **options: See the class; they take precedence over class attributes.
         """
         self._given = dict(options)
@@ -147,15 +151,15 @@ class Agent:
     def generate(
         self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
     ) -> Response:
-        """Run until the model has replied, or something stops it, and return the response.
+        """Run until the model has replied or the run is interrupted, and return the response.
 
-        Without a prompt the run goes on from where the session is: calls without a result are made first, and a
-        session that ends with a reply is complete. `files` are Images, Audio or Files, or dicts with `data` in base64
-        and `media_type`. `context` holds values for this run, on top of the agent's. On the class this makes an agent
-        with that context.
+        Without a prompt the run continues the session: it first runs calls without a result. A session that ends with
+        a reply is complete. `files` are Images, Audio or Files, or dicts with `data` in base64 and `media_type`.
+        `context` has values for this run, in addition to the agent's. Called on the class, this creates an agent with
+        that context.
 
-        Raises: ProviderError, StoreError, SessionConflictError, and what callbacks and guardrails raise. What was added
-        to the session by then stays, and `generate()` goes on.
+        Raises: ProviderError, StoreError, SessionConflictError, and exceptions of callbacks and guardrails. The session
+        keeps all messages up to then, and `generate()` continues it.
         """
         stream = Stream(self._new_run(prompt, files, context), self._events)
         for _ in stream:
@@ -166,9 +170,9 @@ class Agent:
     def stream(
         self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
     ) -> Stream:
-        """Return the events of a run, as `generate` makes it; `.response` afterwards.
+        """Run as `generate` does, and return an iterator of events; its `response` is set at the end.
 
-        Where tools run inline, their events arrive when the call has ended; hooks receive them at once.
+        If tools run inline, their events arrive when the call has ended; hooks receive them immediately.
         """
         return Stream(self._new_run(prompt, files, context), self._events)
 
@@ -190,9 +194,9 @@ class Agent:
         return AsyncStream(self._new_run(prompt, files, context), self._aevents)
 
     def interrupt(self, reason: Any = None) -> None:
-        """Stop the run: in a callback at once, by raising Interrupted; from elsewhere as soon as possible.
+        """Stop the run: in a callback immediately, by raising Interrupted; elsewhere as soon as possible.
 
-        The model's reply is cut off, and tools that are running are cancelled. Without a run this does nothing.
+        The model's reply is truncated, and running tools are cancelled. Without a run this does nothing.
         """
         run = self._run
         if run is None:
@@ -202,13 +206,13 @@ class Agent:
         run.interrupt(reason)
 
     def steer(self, message: str | User) -> None:
-        """Add a user message to a run that is under way, before its next request to the model; or to the next run."""
+        """Add a user message to the active run, before its next request to the model; or to the next run."""
         self._steering.append(message if isinstance(message, User) else User(content=message))
 
     as_tool = _AsTool()
 
     def close(self) -> None:
-        """Close the runtimes that were made for this agent."""
+        """Close the runtimes that this agent created."""
         self._executor.close()
 
     def __enter__(self) -> Self:
@@ -221,18 +225,18 @@ class Agent:
 
     @classmethod
     def identifier(cls) -> str:
-        """The name of the agents of this class."""
+        """Return the name of the class: `name`, or the class name in snake case."""
         return vars(cls).get("name") or _WORDS.sub("_", cls.__name__).lower()
 
     @classmethod
     def all(cls) -> list[type[Agent]]:
-        """Return the subclasses, those of subclasses included."""
+        """Return all subclasses, direct and indirect."""
         direct = cls.__subclasses__()
         return [each for kind in direct for each in (kind, *kind.all())]
 
     @classmethod
     def find(cls, identifier: str) -> type[Agent] | None:
-        """Return the subclass with this name, the latest if it was defined again; None if there is none."""
+        """Return the latest subclass with this name, or None."""
         return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
 
     # ------------------------------------------------------------------------------------------------ inside

@@ -39,10 +39,10 @@ class Modification:
 
 
 class Guardrail:
-    """Subclass it and override one method or both; either may be a coroutine function in asynchronous runs.
+    """Base class for checks of input and replies. Override one method or both.
 
-    Guardrails run in the order in which the agent has them; each sees what the one before returned, and the first one
-    that blocks ends the run.
+    In asynchronous runs the methods may be coroutine functions. Guardrails run in the order of the agent's list, each
+    on the result of the previous one. The first guardrail that blocks ends the run.
     """
 
     def process_input(
@@ -50,7 +50,7 @@ class Guardrail:
         messages: Sequence[Message],  # noqa: ARG002  (for subclasses)
         context: Mapping[str, Any],  # noqa: ARG002
     ) -> Any:
-        """Check the messages of the session when a run begins, with its prompt.
+        """Check the messages of the session, the new prompt included, when a run begins.
 
         Returns None to pass them, other messages to replace them, or a `Block`. A message keeps its id when
         `message.replace(content=...)` made it.

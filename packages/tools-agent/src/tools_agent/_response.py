@@ -11,7 +11,7 @@ from tools_agent._messages import Usage
 
 
 class Interrupted(BaseException):
-    """Raised by `agent.interrupt(reason)` in a callback, to end the run; a callback may raise it itself.
+    """Raised in a callback to end the run, by `agent.interrupt(reason)` or directly.
 
     It is not an Exception, so that the callback's own `except Exception` cannot swallow the decision.
     """
@@ -29,11 +29,11 @@ class Response:
 
     - "completed": the model replied without a tool call.
     - "halted": a tool ended the conversation; `content` is its result.
-    - "interrupted": a callback, another thread, `max_steps` or a call that waits for approval stopped the run, for
-      `interrupt_reason`; `generate()` goes on.
-    - "blocked": a guardrail stopped it; `tripwire` says which.
-    - "invalid_output": the reply does not fit the agent's `output`; `detail` says why.
-    - "length", "refusal" or another stop reason of the provider: the model stopped before it was done.
+    - "interrupted": a callback, another thread, `max_steps` or a call that waits for approval stopped the run;
+      `interrupt_reason` names the cause, and `generate()` continues.
+    - "blocked": a guardrail stopped the run; `tripwire` names it.
+    - "invalid_output": the reply does not match the agent's `output`; `detail` explains the mismatch.
+    - "length", "refusal" or another stop reason of the provider: the reply is incomplete.
     """
 
     outcome: str
@@ -64,7 +64,7 @@ class Response:
 
     @property
     def interrupted(self) -> bool:
-        """True if the run can go on from where it stopped."""
+        """True if `generate()` can continue the run."""
         return self.outcome == "interrupted"
 
     @property

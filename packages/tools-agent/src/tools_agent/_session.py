@@ -18,11 +18,11 @@ INTERRUPTED = "Tool call interrupted before completion."
 
 
 class Session:
-    """The messages of a conversation, and the tool calls that still have to be made.
+    """The messages of a conversation and its pending tool calls.
 
-    Each change is appended to `store`, if there is one, before it is seen here. Each tool call has at most one result,
-    directly after the message that asks for it. Iterating yields the messages; `len`, `reversed` and `in` work as well.
-    Change messages between runs, not during one.
+    Each change is appended to `store`, if there is one, before it is visible here. Each tool call has at most one
+    result, directly after the message with the call. Iterating yields the messages; `len`, `reversed` and `in` work as
+    well. Change messages between runs, not during a run.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class Session:
         metadata: Mapping[str, Any] | None = None,
         heal: bool = False,
     ) -> None:
-        """Begin a session, perhaps with the messages of an earlier one, as objects or as their dicts.
+        """Create a session, optionally with messages of an earlier one, as objects or as dicts.
 
-        `metadata` is for `store.sessions()`. With `heal`, results that answer no call are dropped, and replies with
-        calls that will never be answered as well. Raises ValueError for messages that do not fit together,
-        SessionConflictError if the store has a session with this id.
+        `store.sessions()` lists `metadata`. `heal` drops results without a call, and replies with calls that no run
+        will answer. Raises ValueError for inconsistent messages, and SessionConflictError if the store has a session
+        with this id.
         """
         changes = changes_of(messages, heal=heal)
         self.id = id or uuid4().hex
@@ -61,7 +61,7 @@ class Session:
 
     @classmethod
     def open(cls, store: Store, id: str) -> Self:
-        """Open a session of a store. Raises KeyError if there is none with this id."""
+        """Open a session of a store. Raises KeyError for an unknown id."""
         session = cls.__new__(cls)
         session.id, session.store = id, store
         session._lock, session._owner = RLock(), None
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages, in order; a new list."""
+        """A new list of the messages, in order."""
         return list(self._transcript)
 
     def __iter__(self) -> Iterator[Any]:
@@ -95,28 +95,28 @@ class Session:
 
     @property
     def pending_tool_calls(self) -> list[ToolCall]:
-        """The calls of the last reply that have no result; the next run makes them."""
+        """The calls of the last reply without a result; the next run runs them."""
         reply = self._transcript.last_reply
         unanswered = reply.unanswered if reply is not None else []
         return [call for call in reply.message.tool_calls if call.id in unanswered] if reply and unanswered else []
 
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
-        """The requests for approval that are not answered yet, as JSON values."""
+        """The unanswered requests for approval, as JSON values."""
         states = [self._transcript.state(call.id or "") for call in self.pending_tool_calls]
         return [dict(state.pending) for state in states if state.pending is not None and state.approved is None]
 
     @property
     def history(self) -> list[Record]:
-        """The records of the session, those that a rollback has undone included."""
+        """All records of the session, also the records before a rollback."""
         if self.store is not None:
             return self.store.read(self.id)
         return [Record(each.kind, _as_json(each.data), each.run, each.seq, each.at) for each in self._log]
 
     def on_message(self, callback: Callable[[Any], object]) -> Self:
-        """Call a function with each message that a run generates: replies and results, no input; returns the session.
+        """Call a function with each reply and each tool result of a run; return the session.
 
-        The message is in the session by then. The callback may interrupt the run: `agent.interrupt(reason)`. In
+        The session already contains the message. The callback may interrupt the run: `agent.interrupt(reason)`. In
         `agenerate` and `astream` it may be a coroutine function.
         """
         if not callable(callback):
@@ -127,9 +127,9 @@ class Session:
     # ------------------------------------------------------------------------------------------------ changing messages
 
     def update(self, *, id: str | None = None, tool_call_id: str | None = None, **attributes: Any) -> Any:
-        """Replace attributes of a message, found by its id or, for a result, by the id of its call; return it.
+        """Replace attributes of a message and return it. Select a tool result by `tool_call_id`.
 
-        Results of calls that a reply no longer has are removed with them. A result takes `content`, `error` and
+        If a reply loses calls, their results are removed as well. A result takes `content`, `error` and
         `error_type`, or a whole `result`. Raises ValueError for an unknown message, attribute or value.
         """
         if (id is None) == (tool_call_id is None):
@@ -150,7 +150,7 @@ class Session:
         return new
 
     def remove(self, id: str) -> Any:
-        """Remove a message, with the results of its calls, and return it; None if there is none with this id.
+        """Remove a message with the results of its calls. Return the message, or None for an unknown id.
 
         Raises ValueError for a result: without one its call would be made again. Use `update(tool_call_id=...)`.
         """
@@ -167,11 +167,11 @@ class Session:
         return message
 
     def discard_pending_tool_calls(self) -> list[str]:
-        """Give each call without a result a placeholder, so that it is never made; return the ids of these calls."""
+        """Give each call without a result a placeholder, so that it never runs; return the ids of these calls."""
         return self._close(self.orphaned_tool_call_ids)
 
     def prune(self) -> list[str]:
-        """Remove replies with calls that no run will make: all but the last reply; return the ids of the messages."""
+        """Remove earlier replies with unanswered calls, which no run will run; return the ids of the messages."""
         last = self._transcript.last_reply
         ids = [entry.id for entry in self._transcript.entries if entry is not last and entry.unanswered]
         if ids:
@@ -181,7 +181,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------ approving
 
     def approve(self, call_id: str, *, by: str | None = None) -> None:
-        """Approve a call that waits for approval; the next run makes it. `by` defaults to the name of the user.
+        """Approve a pending call, which the next run runs. `by` defaults to the name of the user.
 
         The approval is for exactly this call: the same tool with the same arguments, and the same effects. Raises
         KeyError if no such call waits.
@@ -190,7 +190,7 @@ class Session:
         self._write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
 
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
-        """Deny a call that waits for approval; the model reads the reason. Raises KeyError as `approve`."""
+        """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
         pending = self._check_asked(call_id)
         given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
         because = f": {reason}" if reason else " by the user"
@@ -211,7 +211,7 @@ class Session:
     # ------------------------------------------------------------------------------------------------ the log
 
     def fork(self, id: str | None = None, *, until: int | None = None) -> Session:
-        """Copy the session, up to a sequence number of its history, into a new one; callbacks are not copied."""
+        """Copy the session up to a sequence number of its history; callbacks are not copied."""
         new = id or uuid4().hex
         if self.store is not None:
             self.store.fork(self.id, new, until=until)
@@ -222,9 +222,9 @@ class Session:
         return session
 
     def rollback(self, to: int) -> None:
-        """Undo what happened after a sequence number of the history; the history keeps it.
+        """Undo all changes after a sequence number of the history; the history keeps the records.
 
-        A call whose result is undone is pending again.
+        A call without its result is pending again.
         """
         if not 0 <= to <= self._seq:
             raise ValueError(f"the history has the sequence numbers up to {self._seq}, got {to}")
@@ -232,7 +232,7 @@ class Session:
         self._replay(self.store.read(self.id) if self.store is not None else self._log)
 
     def refresh(self) -> None:
-        """Read what other processes have appended, as approvals; each run begins with this."""
+        """Read records that other processes have appended, such as approvals; each run begins with this."""
         if self.store is None:
             return
         with self._lock:

@@ -28,12 +28,16 @@ def estimate_tokens(message: Message) -> int:
 
 
 class Window:
-    """Hides the oldest messages from the model when a session has more than `max_tokens`; the session keeps them all.
+    """Limit how much of a session the model sees. The session keeps all messages.
 
-    The model then sees system messages, the latest prompt, and the newest messages with half as many tokens, so that
-    the start of its input stays the same for a while and can be cached. A tool call and its result are never parted.
-    With `summarize` the model first writes a summary of what is hidden, by these instructions if they are text.
-    `count` returns the tokens of a message.
+    If a session has more than `max_tokens`, the model sees its system messages, the latest prompt and the newest
+    messages, up to half as many tokens. The start of its input then stays the same for several requests and can be
+    cached. A tool call is never separated from its result.
+
+    Args:
+        max_tokens: The number of tokens above which old messages are hidden.
+        summarize: True to replace hidden messages by a summary that the model writes, or instructions for it.
+        count: Returns the tokens of a message; by default an estimate.
     """
 
     def __init__(

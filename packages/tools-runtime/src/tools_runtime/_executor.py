@@ -29,27 +29,27 @@ Pair = tuple[ToolCall, Result]
 
 
 class Executor:
-    """Makes calls in the manner of a runtime, with hooks around each; remembers nothing between batches.
+    """Run tool calls on a runtime, wrapped by hooks. Stateless between batches.
 
     Args:
-        tools: A registry or other mapping, a sequence of tools, or a function of the context that returns one of these.
-            By default what is installed.
-        runtime: A name, class or instance of `Runtime`, or a function of the context that returns one; a mapping of
-            tools' names to these gives single tools another one, with "*" for the rest. By default `InlineRuntime`, or
-            what `set_default_runtime` was given. A `stateful` tool runs in this process in any case.
+        tools: A registry or another mapping, a sequence of tools, or a function of the context that returns one of
+            these. By default the installed tools.
+        runtime: A `Runtime`, its class or name, or a function of the context that returns one of these. A mapping of
+            tool names chooses a runtime for single tools, and `"*"` for the others. By default `InlineRuntime`, or the
+            choice of `set_default_runtime`. A `stateful` tool always runs in this process.
         hooks: Plugins (see `tools_runtime.hookspecs`), the outermost first.
-        policy: A plugin that decides about calls: `tools_runtime.Policy`.
-        approve: Answers an `ApprovalRequest` for calls that need approval: a function or coroutine function that
-            returns True or a scope ("once", "run", "project") to allow the call, False to refuse it, or None to leave
-            it pending; "all" allows all of them. By default they end pending, with error type "approval_required".
-        default_timeout: Seconds that a call may take where its tool sets no limit; None for no limit.
-        max_concurrency: How many calls may run at once in this executor, for all its callers together.
-        error_policy: With "strict_bugs" an exception that means a mistake in a tool's code (NameError, TypeError,
-            AssertionError and others) raises ToolBugError once all calls have their results; with "capture_all" it is
-            a result like any other.
-        plugins: Whether installed plugins take part.
+        policy: The policy that decides which calls run, such as `tools_runtime.Policy`.
+        approve: Answers calls that need approval: a function or coroutine function of an `ApprovalRequest` that
+            returns True or a scope (`"once"`, `"run"`, `"project"`) to allow the call, False to deny it, or None to
+            leave it pending. `"all"` allows all calls. By default they stay pending, as `approval_required`.
+        default_timeout: Seconds for a call of a tool without a limit; None for no limit.
+        max_concurrency: The number of calls that may run at once in this executor, for all callers together.
+        error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool (NameError,
+            TypeError, AssertionError and others), after all calls have ended. With `"capture_all"` such an exception is
+            an error result like any other.
+        plugins: Whether to use installed plugins.
 
-    Raises: ValueError for two tools of one name; TypeError for an argument of the wrong kind.
+    Raises: ValueError for two tools with the same name; TypeError for an argument of the wrong type.
     """
 
     def __init__(  # noqa: PLR0913  (each has a default)
@@ -95,7 +95,7 @@ class Executor:
     # ------------------------------------------------------------------------------------------------ making calls
 
     def execute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
-        """Make calls, and return each with its result, in their order."""
+        """Run calls and return each with its result, in order."""
         calls = _checked(calls)
         if context is None and self._is_plain:
             pairs = self._plainly(calls)
@@ -110,10 +110,10 @@ class Executor:
     def iterate(
         self, calls: Iterable[ToolCall], context: Context | None = None, *, as_completed: bool = False
     ) -> Iterator[Pair]:
-        """Make calls, and yield each with its result, in their order or as they complete.
+        """Run calls and yield each with its result, in order or as they complete.
 
-        A runtime that makes one call at a time makes each when its turn comes: if you stop iterating, the rest are not
-        made. Other runtimes have begun them by then; those that still run are cancelled.
+        If you stop iterating, a sequential runtime skips the remaining calls. Other runtimes have started them already
+        and cancel the calls that are still running.
         """
         batch = self._batch(CallingThread(), calls, context)
         for job in drive(batch, as_completed=as_completed):
@@ -133,7 +133,7 @@ class Executor:
     def call(
         self, call: ToolCall | str, arguments: Mapping[str, Any] | str | None = None, context: Context | None = None
     ) -> Result:
-        """Make one call, given as a ToolCall or as the name and the arguments of a tool."""
+        """Run one call: a ToolCall, or the name and arguments of a tool."""
         return self.execute([_as_call(call, arguments)], context)[0][1]
 
     async def acall(
@@ -145,12 +145,12 @@ class Executor:
     # ------------------------------------------------------------------------------------------------ where
 
     def runtime_of(self, name: str, context: Context | None = None) -> Runtime:
-        """Return the runtime that makes the calls of a tool."""
+        """Return the runtime for the calls of a tool."""
         tools = self._tools_for(context)
         return self._placement(ToolCall(None, name), tools, context).runtime
 
     def close(self) -> None:
-        """Close the runtimes that were made here, not those that were given; the executor can be used again."""
+        """Close the runtimes that this executor created. The executor can be used again."""
         self._runtimes.close()
 
     def __enter__(self) -> Self:

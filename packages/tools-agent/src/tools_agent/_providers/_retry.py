@@ -33,11 +33,14 @@ _CONNECTION = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """Makes a request again after overload, rate limits, timeouts and broken connections.
+    """Retry requests after overload, rate limits, timeouts and broken connections.
 
-    A request is made `attempts` times at most. The delay is what the provider asks for, else `first_delay`, doubled
-    each time. A provider that asks for more than `longest_delay` seconds is not asked again. `sleep` and `async_sleep`
-    wait.
+    Args:
+        attempts: The maximum number of attempts.
+        first_delay: Seconds before the second attempt, doubled for each later one, unless the provider sets the delay.
+        longest_delay: The longest delay. If the provider asks for a longer one, the request fails.
+        sleep: Waits in synchronous runs.
+        async_sleep: Waits in asynchronous runs.
     """
 
     attempts: int = 5

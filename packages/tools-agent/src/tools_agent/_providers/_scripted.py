@@ -22,11 +22,11 @@ Reply: TypeAlias = Union[  # noqa: UP007  (it names itself, which `|` cannot do 
 
 
 class ScriptedProvider:
-    """Replies what it was given, one reply for each request, and keeps the requests in `calls`.
+    """Return scripted replies, one for each request, and record the requests in `calls`.
 
-    A reply is text, a ToolCall, a list of texts and calls, a whole Assistant, an exception to raise, or a function of
-    the request that returns one of these; it may be a coroutine function where the request comes through `astream`. An
-    exception in a list is raised after the deltas of what stands before it. Calls without an id receive one.
+    A reply is text, a ToolCall, a list of texts and calls, an Assistant, an exception to raise, or a function of the
+    request that returns one of these; with `astream` also a coroutine function. In a list, the items before an
+    exception are streamed first. Calls without an id receive one.
 
         >>> from tools_agent import Request, ScriptedProvider, User
         >>> from tools_core import ToolCall

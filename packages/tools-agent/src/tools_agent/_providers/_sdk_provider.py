@@ -31,10 +31,17 @@ def sdk(module: str, extra: str) -> Any:
 class SDKProvider(ABC):
     """A model behind an official SDK, which is imported with the first request.
 
-    `model` is for agents, which ask this provider for it; a Request names its own. `client` and `async_client` are the
-    SDK's own, in place of those made of `api_key` and `base_url`; what is not given comes from the SDK's environment
-    variables. The SDK's own retries are turned off. `strict` asks for arguments that fit the tools' schemas for sure;
-    Gemini, and some servers that are compatible with OpenAI's, have no such mode.
+    By default the SDK reads its environment variables. Its retries are disabled, since `retry` replaces them.
+
+    Args:
+        model: The name of the model that agents use.
+        api_key: The key of the API.
+        base_url: The address of the server.
+        client: A client of the SDK for synchronous runs, instead of `api_key` and `base_url`.
+        async_client: The same for asynchronous runs.
+        retry: When to retry failed requests; see `Retry`.
+        strict: Use the provider's strict mode, which guarantees arguments that match the schemas of the tools. Gemini
+            and some servers compatible with OpenAI have no strict mode.
     """
 
     name: ClassVar[str]

@@ -27,18 +27,18 @@ These are the tools, with the JSON Schema of their arguments:
 
 
 class TextMode:
-    """Lets a model without function calling call tools: it wraps the model's provider.
+    """Let a model without function calling use tools. Wraps the model's provider.
 
-    The tools are explained in a system message, earlier calls and results are written as text, and calls are read out
-    of the reply. Sessions hold calls and results as with any provider. Notations of calls:
+    A system message explains the tools, earlier calls and results are sent as text, and calls are parsed from the
+    reply. Sessions contain calls and results as with any provider. Notations of calls:
 
     - "json-with-tag": `<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>`
     - "json-in-xml": `<tool_call name="weather">{"city": "Oslo"}</tool_call>`
     - "xml": `<tool_call name="weather"><parameter name="city">Oslo</parameter></tool_call>`
     - "pythonic": `[weather(city="Oslo")]`
 
-    A call that cannot be read becomes one of the tool `malformed_call`, which no registry has; the model reads what
-    was wrong with it.
+    A call with invalid syntax becomes a call of the tool `malformed_call`, which no registry has; the model reads the
+    syntax error.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TextMode:
         self._notation = NOTATIONS[notation]
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
-        """Yield the reply, with calls in place of their text."""
+        """Yield the reply, with calls instead of their text."""
         reply = _Reply(self._notation_for(request), request)
         for piece in self.provider.stream(reply.asked):
             yield from reply.read(piece)

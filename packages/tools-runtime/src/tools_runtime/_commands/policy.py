@@ -23,7 +23,7 @@ _EPILOG = """\
 Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools.toml in the project's folder:
 
   [[rule]]
-  decision = "allow"                  # or "ask", or "deny"; the first rule that holds decides
+  decision = "allow"                  # or "ask", or "deny"; the first matching rule decides
   tool = ["write_file", "edit_file"]  # names, with * and ?
   paths = ["src/**", "~/notes/*.md"]  # below the workspace, or absolute; compared with links and .. resolved
 
@@ -39,9 +39,9 @@ Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools
 
 All conditions of a rule must hold. To allow, a rule must cover every path and command of a call; to deny or ask, any
 one. In commands, * stands for any words, options included; no rule covers a word that is known only at run time.
-A redirection is a separate command: "> build/*". Without a rule, calls that only read are allowed unless they reach an
-open world, and all others are asked about. A project's rules may be stricter than the user's, never laxer; those that
-allow count after `ask-tools policy trust`.
+A redirection is a separate command: "> build/*". If no rule matches, a call is allowed if it only reads, reaches no
+open world, and its tool does not require approval; other calls need approval. A project's rules may restrict the
+user's rules; they may allow calls only after `ask-tools policy trust`.
 
 actions:
   explain TOOL key=value   show which rule decides about a call, and why; runs nothing

@@ -15,10 +15,10 @@ MAX_THREADS = 64
 
 
 class AsyncRuntime(Runtime):
-    """Makes calls as tasks of an event loop: any number at once, unless `max_concurrency` sets a limit.
+    """Run calls as tasks of an event loop, at most `max_concurrency` at once.
 
-    At its limit a coroutine is cancelled; one that does not end within `grace` seconds is abandoned. Synchronous tools
-    run in worker threads, 64 at once. `execute` uses an event loop of the library, `aexecute` the running one.
+    At its limit a coroutine is cancelled, and abandoned if it does not end within `grace` seconds. Synchronous tools
+    run in up to 64 worker threads. `execute` uses an event loop of the library, `aexecute` the running one.
     """
 
     name = "async"

@@ -16,12 +16,11 @@ MAX_ABANDONED = 256
 
 
 class ThreadRuntime(Runtime):
-    """Makes up to `max_concurrency` calls at once, each in a thread.
+    """Run up to `max_concurrency` calls at once, each in a thread.
 
-    By default 64 at once, for tools that wait for others rather than compute. A thread cannot be stopped: at its limit
-    a call is abandoned, `context.cancelled` tells it to stop, and its result says that it may still have effects.
-    `abandoned` counts those that have not ended; once there are 256, further calls are refused. Coroutines are
-    cancelled at their limit.
+    The default of 64 suits tools that wait rather than compute. A thread cannot be stopped: at its limit a call is
+    abandoned, `context.cancelled` becomes true, and its result says that it may still have effects. `abandoned` counts
+    abandoned calls that are still running; after 256 of them new calls are refused. Coroutines are cancelled.
     """
 
     name = "thread"

@@ -41,25 +41,25 @@ class Judgement(NamedTuple):
 
 
 class Policy:
-    """Decides which calls are made: `Executor(tools, policy=Policy(), approve=ask_on_terminal)`.
+    """Decide which calls run: `Executor(tools, policy=Policy(), approve=ask_on_terminal)`.
 
-    The first rule that holds decides: of `rules` and the user's file, else of the project's `ask-tools.toml`, else the
-    default: calls that only read, in a closed world, are allowed unless their tool requires approval; all others are
-    asked about. A rule of the project may be stricter than the user's, never laxer, and its rules that allow count
-    once the user ran `ask-tools policy trust`.
+    The first matching rule decides: a rule of `rules`, then of the user's file, then of the project's `ask-tools.toml`.
+    If no rule matches, a call is allowed if it only reads, reaches no open world, and its tool does not require
+    approval; other calls need approval. The project's rules may restrict the user's rules. They may allow calls only
+    after the user ran `ask-tools policy trust`.
 
-    Rules see the arguments as the tool receives them, and the paths and commands that the tool's `effects` reports.
-    A path may lead elsewhere by the time it is opened: the tool itself has to prevent that, as the file tools do.
+    Rules match the arguments as the tool receives them, and the paths and commands that `Tool.effects` reports. A path
+    may be replaced before it is opened: the tool has to prevent that, as the file tools do.
 
     Args:
         rules: Rules as in a file: `{"decision": "allow", "tool": "read_*", "paths": ["src/**"]}`.
         files: The user's policy files; by default `$XDG_CONFIG_HOME/ask-tools/policy.toml`, if it exists.
-        project: The project's folder; by default the nearest one, from the current folder up, that has an
-            `ask-tools.toml` or is the top of a repository. False for a policy without a project file.
-        default: The decision where no rule holds and the call is not known to only read. "allow" is for callers that
-            act for a user who typed the call.
+        project: The project's folder; by default the nearest parent of the current folder that has an `ask-tools.toml`
+            or is a repository. False ignores the project's file.
+        default: The decision if no rule matches and the call is not known to only read. Use `"allow"` if a user typed
+            the call.
 
-    Raises: PolicyError for a file or rule that is not understood; the message names it, the key, and what would work.
+    Raises: PolicyError for an invalid file or rule; the message names it, the key, and a valid form.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Policy:
 
     @hookimpl
     def decide_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Decision | None:
-        """Decide about a call by rules and earlier approvals, without asking. An approval "once" is used up by this."""
+        """Decide by rules and earlier approvals, without a prompt. Consumes an approval with scope "once"."""
         if tool is None:  # nothing will run
             return None
         try:
@@ -135,8 +135,8 @@ class Policy:
     def approve(self, key: str, scope: Scope = "once", by: str | None = None) -> None:
         """Approve a pending request from any process of the same user; `by` defaults to the user's name.
 
-        "once" is for the next such call of the run, "run" for all of them, "project" for any run in the same project.
-        PolicyError where the approval cannot be stored.
+        "once" allows the next equal call of the run, "run" all of them, "project" equal calls of all runs in the
+        project. Raises PolicyError if the approval cannot be stored.
         """
         if scope not in SCOPES:
             raise PolicyError(f"scope is {scope!r}; it is one of {', '.join(SCOPES)}")
@@ -147,14 +147,14 @@ class Policy:
         self.approvals.store(key, Answer("deny", by or user_name(), reason=reason))
 
     def trust(self) -> None:
-        """Let the rules of the project's file allow calls as long as it stays the same."""
+        """Let the rules of the project's file allow calls until the file changes."""
         if not self._data:
             raise PolicyError(f"{self.project_file}: there is no such file, or it is empty")
         self.approvals.trust(self.project, self._data)
         self.is_trusted = True
 
     def judge(self, call: ToolCall, tool: Tool, context: Context) -> Judgement:
-        """Apply the rules to a call, and use up no approval. InvalidArguments where its tool would refuse it."""
+        """Apply the rules to a call without consuming an approval. Raises InvalidArguments for invalid arguments."""
         facts = facts_of(call, tool, context, self.project)
         reasons: list[str] = []
         rule, is_unclear = _first(self.rules, facts, reasons)

@@ -29,13 +29,13 @@ _LONGEST_ERROR = 200
 
 
 class AuditLog:
-    """Writes a line of JSON when a call starts, when it is made again and when it ends.
+    """Write a line of JSON when a call starts, when it is retried and when it ends.
 
     Each line has `time` (UTC), `event` (start, retry, end), `run` (its id), `id` (of the call), `attempt`, `tool`,
-    `runtime`, `pid` and what `identify` returns. A start has `arguments`; a retry `delay` and `error_type`; an end
-    `seconds`, `result` (ok, error, halted), `bytes` (the size of the content), `approval` (by, scope, key) where a user
-    approved the call, and for an error `error_type` and the first line of the message as `error`. An end with attempt 0
-    is of a call that was not made: it was denied, or answered from a cache.
+    `runtime`, `pid` and the values that `identify` returns. A start has `arguments`. A retry has `delay` and
+    `error_type`. An end has `seconds`, `result` (ok, error, halted), `bytes` (the size of the content), `approval` (by,
+    scope, key) if a user approved the call, and for an error `error_type` and the first line of the message as `error`.
+    An end with attempt 0 belongs to a call that did not run: it was denied, or answered from a cache.
 
     Neither output nor metadata of tools is written. Secrets are hidden in arguments and errors: values of names that
     look secret, passwords in URLs and options, well-known tokens and private keys, and the values `redact`.
@@ -43,13 +43,13 @@ class AuditLog:
     Several threads and processes may share the file, forked ones included.
 
     Args:
-        path: The file, made for its owner alone (0600). No symbolic link is followed.
+        path: The file, created with mode 0600. Symbolic links are refused.
         redact: Values to hide.
         identify: Returns more members for the lines of a call, such as `{"user": context.state["user"]}`.
-        max_bytes: The size at which the file becomes `path.1`, and that one `path.2`.
-        backups: How many such files remain.
+        max_bytes: The size at which the file is renamed to `path.1`, and `path.1` to `path.2`.
+        backups: The number of renamed files to keep.
         required: Refuse a call whose first line cannot be written, such as on a full disk. Otherwise the failure is
-            logged and the call goes on.
+            logged and the call runs.
     """
 
     def __init__(

@@ -22,25 +22,26 @@ _TRACE = ("traceparent", "tracestate")  # differ from call to call and change no
 
 
 class Cache:
-    """Answers a call of a `read_only` tool with the result of an earlier equal call.
+    """Return the result of an earlier equal call for calls of `read_only` tools.
 
-    Calls are equal that have the same tool object, arguments and workspace and, where the tool takes the Context, the
+    Calls are equal if they have the same tool object, arguments and workspace and, if the tool takes the Context, the
     same `state`; with a state that is not plain JSON such a tool is not cached. Only successes are stored, no halts.
     The metadata of an answer has `cached` and its `age` in seconds.
 
-    Results are stored for each run: no other run receives them. A call of a tool that is not read_only drops them,
-    since it may have changed what the others read; if it was abandoned at its limit, nothing is stored for `seconds`.
-    Changes by another run are seen after `seconds` at the latest.
+    Results are stored for each run, and no other run receives them. A call of a tool that is not read-only clears them,
+    since it may have changed the data; if it was abandoned at its limit, nothing is stored for `seconds`. Changes by
+    another run are seen after at most `seconds`.
 
-    An answer from the cache is not judged by a policy again: with `key`, share results only among callers that may read
-    the same.
+    A policy does not decide about cached results again: with `key`, share results only among callers with the same
+    rights.
 
     Args:
-        seconds: How long a result is given again.
-        entries: How many results are stored for a run; those that were unused for the longest time go first.
-        max_bytes: How many bytes of content they may have together.
-        open_world: Whether to cache tools with `open_world`, whose world may change by itself.
-        key: Returns what shares results, in place of the run: `lambda context: context.state["user"]`.
+        seconds: How long a result is returned.
+        entries: The number of stored results for a run; the least recently used are dropped first.
+        max_bytes: The total size of their contents.
+        open_world: Whether to cache tools with `open_world`.
+        key: Returns the key under which calls share results, instead of the run: `lambda context:
+            context.state["user"]`.
     """
 
     def __init__(

@@ -21,15 +21,15 @@ _DURATION = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b")  # as in `[exit 1 after 0.2 s]
 
 
 class LoopDetector:
-    """Warns a model that repeats itself: the same tool, arguments and result, or a cycle of several, again and again.
+    """Warn a model that repeats the same call with the same result, or a cycle of several calls.
 
-    The warning is added to the content, and `metadata["loop"]` has the `period` and the `repeats`. The call is still
-    made, since some tools are rightly called again. Results that differ only in durations are equal.
+    The warning is added to the content, and `metadata["loop"]` has the `period` and the `repeats`. The call
+    still runs, since some tools need repeated calls. Results that differ only in durations are equal.
 
     Args:
-        repeats: How often the same has to happen for a warning, at least 2.
-        cycle: How many calls a cycle has at most.
-        key: Returns the conversation that a call belongs to; by default its run.
+        repeats: The number of repetitions that causes a warning, at least 2.
+        cycle: The maximum number of calls in a cycle.
+        key: Returns the conversation of a call; by default its run.
     """
 
     def __init__(self, repeats: int = 3, cycle: int = 10, *, key: Key | None = None) -> None:

@@ -18,11 +18,11 @@ _LONGEST_NAME = 256  # characters
 
 
 class OpenTelemetry:
-    """Makes each call a span `execute_tool {name}`, following the semantic conventions for generative AI.
+    """Create a span `execute_tool {name}` for each call, following the semantic conventions for generative AI.
 
-    The span is the current one while the call runs, in worker threads too, so that the spans of the tool are inside it.
-    For tools and runtimes that call other processes, `context.state` has `traceparent` in addition to what is in the
-    caller's own mapping. A span has neither arguments nor results, which may hold secrets. The conventions are still in
+    The span is current while the call runs, also in worker threads, so that it contains the spans of the tool.
+    For tools and runtimes that call other processes, `context.state` has an additional item `traceparent`. A span has
+    neither arguments nor results, which may hold secrets. The conventions are still in
     development and may change.
 
     Args:

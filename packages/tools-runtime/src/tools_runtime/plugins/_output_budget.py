@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class OutputBudget:
-    """Cuts the content of a result to its head and tail, and stores the whole text for the tool `read_output`.
+    """Limit the content of a result to its head and tail, and store the whole text for the tool `read_output`.
 
-    A line between them, which is not counted, says how much was cut and how to read it. `budget.tool` is that tool:
-    `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs. Several texts are cut
-    as one, followed by the images and files; the message of an error is cut, too. `metadata["cut"]` has the numbers.
-    The tool reads only the outputs of the run that calls it.
+    A line between them, which does not count, tells the model how much was cut and how to read it. `budget.tool` is
+    that tool: `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs. Several
+    texts are cut as one, followed by the images and files; error messages are cut as well. `metadata["cut"]` has the
+    numbers. The tool reads only the outputs of the run that calls it.
 
     Args:
-        max_characters: How many characters of one result a model receives.
-        outputs: How many outputs are stored for a run; those that were unused for the longest time go first.
-        max_stored: How many characters they may have together.
-        key: Returns what shares outputs, in place of the run.
+        max_characters: The number of characters of one result that a model receives.
+        outputs: The number of stored outputs for a run; the least recently used are dropped first.
+        max_stored: The total number of their characters.
+        key: Returns the key under which calls share outputs, instead of the run.
     """
 
     def __init__(

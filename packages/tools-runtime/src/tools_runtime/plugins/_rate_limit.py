@@ -25,21 +25,21 @@ _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class RateLimit:
-    """Makes calls wait for their turn, so that tools are not called too often, or too many at once.
+    """Delay calls, so that tools are not called too often or too many times at once.
 
-    `rates` maps tools, or patterns of names such as `"web_*"`, to a count in a time: `"10/s"`, `"100/min"`, `"1000/h"`,
-    or `(count, seconds)`. So many calls may come at once after a pause, the others one by one. `max_concurrency` maps
-    them to how many may run at once: 1 means one after the other. All tools that match a pattern share its limits, and
-    every pattern that matches a tool applies.
+    All tools that match a pattern share its limits, and every pattern that matches a tool applies. After a pause, as
+    many calls as the rate allows may start at once.
 
-    The limits hold for each run by itself: no run waits for another one. With `key` they hold for all calls with the
-    same key: `lambda context: context.state["user"]`, or `lambda context: None` for the whole process, as the quota of
-    one API key asks for.
+    Calls wait in order. If a call would have to wait past the caller's deadline, it is refused as `limit_exceeded`, and
+    `metadata["retry_after"]` has the seconds to wait, if they are known. A call inside another tool's call does not
+    wait for a `max_concurrency` that the outer call occupies. An abandoned call does not count as running.
 
-    Calls wait in the order in which they came. A call whose turn would come after the caller's deadline is refused with
-    error type "limit_exceeded", and the seconds to wait in `metadata["retry_after"]` where they are known. A call that
-    a tool makes while it runs passes the `max_concurrency` that its caller has passed. An abandoned call does not count
-    as running.
+    Args:
+        rates: The number of calls in a time, by name or pattern: `{"web_*": "10/s", "deploy": "2/h"}`. The units are s,
+            min and h; `(count, seconds)` works as well.
+        max_concurrency: The number of calls that may run at once, by name or pattern.
+        key: Returns the key under which calls share the limits, instead of the run: `lambda context:
+            context.state["user"]`, or `lambda context: None` for the whole process.
     """
 
     def __init__(

@@ -30,18 +30,17 @@ _FINAL = frozenset(
 
 
 class Retry:
-    """Makes a call again after a failure that may pass, if making it twice does no harm.
+    """Retry calls after transient failures, if the tool is `read_only` or `idempotent` for these arguments.
 
-    A failure may pass when its type is one of `types`, when the worker of the call crashed (`metadata["crash"]`), or
-    when the tool names the seconds to wait: `Result.error("busy", metadata={"retry_after": 2})`. It does no harm where
-    the tool is `read_only` or `idempotent` for these arguments (`Tool.effects`).
+    A failure is transient if its type is in `types`, if the worker of the call crashed (`metadata["crash"]`), or if the
+    tool sets the seconds to wait: `Result.error("busy", metadata={"retry_after": 2})`.
 
     Args:
-        attempts: How often a call is made at most.
-        types: The error types after which a call is made again.
-        first: The longest wait before the second attempt, in seconds; each further one is twice as long. The wait is a
-            random part of it, so that many callers do not return at once.
-        most: The longest wait of all. A tool that asks for a longer one is not called again.
+        attempts: The maximum number of attempts.
+        types: The error types to retry.
+        first: The maximum wait before the second attempt, in seconds; it doubles for each later one. The actual wait is
+            a random part of it, so that many callers do not return at the same time.
+        most: The maximum of all waits. If a tool asks for a longer one, its call is not retried.
 
     Each further attempt is announced by an event `retry` with its `attempt` (from 2), `delay` and `error_type`; the
     result has `metadata["attempts"]`, and `abandoned` where an earlier attempt may still be running. There is no

@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 
 
 class ProcessRuntime(Runtime):
-    """Makes each call in a worker process, which is killed at the limit of the call with all that the call started.
+    """Run each call in a worker process. At the limit of the call the worker and its child processes are killed.
 
-    Whatever a tool does, computing in C, crashing or exhausting memory, its call has a result, and no other call is
-    harmed. A call whose worker ended before it answered is an error with `metadata["crash"]`: the name of the signal
-    or `exit N`. It is not made again.
+    A tool may compute in C, crash or exhaust memory: its call still has a result, and other calls are unaffected. If a
+    worker ends before it answers, the result is an error, and `metadata["crash"]` has the name of the signal or
+    `exit N`. The call is not retried.
 
-    Workers are kept for later calls. Each call has fresh context variables, the current folder of this process, and the
-    environment that this process had at the first call. Arguments, results and the items of `context.state` are
-    pickled; an item that cannot be pickled raises a KeyError when the tool asks for it. A tool is pickled once: it is
-    defined at the top level of a module, or of the program, and later changes to it do not reach the workers. What it
-    raises is `result.exception`, with a `RemoteError` that has the worker's traceback as its cause. What it prints goes
-    to standard error.
+    Workers are reused. Each call has fresh context variables, the current folder of this process, and the environment
+    of this process at the first call. Arguments, results and the items of `context.state` are pickled; an item that
+    cannot be pickled raises a KeyError when the tool reads it. A tool is pickled once, so later changes do not reach
+    the workers; define it at the top level of a module. Workers import the main module: keep the program below
+    `if __name__ == "__main__":`. The exception of a tool is `result.exception`; its cause, a `RemoteError`, has the
+    worker's traceback. Printed text goes to standard error.
 
     Args:
-        max_workers: How many calls run at once; by default one for each processor.
-        memory: Bytes that a worker may take beyond what it begins with. A call that needs more is a `limit_exceeded`.
-        max_result_bytes: How large a pickled result may be. A larger one is a `limit_exceeded`.
+        max_workers: The number of calls that run at once; by default one for each processor.
+        memory: Bytes that a worker may allocate in addition to its initial memory. Beyond them, a call is a
+            `limit_exceeded`.
+        max_result_bytes: The maximum size of a pickled result. A larger result is a `limit_exceeded`.
         preload: Modules that workers import before their first call. They must not start threads.
 
     Raises: OSError on a system that cannot fork, such as Windows; ValueError for an option that is out of range.
