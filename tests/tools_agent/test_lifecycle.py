@@ -1,4 +1,4 @@
-"""The lifecycle of an agent: each test is named after the statement that it proves. See docs/agent-claims.md."""
+"""The lifecycle of an agent: each test is named after the statement that it proves. See CLAIMS.md."""
 
 import re
 from pathlib import Path
@@ -651,7 +651,7 @@ def test_two_tools_of_one_name_are_refused(note):
 
 def test_each_statement_names_a_test_that_exists():
     here = Path(__file__).parent
-    page = (here.parents[1] / "docs" / "agent-claims.md").read_text()
-    named = re.findall(r"\[`(test_\w+)`\]\(../tests/tools_agent/(\w+\.py)\)", page)
+    page = (here / "CLAIMS.md").read_text()
+    named = re.findall(r"\[`(test_\w+)`\]\((\w+\.py)\)", page)
     assert len(named) > 50
     assert [(test, file) for test, file in named if f"def {test}(" not in (here / file).read_text()] == []
