@@ -1,18 +1,24 @@
-"""Every block of every page runs, and what it shows is its real output.
+"""Every block of every page and every example runs and prints the documented output.
 
-`python` blocks run as programs of their own; where one has lines `#> ...`, those are its output. One that
-begins with `# name.py` is saved under that name too. `console` blocks run `$ ` lines in a shell and compare
-what follows, where `...` stands for anything. The blocks of a page run in order and share a folder.
+`python` blocks run as separate programs; lines `#> ...` are the expected output. A block that begins with `# name.py`
+is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output with the following
+lines, in which `...` stands for any text. The blocks of a page run in order and share a folder. An example prints the
+lines of the comment `# Output:` at its end.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -21,17 +27,14 @@ from tools_core._cli._commands import BUILT_IN, make_parser
 from tools_core._tools._function import Options
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
-PAGES += [
-    *sorted(ROOT.glob("docs/*.md")),
-    *sorted(ROOT.glob("packages/*/README.md")),
-    *sorted(ROOT.glob("packages/*/PLUGINS.md")),
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]  # examples/ included
+PAGES += [*sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("packages/*/README.md"))]
 # These take seconds, or need the SDKs of providers.
-LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "packages/tools-runtime/PLUGINS.md"}
+LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "docs/plugins.md"}
 LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
 # Their programs need frameworks: tests/tools_adapters runs each in an environment of its own.
 ELSEWHERE = {ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"}
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -130,6 +133,13 @@ def forecast(path, body):
     ]
 
 
+def load_example(name):
+    spec = spec_from_file_location(name, ROOT / f"examples/{name}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def tidy(text):
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
@@ -164,6 +174,52 @@ def test_type_checkers_accept_the_programs_of_a_page(page, tmp_path, tmp_path_fa
     for checker in (["mypy", "--strict", cache], ["basedpyright", "--level=error"]):
         checked = run([sys.executable, "-m", *checker, "."], tmp_path)
         assert checked.returncode == 0, checked.stdout
+
+
+def test_the_api_page_is_current():
+    checked = run([sys.executable, ROOT / "docs/generate_api.py", "--check"], ROOT)
+    assert checked.returncode == 0, "run python docs/generate_api.py"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name_of)
+def test_an_example_is_short_and_prints_its_documented_output(example, tmp_path):
+    text = example.read_text(encoding="utf-8")
+    assert text.startswith('"""')
+    assert len(text.splitlines()) <= 60
+    _, _, output = text.partition("\n# Output:\n")
+    if output:
+        ended = run([sys.executable, example], tmp_path)
+        assert ended.stdout == output.replace("# ", "", 1).replace("\n# ", "\n")
+
+
+def test_the_web_application_streams_events_of_the_agent():
+    uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    app = load_example("web_app").app
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        body = json.dumps({"session": "ada", "prompt": "How is Oslo?"}).encode()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/chat"
+        with urlopen(Request(url, body), timeout=30) as response:
+            events = [json.loads(line) for line in response]
+        server.should_exit = True
+        thread.join()
+    assert {"tool": "weather", "result": "Oslo: sunny"} in events
+    assert "".join(event.get("text", "") for event in events) == "It is sunny."
+    assert events[-1] == {"outcome": "completed", "pending": []}
+
+
+def test_the_mcp_server_serves_its_tools():
+    toolset = pytest.importorskip("tools_mcp").McpToolset
+    with toolset([sys.executable, str(ROOT / "examples/mcp_server.py")], name="example") as tools:
+        assert tools.tool("compare").call(cities=["Oslo", "Rome"]).output == {"Oslo": "sunny", "Rome": "sunny"}
+        assert tools.tool("subscribe").call(city="Oslo").output == "subscribed to Oslo"
+
+
+def test_every_page_of_docs_is_linked_from_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name_of(page) for page in ROOT.glob("docs/*.md") if f"({name_of(page)})" not in text] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
