@@ -40,7 +40,7 @@ from tools_core.linux import Access, Landlock
 inside, outside = sys.argv[1:]
 with Landlock(Access.READ) as rules:
     rules.allow(inside, Access.READ)
-    rules.allow("/nowhere", Access.READ)
+    rules.allow("/missing", Access.READ)
     rules.enforce()
 print(open(f"{inside}/file").read())
 try:
@@ -65,19 +65,19 @@ def run(code, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 
-def test_other_systems_have_no_such_function():
+def test_other_systems_report_missing_functions():
     assert run(ELSEWHERE) == ["0", *3 * [os.strerror(errno.ENOSYS)]]
 
 
 @only_linux
-def test_no_path_leads_out_of_the_folder(folder):
+def test_openat2_refuses_a_path_out_of_the_folder(folder):
     os.close(openat2("./file", os.O_RDONLY, dir_fd=folder, resolve=RESOLVE_BENEATH))
     with pytest.raises(OSError, match=os.strerror(errno.EXDEV)):
         openat2("../file", os.O_RDONLY, dir_fd=folder, resolve=RESOLVE_BENEATH)
 
 
 @only_linux
-def test_a_rename_replaces_nothing_or_exchanges_two_files(folder, tmp_path):
+def test_renameat2_refuses_to_replace_and_exchanges_files(folder, tmp_path):
     with pytest.raises(FileExistsError):
         renameat2("file", "../file", RENAME_NOREPLACE, src_dir_fd=folder, dst_dir_fd=folder)
     renameat2("file", "../file", RENAME_EXCHANGE, src_dir_fd=folder, dst_dir_fd=folder)
@@ -86,12 +86,12 @@ def test_a_rename_replaces_nothing_or_exchanges_two_files(folder, tmp_path):
 
 @only_linux
 @pytest.mark.skipif(not landlock_abi(), reason="this kernel has no Landlock")
-def test_landlock_allows_only_what_a_rule_allows(folder, tmp_path):
+def test_landlock_denies_files_without_a_rule(folder, tmp_path):
     assert run(READING, tmp_path / "inside", tmp_path) == ["inside", "denied"]
 
 
 @only_linux
 @pytest.mark.skipif(not landlock_abi(), reason="this kernel has no Landlock")
-def test_rules_that_restrict_nothing_are_refused():
+def test_landlock_refuses_to_restrict_nothing():
     with pytest.raises(OSError, match=os.strerror(errno.ENOMSG)):
         Landlock(Access.NONE)

@@ -1,22 +1,18 @@
-"""Foreign text is shown without secrets, and without characters that hide or act."""
+"""Untrusted text is shown without hidden characters, and names of secrets are recognized."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import unicodedata
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tools_core
 from tools_core.text import is_secret_name, visible
 
-# Of the planes that are unassigned or private as a whole, no more than the ends.
+# All characters, but of planes that are unassigned or private as a whole, only those at the ends.
 EVERY = [*map(chr, [*range(0x34000), *range(0xE0000, 0xE2000), *range(0xF0000, 0xF0100), *range(0x10FF00, 0x110000)])]
-# Signs that stand around the digits after them: of the category of what formats, and yet drawn.
+# Signs that are drawn around the digits after them, although their category is "format".
 DRAWN = {*map(chr, range(0x600, 0x606)), *"\u06dd\u070f\u0890\u0891\u08e2", "\U000110bd", "\U000110cd"}
 ORDINARY = [
     "naïve Grüße, Ålesund",
@@ -29,17 +25,14 @@ ORDINARY = [
 ]
 
 
-# What is not seen
-
-
 @pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_text_of_any_script_is_shown_as_it_is(text):
+def test_ordinary_text_of_any_script_stays_unchanged(text):
     assert visible(text) == text
     assert visible(text, keep_layout=True) == text
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("\x00\x07\x08", r"\x00\x07\x08"),
         ("\x1b]0;owned\x07", r"\x1b]0;owned\x07"),
@@ -59,52 +52,40 @@ def test_ordinary_text_of_any_script_is_shown_as_it_is(text):
         "return",
     ],
 )  # fmt: skip
-def test_hidden_characters_are_shown_as_escapes(text, shown):
-    assert visible(text) == shown
-    assert visible(text, keep_layout=True) == shown
+def test_hidden_characters_are_escaped(text, escaped):
+    assert visible(text) == escaped
+    assert visible(text, keep_layout=True) == escaped
 
 
-def test_of_all_characters_none_that_acts_or_is_ignored_is_left():
-    def left(categories, **options):
+def test_no_control_or_format_character_remains():
+    def remaining(categories, **options):
         return {*visible(" ".join(EVERY), **options)} & {c for c in EVERY if unicodedata.category(c) in categories}
 
-    assert left({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn", "Zs"}) == {" "}
-    assert left({"Cc", "Cf", "Cs", "Zl", "Zp"}, keep_layout=True) - DRAWN == {"\t", "\n"}
+    assert remaining({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn", "Zs"}) == {" "}
+    assert remaining({"Cc", "Cf", "Cs", "Zl", "Zp"}, keep_layout=True) - DRAWN == {"\t", "\n"}
 
 
-def test_of_all_letters_digits_and_signs_only_fillers_and_an_empty_pattern_are_shown_as_escapes():
+def test_letters_digits_and_signs_remain_unless_they_look_empty():
     drawn = {char for char in EVERY if unicodedata.category(char)[0] in "LNPS"}
     assert drawn - {*visible(" ".join(EVERY), keep_layout=True)} == {*"\u115f\u1160\u3164\uffa0"}
     assert drawn - {*visible(" ".join(EVERY))} == {*"\u115f\u1160\u3164\uffa0\u2800"}
 
 
-def test_layout_is_kept_where_that_is_asked_for_and_written_out_elsewhere():
+def test_tabs_and_line_breaks_are_escaped_unless_the_layout_is_kept():
     text = "1\tone\r\n\xa0two\u3000three\n"
     assert visible(text, keep_layout=True) == text
     assert visible(text) == r"1\tone\r\n\xa0two\u3000three\n"
 
 
-odd = st.sampled_from("\u115f\u1680\u180e\u200c\u200d\u2800\ufe0f\u06dd⚠م\r\n\t \x1b\\")
+special = st.sampled_from("\u115f\u1680\u180e\u200c\u200d\u2800\ufe0f\u06dd⚠م\r\n\t \x1b\\")
 
 
-@given(st.text(odd | st.characters(codec=None)))
-def test_what_is_visible_is_one_line_and_stays_as_it_is(text):
-    shown, laid_out = visible(text), visible(text, keep_layout=True)
-    assert len(shown.splitlines()) <= 1
-    assert visible(shown) == shown
-    assert visible(laid_out, keep_layout=True) == laid_out
-
-
-def test_plain_text_is_shown_without_an_import():
-    code = "import sys; from tools_core.text import visible; visible('plain'); print('re' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", code],
-        env={"PYTHONPATH": str(Path(tools_core.__file__).parents[1])}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == "False\n"
-
-
-# What is secret
+@given(st.text(special | st.characters(codec=None)))
+def test_visible_text_is_one_line_and_is_not_escaped_again(text):
+    line, lines = visible(text), visible(text, keep_layout=True)
+    assert len(line.splitlines()) <= 1
+    assert visible(line) == line
+    assert visible(lines, keep_layout=True) == lines
 
 
 @pytest.mark.parametrize(
@@ -119,7 +100,7 @@ def test_plain_text_is_shown_without_an_import():
         "GITHUB_PAT", "WIFI_PSK", "webhook_signature",
     ],
 )  # fmt: skip
-def test_names_of_secrets_are_known_in_any_spelling(name):
+def test_names_of_secrets_are_recognized_in_any_spelling(name):
     assert is_secret_name(name)
 
 
@@ -133,5 +114,5 @@ def test_names_of_secrets_are_known_in_any_spelling(name):
         "AWS_ACCESS_KEY_ID", "GIT_ASKPASS", "publicKey", "sort_key", "cache_key", "COLORTERM",
     ],
 )  # fmt: skip
-def test_names_that_only_sound_like_one_are_no_secrets(name):
+def test_similar_names_are_not_secrets(name):
     assert not is_secret_name(name)

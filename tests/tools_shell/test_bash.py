@@ -160,7 +160,7 @@ def test_a_shell_that_is_not_there_is_told(root):
 
 
 ELSEWHERE = """
-import os, select, subprocess  # what the system itself loads
+import ctypes, os, select, subprocess  # what the system itself loads
 for name in ("O_PATH", "O_DIRECTORY", "killpg", "pidfd_open", "setsid", "waitid"):
     vars(os).pop(name, None)
 del select.poll

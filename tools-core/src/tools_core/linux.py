@@ -6,6 +6,7 @@ OSError with the code ENOSYS.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import stat
@@ -15,12 +16,7 @@ from enum import IntFlag
 from types import TracebackType
 from typing import Self
 
-try:
-    import ctypes
-except ImportError:  # Python was built without libffi
-    _libc = None
-else:
-    _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
+_libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
@@ -89,8 +85,6 @@ def install_seccomp_filter(program: bytes) -> None:
 
     It requires `forbid_new_privileges`.
     """
-    if _libc is None:
-        raise _not_implemented("prctl")
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
     _call("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0)
@@ -138,7 +132,7 @@ _NO_ABSTRACT_SOCKETS_NO_SIGNALS = 0b11
 
 
 class Landlock:
-    """Rules for what a thread, its children and the programs they execute can do after `enforce`.
+    """Rules that restrict a thread, its children and the programs they execute, from `enforce` on.
 
     ```python
     with Landlock(Access.READ) as rules:
@@ -202,14 +196,10 @@ def _call(name: str, *arguments: int | bytes) -> int:
     """Call a function of the C library; OSError if it fails or does not exist."""
     function = getattr(_libc, name, None) if sys.platform == "linux" else None
     if function is None:
-        raise _not_implemented(name)
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)
     words = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
     result: int = function(*words)
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
     return result
-
-
-def _not_implemented(name: str) -> OSError:
-    return OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), name)
