@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import import_module
 
 _OF_PYTHON = """
-base64 concurrent.futures ctypes difflib encodings.idna fcntl glob json logging queue re shutil socket subprocess
+base64 concurrent.futures difflib encodings.idna fcntl glob json logging queue re shutil socket subprocess
 tempfile termios textwrap traceback urllib.parse
 """
 _OURS = ("_process._direct", "_process._supervised", "_sandbox._guard", "_sandbox._probe")

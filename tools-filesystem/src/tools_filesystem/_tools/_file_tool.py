@@ -66,7 +66,7 @@ class FileTool(Tool, abstract=True):
 # A host that runs as `python agent.py` in its own workspace imports from there first: a file that a tool has named like
 # one of these, which calls load or have Python load, would run in the host.
 _LATER = (
-    *("_ctypes", "ctypes", "concurrent.futures.thread", "contextvars", "fcntl", "grp", "logging", "pwd", "queue"),
+    *("concurrent.futures.thread", "contextvars", "fcntl", "grp", "logging", "pwd", "queue"),
     *("resource", "textwrap", "traceback"),
 )
 

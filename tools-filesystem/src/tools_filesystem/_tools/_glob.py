@@ -9,7 +9,7 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import all_escaped
 from tools_filesystem._search._engine import Order, search
-from tools_filesystem._search._glob import WILD, PathPattern
+from tools_filesystem._search._path_pattern import WILD, PathPattern
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:

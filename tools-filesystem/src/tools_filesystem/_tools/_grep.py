@@ -10,7 +10,7 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import escaped
 from tools_filesystem._search._engine import Order, find_rg, search
-from tools_filesystem._search._glob import PathPattern
+from tools_filesystem._search._path_pattern import PathPattern
 from tools_filesystem._search._rows import WIDTH, FileRows, files_of, rows_of
 from tools_filesystem._tools._file_tool import FileTool
 
