@@ -30,6 +30,7 @@ PUBLIC_MODULES = {
     "tools_core.files",  # for tools that change files
     "tools_core.formats",
     "tools_core.linux",  # for packages that start or confine processes
+    "tools_core.schema",
     "tools_core.text",  # for code that asks, prints or logs
     "tools_core.threads",  # for code that runs calls
     "tools_runtime.hookspecs",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tools_core._cli._arguments import read_arguments
 from tools_core._cli._terminal import CommandError
-from tools_core._jsonschema import compile_schema
+from tools_core.schema import compile as compile_schema
 
 SCHEMA = {
     "type": "object",

@@ -2,7 +2,7 @@
 
 import threading
 
-from tools_core._jsonschema import compile_schema
+from tools_core.schema import compile as compile_schema
 
 
 def test_many_threads_may_use_a_schema_first():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tools_core._jsonschema import compile_schema
+from tools_core.schema import compile as compile_schema
 
 DAY = {"type": "string", "description": "such as Monday"}
 CLOSED = {
@@ -54,7 +54,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
         ({"exclusiveMaximum": 3}, 3, "must be below 3, got 3"),
         ({"multipleOf": 0.25}, 0.3, "must be a multiple of 0.25, got 0.3"),
         ({"uniqueItems": True}, [1, 1.0], "must not have equal items, got an array of 2"),
-        ({"contains": {"type": "string"}}, [1], "must have at least 1 item fitting: a string, got 0"),
+        ({"contains": {"type": "string"}}, [1], "must have at least 1 item matching: a string, got 0"),
         ({"not": {"type": "string"}}, "a", 'must not be a string, got "a"'),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, 'b is required when "a" is given'),
         ({"properties": {"a": False}}, {"a": 1}, "a is not allowed"),
@@ -63,7 +63,7 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
             {"ab": 1},
             'must not have a member named "ab": a name must have at most 1',
         ),
-        ({"oneOf": [{"type": "integer"}, {"minimum": 1}]}, 2, "must fit one alternative only, and fits 2"),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 1}]}, 2, "must match exactly one alternative, matches 2"),
         (
             {"anyOf": [{"type": "integer"}, {"type": "string"}]},
             None,
@@ -111,16 +111,26 @@ def test_of_alternatives_the_one_that_was_meant_is_explained() -> None:
     assert said({"anyOf": [cat, dog]}, {"kind": "dog", "tricks": 3}) == ["tricks must be an array, got 3"]
     assert said({"oneOf": [cat, dog]}, {"kind": "cow"}) == ['kind must be one of "cat", "dog", got "cow"']
     assert said({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}) == [
-        "fits none of the 2 alternatives: a is required; b is required"
+        "matches none of the 2 alternatives: a is required; b is required"
     ]
 
 
-def test_ten_choices_are_listed_and_the_rest_counted() -> None:
+def test_choices_are_listed_whole_up_to_200_characters() -> None:
     zones = [f"Region/City_{n:02}" for n in range(50)]
     [text] = said({"properties": {"zone": {"enum": zones[:10]}}}, {"zone": "x"})
     assert text == f'zone must be one of {", ".join(map(json.dumps, zones[:10]))}, got "x"'
     [text] = said({"properties": {"zone": {"enum": zones}}}, {"zone": "x"})
-    assert text == f'zone must be one of {", ".join(map(json.dumps, zones[:10]))} and 40 more, got "x"'
+    assert text == f'zone must be one of {", ".join(map(json.dumps, zones[:11]))} and 39 more, got "x"'
+    paths = [f"/projects/department/team/{name}/configuration.yaml" for name in ("alpha", "beta")]
+    [text] = said({"properties": {"file": {"enum": paths}}}, {"file": "x"})
+    assert text == f'file must be one of "{paths[0]}", "{paths[1]}", got "x"'
+
+
+def test_the_most_similar_choices_come_first_if_not_all_fit() -> None:
+    zones = [*(f"Region/City_{n:02}" for n in range(50)), "Europe/Oslo", "Europe/Oslo_West"]
+    [text] = said({"properties": {"zone": {"enum": zones}}}, {"zone": "europe/olso"})
+    assert text.startswith('zone must be one of "Europe/Oslo", "Europe/Oslo_West", "Region/City_00", ')
+    assert text.endswith(' more, got "europe/olso"')
 
 
 def test_at_most_a_hundred_problems_are_collected() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tools_core._jsonschema import Validator, compile_schema
+from tools_core.schema import Validator
+from tools_core.schema import compile as compile_schema
 
 TREE = {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}
 ANYTHING = compile_schema(True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tools_core._jsonschema import compile_schema
-from tools_core._values._errors import SchemaError
+from tools_core.schema import SchemaError
+from tools_core.schema import compile as compile_schema
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tools_core._jsonschema import compile_schema
+from tools_core.schema import compile as compile_schema
 
 NAMES = st.sampled_from(["a", "b", "kind", "odd key"])
 SCALARS = (

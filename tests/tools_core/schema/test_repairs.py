@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tools_core._jsonschema import compile_schema
+from tools_core.schema import compile as compile_schema
 
 OPTIONAL = {
     "type": "object",

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tools_core._jsonschema import Validator, compile_schema
-from tools_core._values._errors import SchemaError
+from tools_core.schema import SchemaError, Validator
+from tools_core.schema import compile as compile_schema
 
 pytestmark = pytest.mark.slow
 
 # Of the optional files, those about what every validator has: patterns and numbers.
 OPTIONAL = ("bignum", "float-overflow", "non-bmp-regex")
-IDENTIFIED = ("$id", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
+IDENTIFIED = ("$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary")
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from itertools import islice, pairwise
 
 # Control characters except tab and line feed, and characters that a terminal may ignore by the rules of Unicode: bidi
 # overrides, zero-width characters, fillers, tags, lone surrogates.
@@ -81,3 +82,10 @@ def is_secret_name(name: str) -> bool:
         return True
     indexes = [index for index, word in enumerate(words) if word == "KEY"]
     return len(words) > 1 and any(index == 0 or words[index - 1] not in _OPEN_KEYS for index in indexes)
+
+
+def closest(word: str, words: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the words that are most similar to `word`, the most similar first, whatever their case."""
+    # Shortened, because the cost grows with the product of the lengths.
+    candidates = {candidate.casefold()[:60]: candidate for candidate in islice(words, 1_000)}
+    return [candidates[match] for match in get_close_matches(word.casefold()[:60], candidates, limit)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core._cli._schema_text import is_object, schema_at, split_key, types
 from tools_core._cli._terminal import CommandError
-from tools_core._jsonschema._flatten import flatten
+from tools_core._jsonschema._references import flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show

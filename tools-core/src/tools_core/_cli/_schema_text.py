@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from tools_core._cli._terminal import json_text, one_line
-from tools_core._jsonschema._flatten import flatten
+from tools_core._jsonschema._references import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

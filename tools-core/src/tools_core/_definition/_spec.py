@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tools_core._definition._draft import Convert
     from tools_core._definition._parameter import Parameter
-    from tools_core._jsonschema import Checked, Validator
+    from tools_core._jsonschema import Report, Validator
 
 _ASYNC = 0x80 | 0x200  # inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR, without importing inspect
 
@@ -40,7 +40,7 @@ class Spec:
         self.convert = convert
         self.is_async = is_async
         self._validator = validator
-        self.accepts: Callable[[Any], int] = self._first_accepts
+        self.accepts: Callable[[Any], bool] = self._first_accepts
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -57,11 +57,11 @@ class Spec:
             self._validator = compile_schema(self.input_schema, trusted=True)
         return self._validator
 
-    def _first_accepts(self, value: Any) -> int:
+    def _first_accepts(self, value: Any) -> bool:
         self.accepts = self.validator.accepts
         return self.accepts(value)
 
-    def check(self, value: Any, *, repair: bool = True) -> Checked:
+    def check(self, value: Any, *, repair: bool = True) -> Report:
         """Report every problem of `value`, and repair what can be repaired."""
         return self.validator.check(value, repair=repair)
 

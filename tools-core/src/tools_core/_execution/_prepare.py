@@ -14,7 +14,7 @@ from tools_core._values._tool_call import ToolCall
 
 if TYPE_CHECKING:
     from tools_core._definition._spec import Spec
-    from tools_core._jsonschema import Checked
+    from tools_core._jsonschema import Report
 
     class Callee(Protocol):
         """The parts of a Tool that a call needs."""
@@ -90,7 +90,7 @@ def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
     return dict(checked.value)
 
 
-def _with_conversions(spec: Spec, checked: Checked) -> InvalidArguments:
+def _with_conversions(spec: Spec, checked: Report) -> InvalidArguments:
     """Return every problem, those of converting what fits the schema as well."""
     if spec.convert is not None and checked.is_complete:
         try:
@@ -100,7 +100,7 @@ def _with_conversions(spec: Spec, checked: Checked) -> InvalidArguments:
     return InvalidArguments(checked.problems)
 
 
-def _read(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+def _read(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """Return the arguments, and whether they are valid as they stand."""
     text = given.raw if isinstance(given, ToolCall) else given
     if keywords or not isinstance(text, str):
@@ -109,9 +109,10 @@ def _read(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str
     from tools_core._values._json import parse  # programs that pass mappings never load json
 
     arguments = parse(text, exactly=False)
-    seen = spec.accepts(arguments)
-    # Each member has a colon. Where there are more, in strings or of repeated keys, the text is read exactly.
-    return (arguments if seen == 1 + text.count(":") else parse(text)), seen
+    is_valid = spec.accepts(arguments)
+    # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
+    is_exact = is_valid and spec.validator.count_members(arguments) == text.count(":")
+    return (arguments if is_exact else parse(text)), is_valid
 
 
 def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,26 +1,20 @@
-"""Refuse, when a tool is defined, every schema that could not be enforced as it is written."""
+"""Refuse a schema that cannot be enforced as it is written, when a tool is defined."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
-from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
-from tools_core._jsonschema._pointer import Schema, parts_of, resolve
-from tools_core._jsonschema._regex import translate
-from tools_core._jsonschema._shapes import REFUSED, SHAPES
+from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP, UNSUPPORTED, VALUES
+from tools_core._jsonschema._references import Schema, reference_keys, resolve
+from tools_core._jsonschema._scalars import translate
 from tools_core._values._errors import SchemaError
-from tools_core._values._problem import clip, show
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-# A place in the schema is a linked pair, cheap to extend and rendered only for an error.
-Place: TypeAlias = "tuple[Place, str | int] | None"
+from tools_core._values._problem import Path, clip, path_keys, show
 
 
 def examine(schema: Schema) -> Schema:
-    """Return a private copy of `schema`, proven to hold only what can be enforced; else raise SchemaError."""
+    """Return a private copy of `schema`; SchemaError if it has something that cannot be enforced."""
     try:
         root: Schema = json.loads(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -34,22 +28,21 @@ def examine(schema: Schema) -> Schema:
 class _Examination:
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.visited: set[int] = set()
-        self.references: list[tuple[dict[str, Any], Place]] = []
-        self.anchors: dict[str, Place] = {}
+        self.visited: set[int] = set()  # ids of subschemas, which `root` keeps alive
+        self.references: list[tuple[str, Path]] = []
 
-    def visit(self, schema: Any, place: Place) -> None:
+    def visit(self, schema: Any, path: Path) -> None:
         if schema is True or schema is False:
             return
         if type(schema) is not dict:
-            raise _error(place, f"must be a schema, an object or a boolean, got {show(schema)}")
+            raise _error(path, f"must be a schema, an object or a boolean, got {show(schema)}")
         self.visited.add(id(schema))
         for keyword, value in schema.items():
-            at = (place, keyword)
-            if keyword in SHAPES:
-                self.check_keyword(schema, keyword, at)
-            elif keyword in REFUSED:
-                raise _error(at, f'"{keyword}" is not supported: {REFUSED[keyword]}')
+            at = (path, keyword)
+            if keyword in VALUES:
+                self.check_value(keyword, value, at)
+            elif keyword in UNSUPPORTED:
+                raise _error(at, f'"{keyword}" is not supported: {UNSUPPORTED[keyword]}')
             elif keyword in ONE_SCHEMA:
                 if keyword == "items" and isinstance(value, list):
                     raise _error(at, '"items" must be one schema; write "prefixItems" for a list of schemas')
@@ -58,41 +51,34 @@ class _Examination:
                 for key, part in _parts(keyword, value, at):
                     self.visit(part, (at, key))
 
-    def check_keyword(self, schema: dict[str, Any], keyword: str, at: tuple[Place, str]) -> None:
-        value = schema[keyword]
-        is_well_formed, expected = SHAPES[keyword]
-        if not is_well_formed(value):
+    def check_value(self, keyword: str, value: Any, at: tuple[Path, str]) -> None:
+        is_valid, expected = VALUES[keyword]
+        if not is_valid(value):
             raise _error(at, f'"{keyword}" must be {expected}, got {show(value)}')
         if keyword == "$ref":
-            self.references.append((schema, at))
-        elif keyword == "$anchor":
-            self.anchors[f"#{value}"] = at[0]
+            self.references.append((value, at))
         elif keyword == "$id" and at != (None, "$id"):
             raise _error(at, '"$id" is supported at the root alone: move the schema into "$defs"')
         elif keyword == "pattern":
             _check_pattern(value, at)
 
     def follow_references(self) -> None:
-        """Check that each reference has a target, and replace names of anchors by pointers."""
-        for schema, at in self.references:  # grows while targets outside the known keywords are visited
-            reference = schema["$ref"]
-            if reference in self.anchors:
-                pointer = "/".join(["#", *_steps(self.anchors[reference])])
-                reference = schema["$ref"] = pointer.replace("%", "%25")
+        """Check that each reference has a target."""
+        for reference, at in self.references:  # grows while targets outside the known keywords are visited
             try:
                 target = resolve(self.root, reference)
             except (LookupError, ValueError):
-                text = f'"$ref" {show(reference)} leads nowhere in this schema; point with "#/$defs/name"'
+                text = f'"$ref" {show(reference)} cannot be resolved; point with "#/$defs/name"'
                 raise _error(at, text) from None
             if id(target) not in self.visited:
-                place: Place = None
-                for part in parts_of(self.root, reference):
-                    place = (place, part)
-                self.visit(target, place)
+                path: Path = None
+                for key in reference_keys(self.root, reference):
+                    path = (path, key)
+                self.visit(target, path)
 
 
-def _parts(keyword: str, value: Any, at: Place) -> Iterator[tuple[str | int, Any]]:
-    """Yield the subschemas of a keyword that has several, each with its key."""
+def _parts(keyword: str, value: Any, at: Path) -> Iterator[tuple[str | int, Any]]:
+    """Yield the subschemas of a keyword that has several, with their keys."""
     if keyword in SCHEMA_LIST:
         if not isinstance(value, list) or (not value and keyword != "prefixItems"):
             raise _error(at, f'"{keyword}" must be an array of schemas, got {show(value)}')
@@ -100,27 +86,19 @@ def _parts(keyword: str, value: Any, at: Place) -> Iterator[tuple[str | int, Any
     elif not isinstance(value, dict):
         raise _error(at, f'"{keyword}" must be an object of schemas, got {show(value)}')
     else:
-        for name in value if keyword == "patternProperties" else ():
-            _check_pattern(name, (at, name))
+        for pattern in value if keyword == "patternProperties" else ():
+            _check_pattern(pattern, (at, pattern))
         yield from value.items()
 
 
-def _check_pattern(pattern: str, at: Place) -> None:
+def _check_pattern(pattern: str, at: Path) -> None:
     try:
         translate(pattern)
     except ValueError as error:
         raise _error(at, f"the pattern {show(pattern)} is not supported: {error}") from None
 
 
-def _steps(place: Place) -> list[str]:
-    """Return the escaped steps of a JSON pointer to a place."""
-    steps: list[str] = []
-    while place is not None:
-        place, key = place
-        steps.append(str(key).replace("~", "~0").replace("/", "~1"))
-    return steps[::-1]
-
-
-def _error(place: Place, text: str) -> SchemaError:
-    pointer = "/".join(["#", *(clip(step, 60) for step in _steps(place))])
+def _error(path: Path, text: str) -> SchemaError:
+    keys = [str(key).replace("~", "~0").replace("/", "~1") for key in path_keys(path)]
+    pointer = "/".join(["#", *(clip(key, 60) for key in keys)])
     return SchemaError(f"the schema at {clip(pointer, 200)} cannot be enforced: {text}")

@@ -1,15 +1,13 @@
-"""Lossless repairs of what models send: `"2"` for an integer, a string of JSON for an object."""
+"""Lossless repairs of frequent mistakes of models: `"2"` for an integer, JSON text for an object."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Iterable
+from typing import Any
 
-from tools_core._jsonschema._value import is_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+from tools_core._jsonschema._plain_json import is_plain
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
@@ -21,40 +19,35 @@ _STARTS = {
     "object": "{ \t\r\n",
 }
 
-# Returned where nothing can be repaired without a loss.
-HOPELESS: Any = object()
+NOT_REPAIRABLE: Any = object()
 
 
 def starts_of(types: Iterable[str]) -> frozenset[str]:
-    """Return the characters that text for one of `types` may begin with: a cheap look before `from_text`."""
-    return frozenset("".join(_STARTS.get(kind, "") for kind in types))
+    """Return the characters that text for one of `types` may start with: a cheap test before `from_text`."""
+    return frozenset("".join(_STARTS.get(name, "") for name in types))
 
 
 def from_text(text: str, types: Container[str]) -> Any:
-    """Read the value of one of `types` that a string spells, or return HOPELESS."""
+    """Return the value of one of `types` that a string spells, or NOT_REPAIRABLE."""
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
         return int(text)
     if "number" in types and _NUMBER.fullmatch(text):
         value = float(text)
-        return value if value - value == 0.0 else HOPELESS
+        return value if value - value == 0.0 else NOT_REPAIRABLE
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    return _container(text, types)
-
-
-def _container(text: str, types: Container[str]) -> Any:
-    wanted = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
-    if wanted is None or wanted not in types:
-        return HOPELESS
+    name = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
+    if name is None or name not in types:
+        return NOT_REPAIRABLE
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError):
-        return HOPELESS
-    return value if is_plain(value) else HOPELESS
+        return NOT_REPAIRABLE
+    return value if is_plain(value) else NOT_REPAIRABLE
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a duplicate key: one of the two values would be lost")
-    return out
+    return members

@@ -1,32 +1,30 @@
-"""The findings of a check: the value, every problem, every repair."""
+"""`Report`: the outcome of checking a value."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from tools_core._values._problem import Path, Problem, render_path, show
+from tools_core._jsonschema._references import Schema
+from tools_core._values._problem import NOTHING, Path, Problem, render_path, show
 
-if TYPE_CHECKING:
-    from tools_core._jsonschema._pointer import Schema
+# A compiled subschema: it reports problems and returns the value, copied if it was repaired.
+Node: TypeAlias = "Callable[[Any, Path, Report], Any]"
+Compile: TypeAlias = Callable[[Schema], Node]
 
-# A compiled subschema: it reports what is wrong and returns the value, copied where it was repaired.
-Node: TypeAlias = Callable[[Any, Path, "Checked"], Any]
-Compile: TypeAlias = "Callable[[Schema], Node]"
-
-PROBLEM_LIMIT = 100
+MAX_PROBLEMS = 100
 
 
 class Unusable:
-    """Stands for a part that is not JSON; its problem is reported already."""
+    """Replaces a part that is not JSON, whose problem is already reported."""
 
     __slots__ = ()
 
 
-class Checked:
-    """The outcome of `Validator.check`: `problems` is empty for a valid value.
+class Report:
+    """The outcome of `Validator.check`: the repaired `value`, its `problems`, and the `repairs` in words.
 
-    While the check runs it is the report that the compiled subschemas write to.
+    `problems` is empty for a valid value.
     """
 
     __slots__ = ("_attempts", "problems", "repair", "repairs", "value")
@@ -40,53 +38,48 @@ class Checked:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether `problems` has every problem; past a limit, only the first ones are kept."""
-        return len(self.problems) < PROBLEM_LIMIT
+        """Whether `problems` has every problem: only the first 100 are collected."""
+        return len(self.problems) < MAX_PROBLEMS
 
     @property
     def attempts(self) -> Attempts:
-        """The state that the alternatives of this check share, made for the first one."""
+        """The state that all alternatives of this check share."""
         if self._attempts is None:
             self._attempts = Attempts()
         return self._attempts
 
-    def trial(self, value: Any, repair: bool) -> Checked:
-        """Make a report for an alternative, which shares what all the attempts of this check know."""
-        return Checked(value, repair, self.attempts)
+    def trial(self, value: Any, repair: bool) -> Report:
+        """Return a separate report for an alternative."""
+        return Report(value, repair, self.attempts)
 
-    def fail(self, path: Path, rule: str, got: Any) -> None:
-        """Report that the value at `path` breaks the rule that `rule` words."""
-        if len(self.problems) < PROBLEM_LIMIT and type(got) is not Unusable:
-            self.problems.append(Problem(path, rule, got))
+    def add_problem(self, path: Path, rule: object, value: Any = NOTHING) -> None:
+        """Add a problem; `value` is the value that breaks the rule, unless the rule says it all."""
+        if len(self.problems) < MAX_PROBLEMS and type(value) is not Unusable:
+            self.problems.append(Problem(path, rule, value))
 
-    def say(self, path: Path, text: str) -> None:
-        """Report a problem whose text is complete."""
-        if len(self.problems) < PROBLEM_LIMIT:
-            self.problems.append(Problem(path, text))
-
-    def repaired(self, path: Path, old: Any, new: str) -> None:
-        """Record a repair; `new` is worded for the record."""
-        if len(self.repairs) < PROBLEM_LIMIT:
-            where = render_path(path)
-            self.repairs.append(f"{where}: {show(old)} -> {new}" if where else f"{show(old)} -> {new}")
+    def add_repair(self, path: Path, old: Any, new: str) -> None:
+        """Record that the value at `path` was replaced."""
+        if len(self.repairs) < MAX_PROBLEMS:
+            label = render_path(path)
+            self.repairs.append(f"{label}: {show(old)} -> {new}" if label else f"{show(old)} -> {new}")
 
 
 class Attempts:
-    """State that the alternatives of one check share: known verdicts, and how deep alternatives nest."""
+    """State shared by the alternatives of one check: verdicts, and how deep alternatives nest."""
 
     def __init__(self) -> None:
         self.level = 0
-        self.verdicts: dict[tuple[int, int], tuple[Any, bool]] = {}
+        self.verdicts: dict[tuple[Node, int], tuple[Any, bool]] = {}
 
 
-def fits(node: Node, value: Any, report: Checked) -> bool:
-    """Return whether `value` fits `node` without a repair."""
+def fits(node: Node, value: Any, report: Report) -> bool:
+    """Return whether `value` is valid without a repair."""
     verdicts = report.attempts.verdicts
-    key = (id(node), id(value))
-    known = verdicts.get(key)
-    if known is None:
+    key = (node, id(value))
+    verdict = verdicts.get(key)
+    if verdict is None:
         trial = report.trial(value, repair=False)
         node(value, None, trial)
-        # The value is kept with the verdict, so that its id cannot pass to another one.
-        known = verdicts[key] = (value, not trial.problems)
-    return known[1]
+        # The value is stored with the verdict, so that no other value can get its id.
+        verdict = verdicts[key] = (value, not trial.problems)
+    return verdict[1]

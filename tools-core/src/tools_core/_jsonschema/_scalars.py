@@ -1,67 +1,64 @@
-"""The keywords that look at a value as a whole: type, choice, numbers, strings."""
+"""The keywords for scalars and for values as a whole: type, choice, numbers, strings, patterns."""
 
 from __future__ import annotations
 
 import operator
-from functools import partial
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any
 
-from tools_core._jsonschema._describe import describe, extent
-from tools_core._jsonschema._keywords import PYTHON_TYPES, types_of
-from tools_core._jsonschema._regex import translate
-from tools_core._jsonschema._repair import HOPELESS, from_text, starts_of
-from tools_core._jsonschema._value import frozen
-from tools_core._values._problem import show
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Checked, Node
-    from tools_core._values._problem import Path
+from tools_core._jsonschema._describe import WrongChoice, describe, extent
+from tools_core._jsonschema._plain_json import equality_key
+from tools_core._jsonschema._references import Schema
+from tools_core._jsonschema._repair import NOT_REPAIRABLE, from_text, starts_of
+from tools_core._jsonschema._report import Node, Report
+from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
+from tools_core._values._problem import Path, show
 
 _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
-    # The operators are mirrored, because the limit is the one bound first.
+    # The operators are mirrored, because the limit is bound first.
     ("minimum", "must be at least", operator.le),
     ("maximum", "must be at most", operator.ge),
     ("exclusiveMinimum", "must be above", operator.lt),
     ("exclusiveMaximum", "must be below", operator.gt),
 )
+# The tokens of an ECMA-262 pattern that `re` writes differently, and any other character.
+_TOKENS = r"\\u\{[0-9a-fA-F]{1,6}\}|\\k<\w+>|\\.|\(\?<(?![=!])|."
 
 
 def typed(schema: dict[str, Any], root: Schema) -> Node:
-    """Compile `type`: also the place where a value of a wrong type is repaired."""
+    """Compile `type`, where values of a wrong type are repaired."""
     types = types_of(schema)
-    exact = frozenset(kind for name in types for kind in PYTHON_TYPES[name])
-    whole = "integer" in types and "number" not in types
+    exact = frozenset(kind for name in types for kind in JSON_TYPES[name].classes)
+    is_whole = "integer" in types and "number" not in types
     starts = starts_of(types)
     expected = f"must be {describe(schema, root)}"
 
-    def step(value: Any, path: Path, report: Checked) -> Any:
+    def step(value: Any, path: Path, report: Report) -> Any:
         kind = type(value)
         if kind in exact:
             return value
-        if whole and kind is float and value.is_integer():
+        if is_whole and kind is float and value.is_integer():
             if report.repair:
-                report.repaired(path, value, show(int(value)))
+                report.add_repair(path, value, show(int(value)))
             return int(value)
         if report.repair and kind is str and value[:1] in starts:
             repaired = from_text(value, types)
-            if repaired is not HOPELESS:
-                report.repaired(path, value, show(repaired))
+            if repaired is not NOT_REPAIRABLE:
+                report.add_repair(path, value, show(repaired))
                 return repaired
-        report.fail(path, expected, value)
+        report.add_problem(path, expected, value)
         return value
 
     return step
 
 
-def steps(schema: dict[str, Any], root: Schema) -> Iterator[Node]:
+def steps(schema: dict[str, Any]) -> Iterator[Node]:
     """Compile every other keyword for scalars that `schema` has."""
     for keyword in ("enum", "const"):
         if keyword in schema:
-            values = schema["enum"] if keyword == "enum" else [schema["const"]]
-            yield _one_of(frozenset(map(frozen, values)), f"must be {describe({keyword: schema[keyword]}, root)}")
+            yield _choice(choices_of({keyword: schema[keyword]}))
     for keyword, words, holds in _BOUNDS:
         if keyword in schema:
             yield rule((int, float), partial(holds, schema[keyword]), f"{words} {show(schema[keyword])}")
@@ -70,14 +67,16 @@ def steps(schema: dict[str, Any], root: Schema) -> Iterator[Node]:
         yield rule((int, float), lambda value: _is_multiple(value, divisor), f"must be a multiple of {show(divisor)}")
     yield from sizes((str,), schema, "minLength", "maxLength", "character")
     if "pattern" in schema:
-        search, shown = translate(schema["pattern"]).search, show(schema["pattern"], 80)
-        yield rule((str,), lambda value: search(value) is not None, f"must match the pattern {shown}")
+        search, text = translate(schema["pattern"]).search, show(schema["pattern"], 80)
+        yield rule((str,), lambda value: search(value) is not None, f"must match the pattern {text}")
 
 
-def _one_of(allowed: frozenset[Any], expected: str) -> Node:
-    def step(value: Any, path: Path, report: Checked) -> Any:
-        if frozen(value) not in allowed:
-            report.fail(path, expected, value)
+def _choice(choices: list[Any]) -> Node:
+    keys = frozenset(map(equality_key, choices))
+
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if equality_key(value) not in keys:
+            report.add_problem(path, WrongChoice(choices, value), value)
         return value
 
     return step
@@ -91,34 +90,67 @@ def _is_multiple(value: float, divisor: float) -> bool:
         divisor = int(divisor)
     if type(divisor) is int:
         return type(value) is int and value % divisor == 0
-    from fractions import Fraction  # loads only for a fractional multipleOf: costs 5 ms at import
+    from fractions import Fraction  # with decimal, more than 5 ms for a rare keyword
 
     return (Fraction(repr(value)) if type(value) is float else Fraction(value)) % Fraction(repr(divisor)) == 0
 
 
-def sizes(kinds: tuple[type, ...], schema: dict[str, Any], least: str, most: str, noun: str) -> Iterator[Node]:
+def sizes(classes: tuple[type, ...], schema: dict[str, Any], least: str, most: str, noun: str) -> Iterator[Node]:
     """Compile a pair of limits on the length of a value."""
     if least in schema:
-        yield _sized(kinds, schema[least], operator.ge, f"must have {extent(schema[least], None, noun)}")
+        yield _sized(classes, schema[least], operator.ge, f"must have {extent(schema[least], None, noun)}")
     if most in schema:
-        yield _sized(kinds, schema[most], operator.le, f"must have {extent(None, schema[most], noun)}")
+        yield _sized(classes, schema[most], operator.le, f"must have {extent(None, schema[most], noun)}")
 
 
-def _sized(kinds: tuple[type, ...], limit: float, holds: Callable[[int, float], bool], expected: str) -> Node:
-    def step(value: Any, path: Path, report: Checked) -> Any:
-        if type(value) in kinds and not holds(len(value), limit):
-            report.say(path, f"{expected}, got {len(value)}")
+def _sized(classes: tuple[type, ...], limit: float, holds: Callable[[int, float], bool], expected: str) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) in classes and not holds(len(value), limit):
+            report.add_problem(path, f"{expected}, got {len(value)}")
         return value
 
     return step
 
 
-def rule(kinds: tuple[type, ...], holds: Callable[[Any], bool], expected: str) -> Node:
-    """Compile a rule for values of these Python types."""
+def rule(classes: tuple[type, ...], holds: Callable[[Any], bool], expected: str) -> Node:
+    """Compile a rule for values of these classes."""
 
-    def step(value: Any, path: Path, report: Checked) -> Any:
-        if type(value) in kinds and not holds(value):
-            report.fail(path, expected, value)
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) in classes and not holds(value):
+            report.add_problem(path, expected, value)
         return value
 
     return step
+
+
+@lru_cache(maxsize=256)
+def translate(pattern: str) -> re.Pattern[str]:
+    r"""Compile an ECMA-262 pattern; ValueError with the reason if `re` has no counterpart.
+
+    With `re.ASCII`, \d, \w and \b have the meaning that ECMA-262 gives them.
+    """
+    try:
+        return re.compile(_rewrite(pattern), re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"{error}") from None
+
+
+def _rewrite(pattern: str) -> str:
+    out: list[str] = []
+    in_class = False
+    for part in re.findall(_TOKENS, pattern, re.DOTALL):
+        if part.startswith("\\u{"):
+            out.append(re.escape(chr(int(part[3:-1], 16))))
+        elif in_class:
+            in_class = part != "]"
+            out.append(f"\\{part}" if part in "[&|~" else part)  # `re` warns that these may get a meaning
+        elif part == "$":
+            out.append(r"\Z")  # `$` also matches before a last newline
+        elif part == "(?<":
+            out.append("(?P<")
+        elif part.startswith("\\k<"):
+            out.append(f"(?P={part[3:-1]})")
+        else:
+            in_class = part == "["
+            out.append(part)
+    return "".join(out)

@@ -1,56 +1,52 @@
-"""One schema, compiled once: a fast yes, and a full explanation."""
+"""`Validator`: a schema, compiled once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_core._jsonschema._generate import generate
-from tools_core._jsonschema._report import Checked
-from tools_core._jsonschema._value import DEPTH_LIMIT, is_plain, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools_core._jsonschema._pointer import Schema
-    from tools_core._jsonschema._report import Node
+from tools_core._jsonschema._compiler import Compiler
+from tools_core._jsonschema._examine import examine
+from tools_core._jsonschema._generate import generate, member_counter
+from tools_core._jsonschema._plain_json import MAX_DEPTH, is_plain, to_plain
+from tools_core._jsonschema._references import Schema
+from tools_core._jsonschema._report import Node, Report
 
 
 def compile_schema(schema: Schema, *, trusted: bool = False) -> Validator:
-    """Make the validator of a JSON Schema 2020-12.
+    """Compile a JSON Schema 2020-12.
 
-    `trusted` is for schemas that this library wrote itself: they are neither examined nor copied.
+    Args:
+        schema: The schema; later changes to it have no effect.
+        trusted: The library wrote the schema itself: it is neither examined nor copied.
 
     Raises:
-        SchemaError: the schema is malformed or uses what is not enforced; names the place and the way out.
+        SchemaError: The schema is malformed or has a keyword that is not enforced.
     """
-    if trusted:
-        return Validator(schema)
-    from tools_core._jsonschema._examine import examine  # only schemas from outside need it
-
-    return Validator(examine(schema))
+    return Validator(schema if trusted else examine(schema))
 
 
 class Validator:
-    """A compiled schema; each way of asking is built when it is first used."""
+    """A compiled schema. Both evaluators are built at their first use."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def check(self, value: Any, *, repair: bool = True) -> Checked:
-        """Report every problem of `value`, repairing what can be repaired without a loss.
+    def check(self, value: Any, *, repair: bool = True) -> Report:
+        """Report every problem of `value`, and repair mistakes that can be repaired without a loss.
 
-        The `value` of the report is as it was repaired, problems or not. Neither raises nor changes `value`.
+        The report has the repaired value even if there are problems. Never raises, and never changes `value`.
         """
-        report = Checked(value, repair)
+        report = Report(value, repair)
         try:
-            given = value if is_plain(value) else plain(value, None, report)
-            report.value = self._node(given, None, report)
+            plain = value if is_plain(value) else to_plain(value, None, report)
+            report.value = self._node(plain, None, report)
         except RecursionError:  # the caller's own stack was nearly full
-            report.say(None, f"is nested too deeply (limit {DEPTH_LIMIT})")
+            report.add_problem(None, f"is nested too deeply (limit {MAX_DEPTH})")
             return report
-        # A repair for one keyword can break another: only what is valid as repaired counts.
-        if report.repairs and (report.problems or not self._is_valid(report.value)):
+        # A repair for one keyword can break another: discard repairs that do not make the value valid.
+        if report.repairs and (report.problems or not self.is_valid(report.value)):
             unrepaired = self.check(value, repair=False)
             if not report.problems or len(unrepaired.problems) <= len(report.problems):
                 return unrepaired
@@ -58,16 +54,20 @@ class Validator:
             report.problems = list(dict.fromkeys(report.problems))
         return report
 
-    def _is_valid(self, value: Any) -> bool:
-        return bool(self.accepts(value)) or not self.check(value, repair=False).problems
+    def is_valid(self, value: Any) -> bool:
+        """Return whether `value` is valid without a repair."""
+        return self.accepts(value) or not self.check(value, repair=False).problems
 
     @cached_property
-    def accepts(self) -> Callable[[Any], int]:
-        """`accepts(value)`: above 0 only if `value` is valid exactly as it stands; 0 means "ask `check`"."""
+    def accepts(self) -> Callable[[Any], bool]:
+        """The generated evaluator: True only for a valid value, False if `check` has to decide."""
         return generate(self._schema)
 
     @cached_property
-    def _node(self) -> Node:
-        from tools_core._jsonschema._nodes import Nodes  # valid arguments never load what explains
+    def count_members(self) -> Callable[[Any], int]:
+        """Count the members of all objects in a valid value."""
+        return member_counter(self._schema, self._schema)
 
-        return Nodes(self._schema).node(self._schema)
+    @cached_property
+    def _node(self) -> Node:
+        return Compiler(self._schema).node(self._schema)

@@ -13,21 +13,29 @@ Path: TypeAlias = "tuple[Path, str | int] | None"
 MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
 _PATH_LIMIT = 80
-_NOTHING: Any = object()
+NOTHING: Any = object()
+
+
+def path_keys(path: Path) -> list[str | int]:
+    """Return the keys from the root to `path`."""
+    keys: list[str | int] = []
+    while path is not None:
+        path, key = path
+        keys.append(key)
+    return keys[::-1]
 
 
 def render_path(path: Path) -> str:
-    """Write a path as a person would: `items[1].quantity`, `["odd key"].x`; empty at the root."""
+    """Write a path as in Python: `items[1].quantity`, `["odd key"].x`; empty at the root."""
     parts: list[str] = []
-    while path is not None:
-        path, key = path
+    for key in path_keys(path):
         if isinstance(key, int):
             parts.append(f"[{key}]")
         elif str(key).isidentifier():
             parts.append(f".{key}")
         else:
             parts.append(f"[{show(key, 30)}]")
-    return clip("".join(reversed(parts)).removeprefix("."), _PATH_LIMIT)
+    return clip("".join(parts).removeprefix("."), _PATH_LIMIT)
 
 
 class Problem:
@@ -38,7 +46,7 @@ class Problem:
 
     __slots__ = ("_got", "_rule", "where")
 
-    def __init__(self, where: Path, rule: str, got: Any = _NOTHING) -> None:
+    def __init__(self, where: Path, rule: object, got: Any = NOTHING) -> None:
         self.where = where
         self._rule = rule
         self._got = got
@@ -51,7 +59,7 @@ class Problem:
     @property
     def text(self) -> str:
         """The expected value, and the one that came instead."""
-        return self._rule if self._got is _NOTHING else f"{self._rule}, got {show(self._got)}"
+        return str(self._rule) if self._got is NOTHING else f"{self._rule}, got {show(self._got)}"
 
     def __str__(self) -> str:
         path = self.path

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tools_core._jsonschema._flatten import flatten
+from tools_core._jsonschema._references import flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
 

@@ -77,7 +77,7 @@ class _Choice:
         first = Problems()
         validators = self.validators or self._compile()
         for (_, convert), validator in zip(self.branches, validators, strict=True):
-            if not (validator.accepts(value) or not validator.check(value, repair=False).problems):
+            if not validator.is_valid(value):
                 continue
             if convert is None:
                 return value

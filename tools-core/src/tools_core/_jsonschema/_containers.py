@@ -1,0 +1,177 @@
+"""The keywords for objects and arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tools_core._jsonschema._describe import describe, extent
+from tools_core._jsonschema._plain_json import are_distinct
+from tools_core._jsonschema._references import Schema
+from tools_core._jsonschema._report import Compile, Node, Report, fits
+from tools_core._jsonschema._scalars import rule, sizes, translate
+from tools_core._values._problem import Path, listing, show
+from tools_core.text import closest
+
+_MAX_SUGGESTIONS = 5  # unknown members of one object that get a "did you mean"
+
+
+def object_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
+    """Compile every keyword for objects that `schema` has."""
+    if "properties" in schema or "required" in schema:
+        yield _properties(schema, root, node)
+    if "additionalProperties" in schema or "patternProperties" in schema:
+        yield _other_members(schema, node)
+    if "propertyNames" in schema:
+        yield _names(node(schema["propertyNames"]))
+    yield from sizes((dict,), schema, "minProperties", "maxProperties", "member")
+    for key, names in schema.get("dependentRequired", {}).items():
+        yield _dependent_names(key, names)
+    for key, part in schema.get("dependentSchemas", {}).items():
+        yield _dependent_schema(key, node(part))
+
+
+def _missing(schema: Schema, root: Schema) -> str:
+    words = describe(schema, root)
+    return "is required" if words == "any value" else f"is required: {words}"
+
+
+def _properties(schema: dict[str, Any], root: Schema, node: Compile) -> Node:
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
+    rows = [(key, node(part), _missing(part, root) if key in required else None) for key, part in properties.items()]
+    missing = _missing(schema.get("additionalProperties") or True, root)
+    rows += [(key, node(True), missing) for key in required if key not in properties]
+
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is not dict:
+            return value
+        out = value
+        for key, check, missing in rows:
+            if key not in value:
+                if missing is not None:
+                    report.add_problem((path, key), missing)
+                continue
+            item = value[key]
+            if item is None and report.repair and missing is None and not fits(check, None, report):
+                report.add_repair((path, key), None, "absent")
+                out = dict(value) if out is value else out
+                del out[key]
+                continue
+            new = check(item, (path, key), report)
+            if new is not item:
+                out = dict(value) if out is value else out
+                out[key] = new
+        return out
+
+    return step
+
+
+def _other_members(schema: dict[str, Any], node: Compile) -> Node:
+    """Compile `patternProperties` and `additionalProperties`."""
+    properties = schema.get("properties", {}).keys()
+    patterns = [(translate(key).search, node(part)) for key, part in schema.get("patternProperties", {}).items()]
+    additional = schema.get("additionalProperties", True)
+    others = None if additional is False else node(additional)
+
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is not dict or (value.keys() <= properties and not patterns):
+            return value
+        out = dict(value)
+        unknown = []
+        for key in value:
+            checks = [check for search, check in patterns if search(key)]
+            if not checks and key not in properties:
+                if others is None:
+                    unknown.append(key)
+                    continue
+                checks = [others]
+            for check in checks:
+                out[key] = check(out[key], (path, key), report)
+        _report_unknown(unknown, value, list(properties), path, report)
+        return value if all(out[key] is value[key] for key in value) else out
+
+    return step
+
+
+def _report_unknown(
+    unknown: Sequence[str], value: dict[str, Any], properties: list[str], path: Path, report: Report
+) -> None:
+    """Report members that the schema does not have, each with the most similar property."""
+    unused = [name for name in properties if name not in value]
+    for index, key in enumerate(unknown[:100]):
+        similar = closest(key, unused, 1) if index < _MAX_SUGGESTIONS else []
+        hint = f"expected {listing(properties)}" if properties else "none are expected"
+        if similar:
+            hint = f"did you mean {show(similar[0])}?"
+        text = f"unknown argument {show(key)}: {hint}" if path is None else f"has no member {show(key)}; {hint}"
+        report.add_problem(path, text)
+
+
+def _names(node: Node) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        for key in value if type(value) is dict else ():
+            trial = report.trial(key, repair=False)
+            node(key, None, trial)
+            if trial.problems:
+                text = f"must not have a member named {show(key)}: a name {trial.problems[0].text}"
+                report.add_problem(path, text)
+        return value
+
+    return step
+
+
+def _dependent_names(key: str, names: Sequence[str]) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is dict and key in value:
+            for name in names:
+                if name not in value:
+                    report.add_problem((path, name), f"is required when {show(key)} is given")
+        return value
+
+    return step
+
+
+def _dependent_schema(key: str, node: Node) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        return node(value, path, report) if type(value) is dict and key in value else value
+
+    return step
+
+
+def array_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
+    """Compile every keyword for arrays that `schema` has."""
+    if "prefixItems" in schema or "items" in schema:
+        yield _items([node(part) for part in schema.get("prefixItems", ())], node(schema.get("items", True)))
+    yield from sizes((list,), schema, "minItems", "maxItems", "item")
+    if schema.get("uniqueItems"):
+        yield rule((list,), are_distinct, "must not have equal items")
+    if "contains" in schema:
+        least, most = schema.get("minContains", 1), schema.get("maxContains")
+        expected = f"{extent(least, most, 'item')} matching: {describe(schema['contains'], root)}"
+        yield _contains(node(schema["contains"]), least, most, expected)
+
+
+def _items(prefix: list[Node], rest: Node) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is not list:
+            return value
+        out = []
+        for index, item in enumerate(value):
+            node = prefix[index] if index < len(prefix) else rest
+            out.append(node(item, (path, index), report))
+        return value if all(map(operator.is_, out, value)) else out
+
+    return step
+
+
+def _contains(node: Node, least: float, most: float | None, expected: str) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is list:
+            matches = sum(fits(node, item, report) for item in value)
+            if matches < least or (most is not None and matches > most):
+                report.add_problem(path, f"must have {expected}, got {matches}")
+        return value
+
+    return step

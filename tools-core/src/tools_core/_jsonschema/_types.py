@@ -1,0 +1,106 @@
+"""JSON types: names, Python classes and nouns, and the types that a schema accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import NoneType
+from typing import Any, NamedTuple
+
+from tools_core._jsonschema._references import Schema, flatten, resolve
+
+
+class JsonType(NamedTuple):
+    """A type of JSON Schema: the classes of its values, and its name in messages."""
+
+    classes: tuple[type, ...]
+    noun: str
+
+
+JSON_TYPES: dict[str, JsonType] = {
+    "string": JsonType((str,), "a string"),
+    "integer": JsonType((int,), "an integer"),
+    "number": JsonType((float, int), "a number"),
+    "boolean": JsonType((bool,), "true or false"),
+    "object": JsonType((dict,), "an object"),
+    "array": JsonType((list,), "an array"),
+    "null": JsonType((NoneType,), "null"),
+}
+# The JSON type of a Python class; float is a number, int an integer.
+TYPE_NAMES: dict[type, str] = {
+    kind.classes[0]: name for name, kind in JSON_TYPES.items()
+}  # fmt: skip
+
+_ALL = frozenset(TYPE_NAMES)
+_NUMBERS = frozenset((int, float))  # 2.0 is an integer, 2 is a number
+_IMPLIED = {"properties": "object", "items": "array"}
+_MAX_DEPTH = 8
+
+
+def types_of(schema: dict[str, Any]) -> tuple[str, ...]:
+    """Return the JSON types that the keyword `type` lists; none if it is absent."""
+    types = schema.get("type", ())
+    return (types,) if isinstance(types, str) else tuple(types)
+
+
+def accepted_types(schema: Any, root: dict[str, Any]) -> list[str]:
+    """Return the JSON types that `schema` is written for, in its order; none if it does not restrict them."""
+    types: list[str] = []
+    for plain in flatten(schema, root):
+        types += types_of(plain) or (
+            [name for keyword, name in _IMPLIED.items() if keyword in plain]
+            or [TYPE_NAMES[type(value)] for value in choices_of(plain)]
+        )
+    return list(dict.fromkeys(types))
+
+
+def choices_of(schema: dict[str, Any]) -> list[Any]:
+    """Return the values that `const` or `enum` lists."""
+    return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
+
+
+def accepts_null(schema: Schema, root: Schema) -> bool:
+    """Return whether `schema` allows null."""
+    return NoneType in accepted_classes(schema, root)
+
+
+def accepted_classes(schema: Schema, root: Schema, depth: int = 0) -> frozenset[type]:
+    """Return the classes of the values that `schema` accepts; possibly too many, never too few."""
+    if isinstance(schema, bool):
+        return _ALL if schema else frozenset()
+    classes = _ALL
+    if "type" in schema:
+        classes &= _with_numbers(kind for name in types_of(schema) for kind in JSON_TYPES[name].classes)
+    if "const" in schema or "enum" in schema:
+        classes &= _with_numbers(map(type, choices_of(schema)))
+    if depth < _MAX_DEPTH:
+        if "$ref" in schema:
+            classes &= _behind(schema["$ref"], root, depth)
+        for part in schema.get("allOf", ()):
+            classes &= accepted_classes(part, root, depth + 1)
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                classes &= frozenset().union(*(accepted_classes(part, root, depth + 1) for part in schema[keyword]))
+    return classes
+
+
+def _behind(reference: str, root: Schema, depth: int) -> frozenset[type]:
+    try:
+        return accepted_classes(resolve(root, reference), root, depth + 1)
+    except LookupError:  # this document was never compiled
+        return _ALL
+
+
+def _with_numbers(classes: Iterable[type]) -> frozenset[type]:
+    accepted = frozenset(classes)
+    return accepted | _NUMBERS if accepted & _NUMBERS else accepted
+
+
+def tags(schema: Schema, root: Schema, depth: int = 0) -> dict[str, list[Any]]:
+    """Return the required members with fixed values, which distinguish alternatives."""
+    if isinstance(schema, bool) or depth > _MAX_DEPTH:
+        return {}
+    values = tags(resolve(root, schema["$ref"]), root, depth + 1) if "$ref" in schema else {}
+    for key, part in schema.get("properties", {}).items():
+        if isinstance(part, dict) and key in schema.get("required", ()) and not {"const", "enum"}.isdisjoint(part):
+            values[key] = choices_of(part)
+    return values
