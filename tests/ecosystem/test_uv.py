@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -66,6 +67,18 @@ def test_uv_prepares_each_project_for_its_command_and_tests(uv, checkout, projec
     if project != ".":
         (source,) = (checkout / project).glob("src/*")
         assert {re.search(r"tests/(\w+)", path)[1] for path in tests} == {source.name}
+
+
+@pytest.mark.parametrize("place", ["ask-tools", "elsewhere"])
+def test_uv_runs_the_tests_of_a_generated_package(uv, checkout, place):
+    folder = checkout.parent / place
+    folder.mkdir(exist_ok=True)
+    created = json.loads(uv(folder, "run", "--project", checkout, "ask-tools", "new", "weather", "--json"))
+    uv(created["folder"], "sync", "--all-groups")
+    tested = uv(created["folder"], "run", "pytest")
+    assert " passed" in tested
+    assert "skipped" not in tested
+    assert "city" in uv(created["folder"], "run", "ask-tools", "call", "weather", "text=city")
 
 
 def test_uv_runs_the_tests_of_a_package_in_its_folder(uv, checkout):

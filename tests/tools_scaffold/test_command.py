@@ -67,6 +67,14 @@ def test_a_dry_run_writes_nothing(ask_tools, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_from_the_configuration_is_reported(ask_tools, tmp_path):
+    (tmp_path / "pyproject.toml").write_text('[tool.ask-tools]\npackages = "packages"\n')
+    ended = ask_tools("new", "weather")
+    assert ended.stdout.startswith(
+        "Wrote 15 files in packages/tools-weather (set in pyproject.toml; --dir writes elsewhere):\n"
+    )
+
+
 def test_json_has_the_names_the_folder_the_files_and_the_next_commands(ask_tools, tmp_path):
     (tmp_path / "my place").mkdir()
     result = json.loads(ask_tools("new", "rain-radar", "--dir", "my place", "--json").stdout)

@@ -19,18 +19,22 @@ ALL_TYPES = (
     'city:str "Name, with ümlauts", share:float, exact:bool, day:date, at:datetime?, clock:time, limit:Decimal,'
     "file:Path, key:UUID, days:int=3, units:C|F=C, tags:list[UUID]?, size:float=1e20"
 )
+ANY_TEXT = '"It’s" – in C:\\temp, ‘or’ """'
+ANY_PARAMS = 'city:str="–\\ n" "– C:\\new ‘x’", units:–|F'
 LONG_LINES = ", ".join(f'parameter_{number}:list[datetime]? "{"word " * 15}"' for number in range(9))
 KINDS = [
     pytest.param("weather", {}, id="function"),
     pytest.param("my-2nd-Search", {"style": "class", "params": ALL_TYPES}, id="class, all types"),
     pytest.param("n" * 40, {"style": "toolset", "params": LONG_LINES}, id="toolset, long lines"),
+    pytest.param("quotes", {"params": ANY_PARAMS}, id="function, ambiguous characters"),
+    pytest.param("more-quotes", {"style": "toolset", "params": ANY_PARAMS}, id="toolset, ambiguous characters"),
     pytest.param("random", {"style": "function", "params": ALL_TYPES, "license": "none"}, id="function, all types"),
 ]
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_a_package_passes_its_tests_ruff_and_strict_mypy(tmp_path, run, name, options):
-    plan = plan_package(name, into=tmp_path, description="Say what's new.", **options)
+    plan = plan_package(name, into=tmp_path, description=ANY_TEXT, **options)
     plan.write()
     assert "passed" in run(plan.folder, "pytest", "-q")
     run(plan.folder, "ruff", "check", "--no-cache")
@@ -56,6 +60,8 @@ def test_an_installed_package_is_discovered_and_the_examples_of_its_readme_run(t
         wheel.extractall(tmp_path / "site")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     assert "skipped" not in run(plan.folder, "pytest", "-q", "-o", "pythonpath=", env=environment)
+    plan_tool("forecast", into=plan.folder).write()
+    assert "run: python -m pip install --editable ." in run(plan.folder, "pytest", "-q", env=environment)
     readme = plan.files["README.md"]
     (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -141,8 +142,8 @@ def test_git_is_not_needed(tmp_path, monkeypatch):
         ({"style": "klass"}, "--style 'klass' is not one of function, class, toolset"),
         ({"license": "GPL"}, "--license 'GPL' is not one of MIT"),
         ({"url": "example.org"}, "--url 'example.org' is not an address"),
-        ({"author": 'Ada "x"'}, "--author must be one line"),
-        ({"description": "two\nlines"}, "--description must be one line"),
+        ({"author": "Ada\nx"}, "--author must be one printable line"),
+        ({"description": "two\nlines"}, "--description must be one printable line"),
         ({"into": "missing"}, "'missing' is not a folder"),
     ],
 )
@@ -174,6 +175,43 @@ def test_a_repository_inside_another_does_not_use_the_setting_of_the_outer_one(t
     (tmp_path / "inner/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "inner")
     assert plan_package("weather").folder == tmp_path / "inner/tools-weather"
+
+
+@pytest.fixture
+def install_core(tmp_path, monkeypatch):
+    """Add the metadata of a tools-core that was installed from `url`, or from the index."""
+
+    def install_core(url=None):
+        metadata = tmp_path / "site/tools_core-0.1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tools-core\nVersion: 0.1.0\n")
+        if url:
+            (metadata / "direct_url.json").write_text(json.dumps({"url": url, "dir_info": {}}))
+        monkeypatch.syspath_prepend(metadata.parent)
+
+    return install_core
+
+
+def uv_sources(plan):
+    return tomllib.loads(plan.files["pyproject.toml"])["tool"].get("uv", {}).get("sources")
+
+
+def test_uv_finds_tools_core_in_the_checkout_from_which_it_was_installed(tmp_path, install_core):
+    checkout = tmp_path / "my tools/tools-core"
+    install_core(checkout.as_uri())
+    assert uv_sources(plan_package("weather", into=tmp_path)) == {
+        "tools-core": {"path": checkout.as_posix(), "editable": True}
+    }
+
+
+def test_a_package_inside_the_checkout_uses_the_workspace(tmp_path, install_core):
+    install_core((tmp_path / "tools-core").as_uri())
+    assert uv_sources(plan_package("weather", into=tmp_path)) is None
+
+
+def test_uv_finds_a_published_tools_core_in_the_index(tmp_path, install_core):
+    install_core()
+    assert uv_sources(plan_package("weather", into=tmp_path)) is None
 
 
 FULL_DISK = """

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from tools_scaffold._errors import ScaffoldError, show
 from tools_scaffold._names import Names, tool_name
-from tools_scaffold._plan import Plan
+from tools_scaffold._plan import Plan, add_options, run, tool_options
 from tools_scaffold._project import find_project, read, with_entry_points, with_export
-from tools_scaffold._terminal import add_options, run, tool_options
+from tools_scaffold._text import ScaffoldError, show
 from tools_scaffold._tool import ToolOptions, make_tool
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import keyword
 import re
 from typing import NamedTuple
 
-from tools_scaffold._errors import ScaffoldError, show
+from tools_scaffold._text import ScaffoldError, show
 
 LIMIT = 40  # keeps the generated lines within their limit
 

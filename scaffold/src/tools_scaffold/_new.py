@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import time
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from tools_scaffold._errors import ScaffoldError, check_line, show
-from tools_scaffold._git import read_config, repository_root
 from tools_scaffold._names import package_names
-from tools_scaffold._params import json_text
-from tools_scaffold._plan import Plan
+from tools_scaffold._plan import Plan, add_options, run, tool_options
 from tools_scaffold._project import parse_toml, read
-from tools_scaffold._template import LICENSES, PACKAGE, REPOSITORY, render
-from tools_scaffold._terminal import add_options, run, tool_options
-from tools_scaffold._tool import Tool, ToolOptions, make_tool
+from tools_scaffold._text import ScaffoldError, check_line, quote, show
+from tools_scaffold._tool import Tool, ToolOptions, make_tool, render
 
 if TYPE_CHECKING:
     import argparse
@@ -27,12 +28,40 @@ examples:
   ask-tools new weather --params 'city:str "Name of the city", days:int=3, units:C|F' --dry-run
   ask-tools new tides --style toolset --license Apache-2.0
 """
+# The sources of the generated files, in the folder `template`.
+PACKAGE = {
+    ".gitignore": "gitignore",
+    "CHANGELOG.md": "CHANGELOG.md.tmpl",
+    "README.md": "README.md.tmpl",
+    "pyproject.toml": "pyproject.toml.tmpl",
+    "src/$package/__init__.py": "__init__.py.tmpl",
+    "src/$package/py.typed": "py.typed",
+    "tests/test_contract.py": "test_contract.py.tmpl",
+}
+# For a package that is the root of its repository.
+REPOSITORY = {
+    ".github/dependabot.yml": "dependabot.yml",
+    ".github/workflows/ci.yml": "ci.yml",
+    ".github/workflows/publish.yml": "publish.yml",
+    ".pre-commit-config.yaml": "pre-commit-config.yaml",
+    "docs/publish.md": "publish.md.tmpl",
+}
+LICENSES = ("MIT", "Apache-2.0", "BSD-3-Clause", "GPL-3.0-or-later", "ISC", "MPL-2.0")
+UV_SOURCES = """
+# The checkout from which tools-core was installed here. Remove this once tools-core 0.1 is on the package index.
+[tool.uv.sources]
+tools-core = {{ path = {path}, editable = true }}
+"""
 RELEASES = """
 The workflows for GitHub install tools-core from the package index, so they work once it is published. To release a
 version, see [docs/publish.md](docs/publish.md).
 """
 
 _with_address = re.compile(r"(.*\S)\s*<([^<>@\s]+@[^<>@\s]+)>").fullmatch
+# A user name and a password or token before the host are left out.
+_remote = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?|[^/@:]+@)([A-Za-z0-9.-]+)(?::\d+)?[/:]([\w./~-]+?)(?:\.git)?/?"
+).fullmatch
 _is_url = re.compile(r"https?://[\w.-]+(?:[/?#][^\s\"\\]*)?").fullmatch
 
 
@@ -57,13 +86,15 @@ def plan_package(
         ScaffoldError: the name, an option or the folder is not usable.
     """
     tool = make_tool(package_names(name), options)
-    parent = _packages_folder(Path.cwd()) if into is None else Path(into).resolve()
+    here = Path.cwd()
+    parent = _packages_folder(here) if into is None else Path(into).resolve()
     if into is not None and not parent.is_dir():
         raise ScaffoldError(f"{show(into)} is not a folder")
+    note = "" if into is not None or parent == here else " (set in pyproject.toml; --dir writes elsewhere)"
     folder = parent / tool.names.distribution
     if folder.exists() or folder.is_symlink():
         raise ScaffoldError(f"{show(folder)} exists; choose another name or --dir")
-    git = read_config(parent)
+    git = _read_git_config(parent)
     author = author or git.author or f"The {tool.names.distribution} authors"
     check_line("author", author)
     url = url or git.url
@@ -71,12 +102,12 @@ def plan_package(
         raise ScaffoldError(f"--url {show(url)} is not an address such as https://example.org/tools-weather")
     if license not in (*LICENSES, "none"):
         raise ScaffoldError(f"--license {show(license)} is not one of {', '.join(LICENSES)}, none")
-    ci = ci and repository_root(parent) is None
-    values = tool.values | _package_values(tool, author, url, license, ci=ci)
+    ci = ci and not any((ancestor / ".git").exists() for ancestor in (parent, *parent.parents))
+    values = tool.values | _package_values(tool, author, url, license, ci=ci) | {"uv_sources": _uv_sources(parent)}
     sources = PACKAGE | (REPOSITORY if ci else {})
     if license != "none":
         sources |= {"LICENSE": f"licenses/{license}.tmpl"}
-    return Plan(tool, folder, dict(sorted((render(sources, values) | tool.files).items())))
+    return Plan(tool, folder, dict(sorted((render(sources, values) | tool.files).items())), note)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -127,14 +158,47 @@ def _package_values(tool: Tool, author: str, url: str | None, license: str, *, c
     has_license = license != "none"
     return {
         "author": name,
-        "authors": f"{{ name = {json_text(name)}{f', email = {json_text(address[2])}' if address else ''} }}",
-        "description_toml": json_text(tool.values["description"]),
+        "authors": f"{{ name = {quote(name)}{f', email = {quote(address[2])}' if address else ''} }}",
+        "description_toml": quote(tool.values["description"]),
         "entry_points": "\n".join(f'{key} = "{reference}"' for key, reference in tool.entry_points.items()),
         "license_toml": f'license = "{license}"\nlicense-files = ["LICENSE"]\n' if has_license else "",
         "license_readme": f"{license}, see [LICENSE](LICENSE)." if has_license else "All rights reserved.",
         # The package index rejects a distribution with this classifier.
         "private": "" if has_license else '  "Private :: Do Not Upload",\n',
         "releases": RELEASES if ci else "",
-        "urls": f"\n[project.urls]\nHomepage = {json_text(url)}\n" if url else "",
+        "urls": f"\n[project.urls]\nHomepage = {quote(url)}\n" if url else "",
         "year": str(time.localtime().tm_year),
     }
+
+
+def _uv_sources(parent: Path) -> str:
+    """Return the table by which uv finds tools-core, if it was installed from a checkout that `parent` is not in."""
+    try:
+        direct_url = json.loads(distribution("tools-core").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return ""
+    url = urlsplit(direct_url.get("url", ""))
+    path = Path(url2pathname(url.path))
+    if url.scheme != "file" or "dir_info" not in direct_url or parent.is_relative_to(path.parent):
+        return ""
+    return UV_SOURCES.format(path=quote(path.as_posix()))
+
+
+class _GitConfig(NamedTuple):
+    author: str | None = None  # `Name <address>` or `Name`
+    url: str | None = None  # the web address of the repository
+
+
+def _read_git_config(folder: Path) -> _GitConfig:
+    """Read git's settings for `folder`; empty without git."""
+    command = ["git", "config", "--get-regexp", r"^(user\.(name|email)|remote\.origin\.url)$"]
+    try:
+        process = subprocess.run(command, cwd=folder, capture_output=True, timeout=5, check=True)
+        lines = process.stdout.decode("utf-8").splitlines()
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return _GitConfig()
+    values = dict(line.split(" ", 1) for line in lines if " " in line)
+    name, email = values.get("user.name"), values.get("user.email")
+    author = f"{name} <{email}>" if name and email else name
+    remote = _remote(values.get("remote.origin.url", ""))
+    return _GitConfig(author, f"https://{remote[1]}/{remote[2]}" if remote else None)

@@ -1,13 +1,17 @@
-"""`--params`: the parameters of a tool in one line, such as `city:str "Name of the city", days:int=1`."""
+"""`--params`: parameters in one line, such as `city:str "Name of the city", days:int=1`, and their Python code."""
 
 from __future__ import annotations
 
 import json
 import keyword
 import re
-from typing import Any, NamedTuple
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_scaffold._errors import ScaffoldError, show
+from tools_scaffold._text import ScaffoldError, bracketed, quote, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EXAMPLE = 'city:str "Name of the city", days:int=1, units:C|F=C, tags:list[str]?'
 
@@ -66,23 +70,60 @@ def parse_params(text: str) -> tuple[Parameter, ...]:
     Raises:
         ScaffoldError: the text is not a list of parameters; the message quotes the faulty one.
     """
-    if not text.isprintable() or "\\" in text:
-        raise ScaffoldError("--params must be one printable line without backslashes")
+    if not text.isprintable():
+        raise ScaffoldError("--params must be one printable line")
     text = text.strip()
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     position = 0
     while position < len(text):
         match = _parameter.match(text, position)
         if match is None:
             raise ScaffoldError(f"--params: {show(text[position:].strip())} is not understood; an example: {EXAMPLE}")
         name = match["name"]
-        if name in found:
+        if name in parameters:
             raise ScaffoldError(f"--params: two parameters are called {name}")
-        found[name] = _read(match)
+        parameters[name] = _read(match)
         position = match.end()
-    if not found:
+    if not parameters:
         raise ScaffoldError(f"--params is empty; an example: {EXAMPLE}")
-    return tuple(sorted(found.values(), key=lambda each: each.default is not None))
+    return tuple(sorted(parameters.values(), key=lambda parameter: parameter.default is not None))
+
+
+def signature(parameters: Iterable[Parameter], indent: str) -> str:
+    """Return one line for each parameter, or several for a long one."""
+    return "\n".join(_declaration(parameter, indent) for parameter in parameters)
+
+
+def samples(parameters: Iterable[Parameter]) -> list[str]:
+    """Return the items of a dictionary with a sample for each parameter."""
+    return [f"{quote(parameter.name)}: {_literal(parameter.sample)}" for parameter in parameters]
+
+
+def import_lines(parameters: Iterable[Parameter], *more: tuple[str, str]) -> str:
+    """Return the imports from the standard library that the parameters need."""
+    names: dict[str, set[str]] = {}
+    for module, name in [*more, *(pair for parameter in parameters for pair in parameter.imports)]:
+        names.setdefault(module, set()).add(name)
+    return "\n".join(f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))
+
+
+def shell_arguments(parameters: Iterable[Parameter]) -> str:
+    """Return a sample for each parameter, as `ask-tools call` takes them, with a space before each."""
+    pairs = [(parameter.name, parameter.sample) for parameter in parameters]
+    texts = [f"{name}={sample if isinstance(sample, str) else json.dumps(sample)}" for name, sample in pairs]
+    return "".join(f" {shlex.quote(text)}" for text in texts)
+
+
+def _declaration(parameter: Parameter, indent: str) -> str:
+    default = f" = {parameter.default}" if parameter.default else ""
+    parts = [parameter.annotation, quote(parameter.description)]
+    return bracketed(f"{indent}{parameter.name}: Annotated[", parts, f"]{default},")
+
+
+def _literal(sample: Any) -> str:
+    if isinstance(sample, list):
+        return f"[{', '.join(map(_literal, sample))}]"
+    return quote(sample) if isinstance(sample, str) else repr(sample)
 
 
 def _read(match: re.Match[str]) -> Parameter:
@@ -104,23 +145,23 @@ def _type(name: str, text: str) -> tuple[str, Any, tuple[tuple[str, str], ...]]:
         choices = [choice.strip() for choice in text.split("|")]
         if not TYPES.keys().isdisjoint(choices) or "None" in choices:
             raise ScaffoldError(f"--params: {name} has a union type; use one type, and ? for an optional parameter")
-        annotation = f"Literal[{', '.join(map(json_text, choices))}]"
+        annotation = f"Literal[{', '.join(map(quote, choices))}]"
         if len(annotation.encode()) > 90:
             raise ScaffoldError(f"--params: the choices of {name} are too long for one line; generate fewer of them")
         return annotation, choices[0], (("typing", "Literal"),)
     inner = _list(text)
-    known = TYPES.get(inner[1] if inner else text)
-    if known is None:
+    item = inner[1] if inner else text
+    if item not in TYPES:
         expected = f"{', '.join(TYPES)}, list[...] of these, or choices such as C|F"
         raise ScaffoldError(f"--params: {name} has the unknown type {show(text)}; use {expected}")
-    imports = ((known.module, inner[1] if inner else text),) if known.module else ()
-    return text, [known.sample] if inner else known.sample, imports
+    module, sample = TYPES[item]
+    return text, [sample] if inner else sample, ((module, item),) if module else ()
 
 
 def _default(name: str, annotation: str, text: str) -> str:
     """Return the default as Python code."""
-    if annotation == "str" or (annotation.startswith("Literal") and json_text(text) in annotation):
-        return json_text(text)
+    if annotation == "str" or (annotation.startswith("Literal") and quote(text) in annotation):
+        return quote(text)
     if annotation == "bool" and text.lower() in ("true", "false"):
         return text.capitalize()
     try:
@@ -131,8 +172,3 @@ def _default(name: str, annotation: str, text: str) -> str:
     except ValueError:
         pass
     raise ScaffoldError(f"--params: {show(text)} is not a default for {name}: {annotation}; add others in the code")
-
-
-def json_text(text: str) -> str:
-    """Quote text; valid in Python, JSON and TOML."""
-    return json.dumps(text, ensure_ascii=False)

@@ -6,8 +6,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_scaffold._code import bracketed, import_line
-from tools_scaffold._errors import ScaffoldError, show
+from tools_scaffold._text import ScaffoldError, bracketed, import_line, show
 
 if TYPE_CHECKING:
     from pathlib import Path

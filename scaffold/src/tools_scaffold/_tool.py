@@ -1,18 +1,27 @@
-"""A tool to generate: its module, its test and its entry points."""
+"""A tool to generate: its module, its test and its entry points.
+
+Sources in the template that end in `.tmpl` contain `$name` placeholders for `string.Template`; other files are copied.
+"""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from tools_scaffold._code import bracketed, import_lines, samples, shell_arguments, signature
-from tools_scaffold._errors import ScaffoldError, check_line, show
-from tools_scaffold._params import parse_params
-from tools_scaffold._template import fill, render
+from tools_scaffold._params import import_lines, parse_params, samples, shell_arguments, signature
+from tools_scaffold._text import ScaffoldError, bracketed, check_line, docstring, import_line, show
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tools_scaffold._names import Names
 
+FOLDER = Path(__file__).parent / "template"
 PARAMS = 'text:str "Text to work on"'
+
+_import_line = re.compile(r"^from (\S+) import (\w+)$", re.MULTILINE)
 
 
 class Style(NamedTuple):
@@ -83,25 +92,27 @@ class Tool(NamedTuple):
 
 
 def make_tool(names: Names, options: ToolOptions) -> Tool:
-    """Make the code of a tool; ScaffoldError if an option is not usable."""
-    name, description = options.get("style", "function"), options.get("description")
-    if name not in STYLES:
-        raise ScaffoldError(f"--style {show(name)} is not one of {', '.join(STYLES)}")
+    """Generate the code of a tool; ScaffoldError if an option is not usable."""
+    style = STYLES.get(options.get("style", "function"))
+    if style is None:
+        raise ScaffoldError(f"--style {show(options.get('style'))} is not one of {', '.join(STYLES)}")
+    description = options.get("description")
     if description is not None:
         check_line("description", description)
-    style = STYLES[name]
     params = options.get("params")
     parameters = parse_params(PARAMS if params is None else params)
-    required = [each for each in parameters if each.default is None]
+    required = [parameter for parameter in parameters if parameter.default is None]
     indent = style.body[: -len(style.body.lstrip())]
     values = {**names._asdict(), "camel": names.camel}
     values |= {key: fill(getattr(style, key), values) for key in ("exported", "instance", "first_tool")}
+    summary = description or f"The {names.tool} tool for language models, agents and the shell."
     values |= {
-        "description": description or f"The {names.tool} tool for language models, agents and the shell.",
-        "purpose": description or "Describe here what the tool does and when to use it.",
+        "description": summary,
+        "summary": docstring(summary),
+        "purpose": docstring(description or "Describe here what the tool does and when to use it."),
         "imports": import_lines(parameters, ("typing", "Annotated"), ("typing", "Any"), *style.imports),
         "parameters": signature(parameters, indent),
-        "body": bracketed(style.body, [f'"{each.name}": {each.name}' for each in parameters], "}"),
+        "body": bracketed(style.body, [f'"{parameter.name}": {parameter.name}' for parameter in parameters], "}"),
         "arguments": bracketed("ARGUMENTS: dict[str, Any] = {", samples(parameters), "}"),
         "required": bracketed("arguments = {", samples(required), "}"),
         "shell_arguments": shell_arguments(required),
@@ -114,3 +125,19 @@ def make_tool(names: Names, options: ToolOptions) -> Tool:
         render({"src/$package/_$tool.py": style.module, "tests/test_$tool.py": style.test}, values),
         values,
     )
+
+
+def render(sources: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Return the text of each file, by its path in the package."""
+    files: dict[str, str] = {}
+    for path, source in sources.items():
+        text = (FOLDER / source).read_text(encoding="utf-8")
+        if source.endswith(".tmpl"):
+            text = _import_line.sub(lambda line: import_line(line[1], line[2]), fill(text, values))
+        files[fill(path, values)] = text
+    return files
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders in `text`."""
+    return Template(text).substitute(values)
