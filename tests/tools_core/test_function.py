@@ -78,7 +78,7 @@ def test_parameters_may_be_declared_apart_from_the_function():
     made = tool(
         find,
         description="Find.",
-        parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, maximum=50)],
+        parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, le=50)],
     )
     assert made.call(query="x").output == ["x", 10]
     assert "limit must be at most 50" in made.call(query="x", limit=51).error

@@ -226,7 +226,7 @@ def test_w01_halting_is_an_outcome_and_may_be_a_failure(stop):
 
 
 def test_w02_call_never_raises_and_a_tool_without_code_is_refused_when_defined():
-    with pytest.raises(DefinitionError, match="implements nothing"):
+    with pytest.raises(DefinitionError, match="does not define execute"):
         type("Forgot", (Tool,), {"__doc__": "Forgot."})
     anonymous = type("Anonymous", (Tool,), {"execute": lambda self: 1 / 0})
     assert not anonymous().call().ok
@@ -257,7 +257,7 @@ def test_w05_types_choices_and_ranges_are_checked_and_null_is_no_value():
 
         parameters = [
             Parameter("size", enum=["S", "M"]),
-            Parameter("count", "integer", minimum=1),
+            Parameter("count", "integer", ge=1),
             Parameter("note", "string"),
         ]
 

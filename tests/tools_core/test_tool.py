@@ -315,7 +315,7 @@ def test_all_problems_are_reported_at_once():
 
 
 def test_a_class_that_implements_nothing_is_refused():
-    with pytest.raises(DefinitionError, match="implements nothing"):
+    with pytest.raises(DefinitionError, match="does not define execute"):
 
         class Empty(Tool):
             """Empty."""
@@ -437,16 +437,13 @@ def test_a_function_that_cannot_take_what_its_schema_allows_is_refused():
 # --- frozen ------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_handed_out_cannot_change_the_tool():
+def test_changes_of_returned_schemas_do_not_change_the_tool():
     tool = Greeter()
     tool.definition["input_schema"]["properties"].clear()
-    tool.definition["name"] = "other"
-    with pytest.raises(TypeError):
-        tool.input_schema["properties"]["x"] = {}
-    with pytest.raises(TypeError):
-        tool.input_schema["required"].append("x")
+    tool.input_schema["properties"].clear()
+    Greeter.input_schema["required"].append("x")
     assert tool.definition == Greeter().definition
-    assert "name" in tool.definition["input_schema"]["properties"]
+    assert "name" in tool.input_schema["properties"]
 
 
 def test_a_schema_given_by_the_author_is_copied():

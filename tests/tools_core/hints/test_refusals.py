@@ -13,10 +13,13 @@ import pytest
 from tools_core import Context, DefinitionError, Limits, Tool, tool
 
 T = TypeVar("T")
-NO_JSON = "cannot be made from JSON"
+NO_JSON = "cannot be created from JSON"
 VALUES = "give its members strings or numbers as values"
 NO_FUNCTIONS = "JSON has no functions: take a name as a str, and look the function up"
-USABLE = "use str, int, float, bool, list, dict, Literal, Enum, TypedDict, a dataclass or a pydantic model"
+USABLE = (
+    "use str, int, float, bool, list, dict, Literal, Enum, date, datetime, Path, UUID, Decimal, TypedDict, "
+    "a dataclass or a pydantic model"
+)
 
 
 class Thing: ...
@@ -67,13 +70,13 @@ class Unknown(Generic[T]): ...
         (set[list[int]], "a set cannot hold list[int], which has no hash; use a list"),
         (set[Holder], "a set cannot hold Holder, which has no hash; use a list"),
         (Empty, f"Empty has no members; {VALUES}"),
-        (Objects, f"Objects has a member that is no JSON value; {VALUES}"),
+        (Objects, f"Objects has a member that is not a JSON value; {VALUES}"),
         (
             Annotated[int | None, Limits(min_length=2)],
-            "min_length is a limit of string, array, object, and this is integer; remove it",
+            "min_length is a limit of string, array, object, not of integer; remove it",
         ),
-        (Annotated[str, Limits(ge=1)], "ge is a limit of integer, number, and this is string; remove it"),
-        (Literal[b"a"], f"Literal[b'a'] has a member that is no JSON value; {VALUES}"),
+        (Annotated[str, Limits(ge=1)], "ge is a limit of integer, number, not of string; remove it"),
+        (Literal[b"a"], f"Literal[b'a'] has a member that is not a JSON value; {VALUES}"),
     ],
     ids=str,
 )
@@ -110,7 +113,7 @@ def test_arguments_by_position_are_refused():
 def test_a_leading_underscore_is_refused():
     def take(_x: int = 1): ...
 
-    with pytest.raises(DefinitionError, match="take: the parameter `_x`: a leading underscore says private"):
+    with pytest.raises(DefinitionError, match="`_x`: parameter names must not start with an underscore"):
         tool(take)
 
 
@@ -124,7 +127,7 @@ def test_a_second_context_is_refused():
 def test_a_bad_hint_of_extra_keywords_is_refused():
     def take(**rest: Thing): ...
 
-    with pytest.raises(DefinitionError, match=r"take: the parameter `\*\*rest`: Thing cannot be made from JSON"):
+    with pytest.raises(DefinitionError, match=r"take: the parameter `\*\*rest`: Thing cannot be created from JSON"):
         tool(take)
 
 
@@ -132,7 +135,7 @@ def test_a_builtin_without_a_signature_is_refused():
     with pytest.raises(
         DefinitionError, match="its parameters cannot be read; write a function with type hints around it"
     ):
-        tool(type)
+        tool(max)
 
 
 def test_the_name_of_a_method_has_its_class():

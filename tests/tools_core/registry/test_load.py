@@ -116,7 +116,7 @@ BROKEN = {
     "not a tool": ("Get = 42", "DefinitionError", "upgrade or uninstall tools-broken"),
     "constructor": (
         "from tools_core import Tool\nclass Get(Tool):\n def __init__(self, x): ...\n def execute(self): ...",
-        "cannot be made without arguments",
+        "needs arguments",
         "upgrade or uninstall tools-broken",
     ),
 }

@@ -1,27 +1,26 @@
-"""From a function, or a ready JSON Schema for it, to the Spec of a tool."""
+"""`define`: from a function, with type hints, Parameters or a JSON Schema, to the Spec of a tool."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from tools_core._definition._docstring import parse_docstring
-from tools_core._definition._draft import Draft, is_context
-from tools_core._definition._hints import Reader, Schema, Unsupported
-from tools_core._definition._hints._functions import MISSING, Function, read_function
-from tools_core._definition._parameter import object_schema
-from tools_core._definition._spec import Spec, is_async
-from tools_core._values._errors import DefinitionError, SchemaError
-from tools_core._values._frozen import thaw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from tools_core._definition._draft import Arguments
-    from tools_core._definition._parameter import Parameter
-    from tools_core._jsonschema import Validator
-    from tools_core._values._problem import Problem
+from tools_core._definition._hints._annotations import Reading, Schema, Unsupported
+from tools_core._definition._hints._classes import object_schema, with_default
+from tools_core._definition._hints._converters import Converter, Problems
+from tools_core._definition._hints._metadata import annotate, field_default, is_field
+from tools_core._definition._hints._models import is_model
+from tools_core._definition._hints._reader import Reader
+from tools_core._definition._hints._signature import MISSING, Signature, read_signature
+from tools_core._definition._parameter import Parameter, schema_of_parameters
+from tools_core._definition._spec import Arguments, Convert, Spec, is_async
+from tools_core._values._context import Context
+from tools_core._values._errors import DefinitionError, InvalidArguments, SchemaError
+from tools_core._values._problem import Problem
 
 
 def define(
@@ -30,69 +29,172 @@ def define(
     owner: str = "the tool",
     bound: bool = False,
     input_schema: Mapping[str, Any] | None = None,
-    parameters: Sequence[Parameter] = (),
+    output_schema: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Parameter] | Sequence[Parameter] | None = None,
+    examples: Iterable[Mapping[str, Any]] = (),
     docstring: str | None = None,
 ) -> Spec:
-    """Define a tool by its function. DefinitionError (SchemaError for a schema) says what to write instead.
+    """Define a tool by its function. Raises DefinitionError, or SchemaError for an invalid schema.
 
-    `bound` leaves out `self`. `parameters`, if there are any, are shown in place of the signature, and so is a ready
-    `input_schema`. `docstring` is that of a class, and goes before the function's own. `owner` is for messages.
+    Args:
+        function: The code of the tool.
+        owner: The tool in error messages.
+        bound: Whether the first parameter of the function is `self`.
+        input_schema: A JSON Schema that replaces the type hints.
+        output_schema: A JSON Schema that replaces the return type.
+        parameters: Parameters that replace the type hints.
+        examples: Valid arguments.
+        docstring: The docstring of a class. It comes before the docstring of the function.
     """
-    shape = read_function(function, bound=bound)
+    signature = read_signature(function, bound=bound)
+    description, texts = parse_docstring(signature.docstring)
+    if docstring:
+        class_description, class_texts = parse_docstring(docstring)
+        description, texts = class_description or description, class_texts | texts
     if input_schema is not None:
         if parameters:
             raise DefinitionError(f"{owner} has both input_schema and parameters; keep one of them")
-        spec = _of_schema(shape, owner, input_schema, is_async=is_async(function))
-        spec.description = described(docstring or function.__doc__)
-        return spec
-    _refuse_positional(shape)
-    description, texts = parse_docstring(shape.docstring)
-    if docstring:
-        first, more = parse_docstring(docstring)
-        description, texts = first or description, {**more, **texts}
-    if parameters:
-        spec = _of_parameters(shape, owner, parameters, is_async=is_async(function))
-        spec.description = description
-        return spec
-    draft = Draft(shape)
-    draft.infer(texts)
-    return Spec(
-        draft.schema,
-        description=description,
-        output_schema=_output_schema(shape),
-        context=draft.context,
-        convert=draft.conversion(),
-        is_async=is_async(function),
-        # Schemas of our own hints can be enforced; those that a library or user wrote are examined.
-        validator=_compiled(draft.schema, owner) if draft.reader.is_foreign else None,
-    )
+        spec = _from_schema(signature, owner, input_schema)
+    else:
+        _check_kinds(signature)
+        spec = _from_parameters(signature, owner, parameters) if parameters else _from_hints(signature, texts)
+        names = {*spec.input_schema["properties"], *signature.defaults, signature.bound}
+        spec.unused_docs = () if signature.keywords else tuple(name for name in texts if name not in names)
+    spec.description, spec.is_async = description, is_async(function)
+    if output_schema is not None:
+        spec.output_schema = _output_schema(output_schema, owner)
+    if not spec.is_trusted:
+        _compile(spec, owner)
+    if input_schema is None and not parameters:
+        _check_defaults(spec, signature.name)
+    spec.examples = _checked_examples(spec, owner, examples)
+    return spec
 
 
-def described(docstring: str | None) -> str:
-    """Return the part of a docstring that is for the model."""
+def model_text(docstring: str | None) -> str:
+    """Return the part of a docstring that models read."""
     return parse_docstring(docstring)[0]
 
 
-def _refuse_positional(shape: Function) -> None:
-    if shape.star is not None:
+def _check_kinds(signature: Signature) -> None:
+    if signature.star is not None:
         raise DefinitionError(
-            f"{shape.name}: arguments are passed by name, which `*{shape.star}` cannot take; "
-            f"write `{shape.star}: list[str]` or the like"
+            f"{signature.name}: arguments are passed by name, which `*{signature.star}` cannot take; "
+            f"write `{signature.star}: list[str]` or the like"
         )
-    if shape.by_position:
+    if signature.positional_only:
         raise DefinitionError(
-            f"{shape.name}: arguments are passed by name, and `{shape.by_position[-1]}` is positional-only; "
-            "remove the `/`"
+            f"{signature.name}: arguments are passed by name, and `{signature.positional_only[-1]}` is "
+            "positional-only; remove the `/`"
         )
 
 
-def _output_schema(shape: Function) -> Schema | None:
-    """Read the return type, if its JSON is an object; a type that JSON cannot describe is not an error here."""
+def _from_hints(signature: Signature, texts: Mapping[str, str]) -> Spec:
+    """Read type hints, defaults and docstring."""
+    parameters = _Parameters()
+    name = ""
     try:
-        hint = shape.hint("return")
+        for name, default in signature.defaults.items():
+            parameters.add(name, signature.hint(name), default, texts.get(name))
+        if signature.keywords:
+            name = f"**{signature.keywords}"
+            parameters.add_keywords(signature.hint(signature.keywords))
+    except Unsupported as error:
+        raise DefinitionError(f"{signature.name}: the parameter `{name}`: {error}") from error
+    schema = parameters.schema
+    if parameters.reader.defs:
+        schema["$defs"] = parameters.reader.defs
+    return Spec(
+        input_schema=schema,
+        output_schema=_returned_schema(signature),
+        context=parameters.context,
+        convert=_conversion(schema["properties"], parameters.converters, parameters.factories, parameters.extra),
+        is_trusted=not parameters.reader.is_foreign,
+    )
+
+
+class _Parameters:
+    """The parameters of a signature while they are read; `add` raises Unsupported."""
+
+    def __init__(self) -> None:
+        self.reader = Reader()
+        self.schema = object_schema({}, [])
+        self.converters: dict[str, Converter] = {}
+        self.extra: Converter | None = None  # of the values in **kwargs
+        self.factories: dict[str, Callable[[], Any]] = {}  # of defaults that the function itself does not have
+        self.context: str | None = None
+
+    def add(self, name: str, hint: Any, default: Any, text: str | None) -> None:
+        if _is_context(hint):
+            if self.context is not None:
+                raise Unsupported(f"is a second Context beside `{self.context}`", "keep one")
+            self.context = name
+            return
+        if name.startswith("_"):
+            raise Unsupported("parameter names must not start with an underscore", "rename it")
+        if hint is MISSING and type(default) not in (str, int, float, bool):
+            raise Unsupported("it has no type hint", "add one, as in `count: int`")
+        reading = self.reader.read(type(default) if hint is MISSING else hint)
+        field = next(filter(is_field, (default, *getattr(hint, "__metadata__", ()))), None)
+        if field is not None and field is default:
+            self.reader.is_foreign = True
+            reading, default = annotate(reading, [field]), MISSING
+        if default is MISSING and field is not None and (factory := field_default(field)):
+            self.factories[name], default = factory, field.default
+        self._add_reading(name, reading, default, text if is_model(hint) or "description" not in reading[0] else None)
+
+    def _add_reading(self, name: str, reading: Reading, default: Any, text: str | None) -> None:
+        schema, convert = reading
+        if text:
+            schema = {**schema, "description": text}
+        if default is MISSING:
+            self.schema["required"].append(name)
+        else:
+            schema = with_default(schema, default)
+        self.schema["properties"][name] = schema
+        if convert:
+            self.converters[name] = convert
+
+    def add_keywords(self, hint: Any) -> None:
+        schema, self.extra = ({}, None) if hint is MISSING else self.reader.read(hint)
+        self.schema["additionalProperties"] = schema or True
+
+
+def _conversion(
+    names: Iterable[str],
+    converters: Mapping[str, Converter],
+    factories: Mapping[str, Callable[[], Any]],
+    extra: Converter | None = None,
+) -> Convert | None:
+    """Return a function that converts valid arguments and adds defaults; None if there is nothing to do."""
+    if not (converters or factories or extra):
+        return None
+    names = frozenset(names)
+
+    def convert(arguments: Arguments, known_problems: Sequence[Problem] = ()) -> Arguments:
+        problems = Problems(known_problems)
+        converted = dict(arguments)
+        for name, value in arguments.items():
+            converter = converters.get(name) if name in names else extra
+            if converter is not None:
+                converted[name] = converter(value, (None, name), problems)
+        if problems:
+            raise InvalidArguments(problems)
+        for name, factory in factories.items():
+            if name not in converted:
+                converted[name] = factory()
+        return converted
+
+    return convert
+
+
+def _returned_schema(signature: Signature) -> Schema | None:
+    """Read the return type if its JSON is an object. A type without a JSON Schema is not an error here."""
+    reader = Reader(is_output=True)
+    try:
+        hint = signature.hint("return")
         if hint is MISSING:
             return None
-        reader = Reader(is_output=True)
         schema, _ = reader.read(hint)
     except Unsupported:
         return None
@@ -103,64 +205,112 @@ def _output_schema(shape: Function) -> Schema | None:
     return {**schema, "$defs": reader.defs} if reader.defs else schema
 
 
-def _of_schema(shape: Function, owner: str, given: Mapping[str, Any], *, is_async: bool) -> Spec:
-    if not isinstance(given, Mapping):
-        raise DefinitionError(f"{owner}: input_schema must be a JSON Schema as a dict, got {type(given).__name__}")
-    schema: dict[str, Any] = {"type": "object", "properties": {}, **thaw(dict(given))}
+def _from_schema(signature: Signature, owner: str, input_schema: Mapping[str, Any]) -> Spec:
+    if not isinstance(input_schema, Mapping):
+        raise DefinitionError(f"{owner}: input_schema must be a dict, got {type(input_schema).__name__}")
+    schema: dict[str, Any] = {"type": "object", "properties": {}, **deepcopy(dict(input_schema))}
     if schema["type"] != "object":
-        raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments are named')
-    validator = _compiled(schema, owner)
-    context = _context_of(shape)
-    _check_names(shape, owner, schema, context, schema.get("required", ()))
-    return Spec(schema, context=context, is_async=is_async, validator=validator)
+        raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments have names')
+    spec = Spec(input_schema=schema, context=_context_of(signature))
+    _compile(spec, owner)
+    _check_names(signature, owner, spec, schema.get("required", ()))
+    return spec
 
 
-def _of_parameters(shape: Function, owner: str, parameters: Sequence[Parameter], *, is_async: bool) -> Spec:
-    schema = object_schema(owner, parameters)
-    context = _context_of(shape)
-    optional = [one for one in parameters if one.has_default]
-    _check_names(shape, owner, schema, context, [*schema["required"], *(one.name for one in optional)])
-
-    def convert(arguments: Arguments, _found: Sequence[Problem] = ()) -> Arguments:
-        return {one.name: one.default for one in optional} | arguments
-
-    return Spec(
-        schema,
-        output_schema=_output_schema(shape),
-        context=context,
-        convert=convert if optional else None,
-        is_async=is_async,
+def _from_parameters(
+    signature: Signature, owner: str, parameters: Mapping[str, Parameter] | Sequence[Parameter]
+) -> Spec:
+    parameters = tuple(parameters.values()) if isinstance(parameters, Mapping) else tuple(parameters)
+    schema = schema_of_parameters(owner, parameters)
+    factories = {parameter.name: parameter.copy_default for parameter in parameters if parameter.has_default}
+    converters = {parameter.name: convert for parameter in parameters if (convert := parameter.converter)}
+    spec = Spec(
+        input_schema=schema,
+        output_schema=_returned_schema(signature),
+        context=_context_of(signature),
+        convert=_conversion(schema["properties"], converters, factories),
     )
+    _check_names(signature, owner, spec, [*schema["required"], *factories])
+    return spec
 
 
-def _context_of(shape: Function) -> str | None:
-    """Find the parameter that takes the Context; other hints of these functions are not used."""
-    for name in shape.defaults:
+def _output_schema(output_schema: object, owner: str) -> Schema:
+    if not isinstance(output_schema, Mapping):
+        raise DefinitionError(f"{owner}: output_schema must be a dict, got {type(output_schema).__name__}")
+    return deepcopy(dict(output_schema))
+
+
+def _context_of(signature: Signature) -> str | None:
+    """Find the parameter that receives the Context, in a function whose other hints do not matter."""
+    for name in signature.defaults:
         with suppress(Unsupported):
-            if is_context(shape.hint(name)):
+            if _is_context(signature.hint(name)):
                 return name
     return None
 
 
-def _compiled(schema: dict[str, Any], owner: str) -> Validator:
-    from tools_core._jsonschema import compile_schema  # only a schema from outside is compiled before the first call
+def _is_context(hint: Any) -> bool:
+    """Return whether a hint is Context, or Context | None."""
+    if hint is Context:
+        return True
+    return get_origin(hint) in (Annotated, Union, UnionType) and any(map(_is_context, get_args(hint)))
 
+
+def _compile(spec: Spec, owner: str) -> None:
     try:
-        return compile_schema(schema)
+        spec.validator  # noqa: B018  (compiles)
     except SchemaError as error:
         raise SchemaError(f"{owner}: {error}") from None
 
 
-def _check_names(
-    shape: Function, owner: str, schema: Mapping[str, Any], context: str | None, given: Iterable[str]
-) -> None:
-    """Refuse a function that could not take what its schema allows; `given` are the arguments of every call."""
-    taken = {name: default for name, default in shape.defaults.items() if name != context}
-    for name in schema["properties"]:
-        if name == shape.bound or (name not in taken and not shape.keywords):
+def _check_names(signature: Signature, owner: str, spec: Spec, always: Iterable[str]) -> None:
+    """Refuse a function that cannot take what its schema allows; every call has the arguments `always`."""
+    defaults = {name: default for name, default in signature.defaults.items() if name != spec.context}
+    for name in spec.input_schema["properties"]:
+        if name == signature.bound or (name not in defaults and not signature.keywords):
             raise DefinitionError(f"{owner}: the function does not take the argument {name!r}; add it, or **arguments")
-    if not shape.keywords and schema.get("additionalProperties") is not False:
+    if not signature.keywords and spec.input_schema.get("additionalProperties") is not False:
         raise DefinitionError(f"{owner}: input_schema allows any further argument; add **arguments to the function")
-    unset = [name for name, default in taken.items() if default is MISSING and name not in given]
-    if unset:
-        raise DefinitionError(f"{owner}: the function needs {unset[0]!r}; require it, or give it a default")
+    always = set(always)
+    for name, default in defaults.items():
+        if default is MISSING and name not in always:
+            raise DefinitionError(f"{owner}: the function needs {name!r}; require it, or give it a default")
+
+
+def _check_defaults(spec: Spec, owner: str) -> None:
+    """Refuse defaults that their type hints do not allow.
+
+    Only defaults in the schema are checked: not None, which stands for "absent" in `x: int = None`, and not objects
+    that JSON cannot express.
+    """
+    properties = spec.input_schema["properties"]
+    defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+    if not defaults:
+        return
+    for problem in spec.check(defaults, repair=False).problems:
+        path = problem.where
+        while path is not None and path[0] is not None:
+            path = path[0]
+        if path is not None and path[1] in defaults:
+            raise DefinitionError(f"{owner}: the default of {problem}; change the default or the type hint")
+
+
+def _checked_examples(spec: Spec, owner: str, examples: Iterable[Mapping[str, Any]]) -> list[Arguments]:
+    """Return a copy of the examples; DefinitionError if one is not a valid call."""
+    if isinstance(examples, str | Mapping) or not isinstance(examples, Iterable):
+        raise DefinitionError(f"{owner}: examples must be a list of arguments, each a dict; got {examples!r}")
+    copies: list[Arguments] = []
+    for number, example in enumerate(examples, 1):
+        if not isinstance(example, Mapping):
+            raise DefinitionError(f"{owner}: example {number} must be a dict of arguments, got {example!r}")
+        arguments = deepcopy(dict(example))
+        problems: Sequence[Problem] = spec.check(arguments, repair=False).problems
+        if not problems and spec.convert is not None:
+            try:
+                spec.convert(arguments, ())
+            except InvalidArguments as error:
+                problems = error.problems
+        if problems:
+            raise DefinitionError(f"{owner}: example {number} is not a valid call: {InvalidArguments(problems)}")
+        copies.append(arguments)
+    return copies

@@ -1,4 +1,4 @@
-"""Tool names: how one is derived from a class name, and which are legal."""
+"""Tool names: derived from class names, and checked."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _word_then_upper = re.compile("([a-z0-9])([A-Z])")
 
 
 def derive_name(class_name: str) -> str:
-    """Turn `HTTPServerTool` into `http_server`; empty when nothing of the name is ASCII.
+    """Return `http_server` for `HTTPServerTool`; empty if no letter of the name is ASCII.
 
-    The rule is the original ask-tools' own: diacritics dropped (NFKD), what is not `[A-Za-z0-9_-]` becomes `-`,
-    CamelCase becomes snake_case, and one trailing `_tool` is removed.
+    As in the original ask-tools: remove diacritics (NFKD), replace other characters than `[A-Za-z0-9_-]` by `-`, turn
+    CamelCase into snake_case, and remove `_tool` at the end.
     """
     name = class_name
     if not name.isascii():
-        import unicodedata  # a table of 1 MB that ASCII names never need
+        import unicodedata  # a table of 1 MB
 
         name = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii")
     name = re.sub("[^A-Za-z0-9_-]", "-", name)
@@ -31,11 +31,12 @@ def derive_name(class_name: str) -> str:
 
 
 def check_name(name: object, owner: str) -> str:
-    """Return `name` if a provider would take it as a tool's name; DefinitionError names `owner` otherwise."""
-    if isinstance(name, str) and _legal(name):
-        return name
-    wanted = "1 to 64 of the letters A-Z and a-z, digits, _ and -, not beginning with a digit or -"
+    """Return `name` if it is a legal tool name for every provider; DefinitionError otherwise."""
+    rule = "use 1 to 64 of the letters A-Z and a-z, digits, _ and -, and begin with a letter or _"
     if name == "":
-        raise DefinitionError(f'{owner} gives no usable tool name; set one: name = "my_tool" ({wanted})')
-    shown = show(name) if isinstance(name, str) else repr(name)
-    raise DefinitionError(f"{owner} has the tool name {shown}, which no provider accepts; use {wanted}")
+        raise DefinitionError(f'{owner}: cannot derive a tool name; set name = "my_tool" ({rule})')
+    if not isinstance(name, str):
+        raise DefinitionError(f"{owner}: name must be text, got {show(name)}; {rule}")
+    if not _legal(name):
+        raise DefinitionError(f"{owner}: invalid tool name {show(name)}; {rule}")
+    return name

@@ -1,57 +1,58 @@
-"""`Parameter`: one argument of a tool, declared by hand or read from a signature."""
+"""`Parameter`: one argument of a tool, declared by hand or read from a schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeAlias
 
-from tools_core._definition._hints._classes import object_of
-from tools_core._definition._hints._metadata import LENGTH_KEYWORDS, types_of
-from tools_core._values._errors import DefinitionError
-from tools_core._values._frozen import thaw
+from tools_core._definition._hints._annotations import Reading, Unsupported
+from tools_core._definition._hints._classes import object_schema
+from tools_core._definition._hints._converters import Converter, array, members
+from tools_core._definition._hints._metadata import annotate, types_of
+from tools_core._definition._hints._reader import Reader
+from tools_core._jsonschema import compile_schema
+from tools_core._jsonschema._types import TYPE_NAMES
+from tools_core._values._errors import DefinitionError, SchemaError
+from tools_core._values._limits import Limits
 from tools_core._values._problem import listing
 
-_PYTHON_TYPES = {
-    "str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array", "dict": "object",
-}  # fmt: skip
-# The types that an argument of Parameter is for.
-_TYPES_OF = {
-    "items": ("array",),
-    "properties": ("object", "array"),
-    **dict.fromkeys(("minimum", "maximum"), ("integer", "number")),
-    **dict.fromkeys(("min_length", "max_length"), ("string", "array", "object")),
-    "pattern": ("string",),
-}
+_TYPES: dict[str, Any] = {name: kind for kind, name in TYPE_NAMES.items() if name != "null"}
+_BY_NAME = _TYPES | {hint.__name__: hint for hint in _TYPES.values()}
 _ABSENT: Any = object()
 
-Items: TypeAlias = "str | type | Parameter | Mapping[str, Any]"
+Items: TypeAlias = "type | str | Parameter | Mapping[str, Any]"
 
 
 class Parameter:
-    """Declare an argument: `Parameter("limit", int, "How many at most.", default=10, minimum=1)`.
+    """Declare an argument: `Parameter("limit", int, "Maximum number of results", default=10, ge=1, le=100)`.
 
-    `type` is a JSON Schema type or str, int, float, bool, list, dict. `items` is what an array holds: a type,
-    a Parameter or a JSON Schema. `properties` are the Parameters of an object, or of each object in an array.
-    A default makes it optional. `desc` is another name of `description`. DefinitionError for what contradicts itself.
+    `type` is a type hint, or a JSON Schema type as text. `items` describes the items of an array: a type hint, a
+    Parameter or a JSON Schema. `properties` are the Parameters of an object, or of each object in an array. The bounds
+    are those of `Limits`. A parameter with a default is optional. `examples` are valid values. `desc` is another name
+    for `description`. Raises DefinitionError for values that contradict each other.
     """
 
-    __slots__ = ("_schema", "name", "required")
+    __slots__ = ("_content", "_limits", "_schema", "name", "required")
 
-    def __init__(  # noqa: PLR0913  # one argument for each thing that a declaration may say
+    def __init__(  # noqa: PLR0913
         self,
         name: str,
-        type: str | type = "string",
+        type: Any = str,
         description: str | None = None,
         *,
         desc: str | None = None,
         required: bool = True,
         default: Any = _ABSENT,
         enum: Sequence[Any] | None = None,
+        examples: Sequence[Any] | None = None,
         items: Items | None = None,
         properties: Sequence[Parameter] | None = None,
-        minimum: float | None = None,
-        maximum: float | None = None,
+        ge: float | None = None,
+        gt: float | None = None,
+        le: float | None = None,
+        lt: float | None = None,
+        multiple_of: float | None = None,
         min_length: int | None = None,
         max_length: int | None = None,
         pattern: str | None = None,
@@ -60,33 +61,38 @@ class Parameter:
             raise DefinitionError(f"a Parameter needs a name, got {name!r}")
         self.name = name
         self.required = required and default is _ABSENT
-        self._schema: dict[str, Any] = {"type": self._type(type)}
-        described = description if desc is None else desc
-        if described is not None:
-            self._schema["description"] = described
-        constraints = {
-            "items": items, "properties": properties, "minimum": minimum, "maximum": maximum,
-            "min_length": min_length, "max_length": max_length, "pattern": pattern,
-        }  # fmt: skip
-        given = {argument: value for argument, value in constraints.items() if value is not None}
-        self._check_types(given)
-        self._add_content(items, properties)
-        for argument, value in given.items():
-            if argument not in ("items", "properties"):
-                self._schema[self._keyword(argument)] = value
-        if given or enum is not None or default is not _ABSENT:
-            self._add_values(enum, default)
+        self._content = (type, items, properties)
+        self._limits = Limits(
+            ge=ge, gt=gt, le=le, lt=lt, multiple_of=multiple_of,
+            min_length=min_length, max_length=max_length, pattern=pattern,
+        )  # fmt: skip
+        self._schema = self._read()[0]
+        self._check_values("", [])
+        if (text := description if desc is None else desc) is not None:
+            self._schema["description"] = text
+        if enum is not None:
+            if isinstance(enum, str) or not enum:
+                raise self._error(f"enum must be a list of values, got {enum!r}")
+            self._check_values("enum value", enum)
+            self._schema["enum"] = deepcopy(list(enum))
+        if default is not _ABSENT:
+            self._check_values("default", [default])
+            self._schema["default"] = deepcopy(default)
+        if examples is not None:
+            self._check_values("example", examples)
+            self._schema["examples"] = deepcopy(list(examples))
 
     @classmethod
     def from_schema(cls, name: str, schema: Mapping[str, Any], *, required: bool = True) -> Parameter:
-        """Wrap the schema of one property as it stands."""
+        """Wrap the schema of one property."""
         self = cls.__new__(cls)
-        self.name, self.required, self._schema = name, required, dict(schema)
+        self.name, self.required, self._schema = name, required, deepcopy(dict(schema))
+        self._content, self._limits = (Any, None, None), Limits()
         return self
 
     @property
     def type(self) -> str:
-        """The JSON type; of a nullable one the type besides null, and "any" where there are several."""
+        """The JSON type; without null for a nullable parameter, and "any" if there are several."""
         types = {*types_of(self._schema)} - {"null"}
         return types.pop() if len(types) == 1 else "any"
 
@@ -100,18 +106,29 @@ class Parameter:
 
     @property
     def default(self) -> Any:
-        """A copy of the default, None if there is none; `has_default` tells the two apart."""
-        return thaw(self._schema.get("default"))
+        """A copy of the default. None can also mean that there is none; see `has_default`."""
+        return self.copy_default()
 
     @property
     def enum(self) -> list[Any] | None:
-        values: list[Any] | None = thaw(self._schema.get("enum"))
-        return values
+        return deepcopy(self._schema.get("enum"))
+
+    @property
+    def examples(self) -> list[Any]:
+        return deepcopy(self._schema.get("examples", []))
+
+    @property
+    def converter(self) -> Converter | None:
+        """What converts valid JSON to the type hint, if that is necessary."""
+        return self._read()[1]
+
+    def copy_default(self) -> Any:
+        """Return a copy of the default, None if there is none."""
+        return deepcopy(self._schema.get("default"))
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of this argument, a copy."""
-        copied: dict[str, Any] = thaw(self._schema)
-        return copied
+        """Return a copy of the JSON Schema of this argument."""
+        return deepcopy(self._schema)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parameter):
@@ -130,83 +147,73 @@ class Parameter:
             parts.append("required=False")
         return f"Parameter({', '.join(parts)})"
 
-    def _fail(self, reason: str) -> DefinitionError:
+    def _error(self, reason: str) -> DefinitionError:
         return DefinitionError(f"Parameter {self.name!r}: {reason}")
 
-    def _type(self, given: Any) -> str:
-        written = given.__name__ if isinstance(given, type) else given
-        name = written.lower() if isinstance(written, str) else ""
-        name = _PYTHON_TYPES.get(name, name)
-        if name not in _PYTHON_TYPES.values():
-            raise self._fail(f"invalid type {written!r}; valid types: {', '.join(_PYTHON_TYPES.values())}")
-        return name
+    def _read(self) -> Reading:
+        """Return the schema of type and limits, and the converter."""
+        try:
+            return annotate(self._read_content(*self._content), [self._limits])
+        except Unsupported as error:
+            raise self._error(str(error)) from None
 
-    def _check_types(self, given: Iterable[str]) -> None:
-        kind = self._schema["type"]
-        for argument in given:
-            if kind not in _TYPES_OF[argument]:
-                kinds = " or ".join(_TYPES_OF[argument])
-                raise self._fail(f"{argument} is for the type {kinds}, and this is of type {kind}")
-
-    def _keyword(self, argument: str) -> str:
-        end, _, is_length = argument.partition("_")
-        return end + LENGTH_KEYWORDS[self._schema["type"]] if is_length else argument
-
-    def _add_content(self, items: Items | None, properties: Sequence[Parameter] | None) -> None:
+    def _read_content(self, type: Any, items: Items | None, properties: Sequence[Parameter] | None) -> Reading:
         if items is not None and properties is not None:
-            raise self._fail("has both items and properties; properties says that the items are objects")
-        content = object_schema(f"Parameter {self.name!r}", properties) if properties is not None else {}
-        if self._schema["type"] == "array":
-            self._schema["items"] = content or self._items(items)
-        else:
-            self._schema.update(content)
+            raise self._error("has both items and properties; properties says that the items are objects")
+        hint = self._hint(type)
+        if properties is not None and hint in (list, dict):
+            schema = schema_of_parameters(f"Parameter {self.name!r}", properties)
+            converters = {part.name: convert for part in properties if (convert := part.converter)}
+            reading: Reading = schema, members(converters) if converters else None
+            return reading if hint is dict else _array_of(reading)
+        if items is not None and hint is list:
+            if isinstance(items, Parameter):
+                return _array_of((items.schema(), items.converter))
+            return _array_of((deepcopy(dict(items)), None) if isinstance(items, Mapping) else self._read_hint(items))
+        reading = self._read_hint(hint)
+        for option, value, kinds in (("items", items, "array"), ("properties", properties, "object or array")):
+            if value is not None:
+                raise self._error(f"{option} is for the type {kinds}, and this is of type {reading[0].get('type')}")
+        return reading
 
-    def _items(self, items: Items | None) -> dict[str, Any]:
-        if items is None:
-            return {}
-        if isinstance(items, Parameter):
-            return items.schema()
-        if isinstance(items, Mapping):
-            return dict(thaw(dict(items)))
-        return {"type": self._type(items)}
+    def _read_hint(self, hint: Any) -> Reading:
+        reader = Reader()
+        reading = reader.read(self._hint(hint))
+        if reader.defs:
+            raise self._error("its type needs $defs; write it as a type hint in the signature instead")
+        return reading
 
-    def _add_values(self, enum: Sequence[Any] | None, default: Any) -> None:
-        from tools_core._jsonschema import compile_schema  # a bare name and type have nothing to check
+    def _hint(self, type: Any) -> Any:
+        if isinstance(type, str | None):
+            hint = _BY_NAME.get((type or "").lower())
+            if hint is None:
+                raise self._error(f"invalid type {type!r}; valid types: {', '.join(_TYPES)}, or a type hint")
+            return hint
+        return type
 
-        validator = compile_schema(self._schema)
-        if enum is not None:
-            if isinstance(enum, str) or not enum:
-                raise self._fail(f"enum must be a list of values, got {enum!r}")
-            for value in enum:
-                for problem in validator.check(value, repair=False).problems:
-                    raise self._fail(f"the enum value {value!r} {problem.text}")
-            self._schema["enum"] = thaw(list(enum))
+    def _check_values(self, kind: str, values: Sequence[Any]) -> None:
+        try:
             validator = compile_schema(self._schema)
-        if default is not _ABSENT:
-            for problem in validator.check(default, repair=False).problems:
-                raise self._fail(f"the default {problem}")
-            self._schema["default"] = thaw(default)
+        except SchemaError as error:
+            raise self._error(str(error)) from None
+        for value in values:
+            for problem in validator.check(value, repair=False).problems:
+                raise self._error(f"the {kind} {problem}")
 
 
-def object_schema(owner: str, parameters: Sequence[Parameter]) -> dict[str, Any]:
-    """Make the schema of an object of Parameters, in their order."""
-    given: Sequence[Any] = parameters
-    for one in given:
-        if not isinstance(one, Parameter):
-            raise DefinitionError(f"{owner}: expected Parameter objects, got {type(one).__name__}")
-    names = [one.name for one in parameters]
+def _array_of(reading: Reading) -> Reading:
+    schema, convert = reading
+    return {"type": "array", "items": schema}, array(list, convert) if convert else None
+
+
+def schema_of_parameters(owner: str, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """Return the schema of an object with these members, in their order."""
+    items: Sequence[Any] = parameters
+    for item in items:
+        if not isinstance(item, Parameter):
+            raise DefinitionError(f"{owner}: expected Parameter objects, got {type(item).__name__}")
+    names = [parameter.name for parameter in parameters]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise DefinitionError(f"{owner}: declared twice: {listing(sorted(repeated))}")
-    required = [one.name for one in parameters if one.required]
-    return object_of({one.name: one.schema() for one in parameters}, required)
-
-
-def parameters_of(schema: Mapping[str, Any]) -> Mapping[str, Parameter]:
-    """Read the parameters off a tool's input schema, by name and in its order."""
-    required = schema.get("required", ())
-    return MappingProxyType(
-        {
-            name: Parameter.from_schema(name, one if isinstance(one, Mapping) else {}, required=name in required)
-            for name, one in schema["properties"].items()
-        }
-    )
+    required = [parameter.name for parameter in parameters if parameter.required]
+    return object_schema({parameter.name: parameter.schema() for parameter in parameters}, required)

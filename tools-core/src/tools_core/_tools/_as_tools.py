@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tools_core._tools._function import FunctionTool
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset
 from tools_core._values._errors import DefinitionError
 
-if TYPE_CHECKING:
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 def as_tools(value: Any) -> list[Tool]:
-    """Read a Tool class or instance, a function, a Toolset or one of its methods as tools.
+    """Return the tools of a Tool class or instance, a function, a Toolset, or a method of a Toolset.
 
-    So is any object whose `tools` is a tuple of tools.
+    Objects with a tuple of tools as their `tools` count as toolsets.
 
-    Raises DefinitionError for anything else, and for a class that cannot be made without arguments.
+    Raises:
+        DefinitionError: The value is something else, or a class whose constructor needs arguments.
     """
     if isinstance(value, Tool):
         return [value]
@@ -27,21 +27,21 @@ def as_tools(value: Any) -> list[Tool]:
     if isinstance(value, Toolset):
         return list(value.tools)
     tools = getattr(value, "tools", None)
-    if isinstance(tools, tuple) and all(isinstance(each, Tool) for each in tools):
+    if isinstance(tools, tuple) and all(isinstance(item, Tool) for item in tools):
         return list(tools)
     owner = getattr(value, "__self__", None)
     if isinstance(owner, Toolset):
         return [owner.tool(value.__name__)]
+    if isinstance(value, list | tuple | set | dict):
+        raise DefinitionError(f"{type(value).__name__} is not a tool; register each of its items")
     if callable(value) and not isinstance(value, type):
         return [FunctionTool(value)]
-    raise DefinitionError(f"{value!r} is not a tool: give a Tool, a function made with @tool, or a Toolset")
+    raise DefinitionError(f"{value!r} is not a tool; pass a Tool, a function or a Toolset")
 
 
 def instance_of(cls: type[T]) -> T:
-    """Make a tool or toolset of its class; DefinitionError if that takes arguments."""
+    """Return an instance of a tool or toolset class; DefinitionError if its constructor needs arguments."""
     try:
         return cls()
     except TypeError as error:
-        raise DefinitionError(
-            f"{cls.__qualname__} cannot be made without arguments ({error}); register an instance"
-        ) from error
+        raise DefinitionError(f"{cls.__qualname__} needs arguments ({error}); register an instance") from error

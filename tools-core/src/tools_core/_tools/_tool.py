@@ -1,42 +1,72 @@
-"""`Tool`: a name, a description, a schema, and code that only ever sees arguments which fit."""
+"""`Tool`: a name, a description, a schema, and code that receives only valid arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
+from tools_core._definition._define import define, model_text
 from tools_core._definition._naming import check_name, derive_name
+from tools_core._definition._parameter import Parameter
+from tools_core._definition._spec import Spec
 from tools_core._execution._body import arun, run
 from tools_core._execution._outcome import fail, succeed
 from tools_core._execution._prepare import NO_CONTEXT, prepare
+from tools_core._tools._options import (
+    FLAGS,
+    HINTS,
+    OPTIONS,
+    SCHEMAS,
+    ToolMethod,
+    check_class_attributes,
+    check_hints,
+    check_option,
+    is_computed,
+    misspelt,
+)
+from tools_core._values._context import Context
 from tools_core._values._effects import Effects
 from tools_core._values._errors import DefinitionError
-from tools_core._values._frozen import FrozenDict, FrozenList
 from tools_core._values._result import Result
 
-if TYPE_CHECKING:
-    from tools_core._definition._parameter import Parameter
-    from tools_core._definition._spec import Spec
-    from tools_core._values._context import Context
-
-
-class _Alias:
-    """Another name of an attribute, on the class and on its instances."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        return getattr(owner if instance is None else instance, self.name)
-
-
-HINTS = ("read_only", "destructive", "idempotent", "open_world")
-# Claims that hold for the code of the class that makes them only.
+# Claims about the code of one class; a subclass with another `execute` does not inherit them.
 _CLAIMS = ("read_only", "idempotent")
 
 
+class _Derived:
+    """An attribute that is computed from a tool, or from its class, when it is read."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self._compute = compute
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        return self._compute(owner if instance is None else instance)
+
+    def __set__(self, instance: object, value: object) -> None:
+        raise AttributeError(f"{self._name} cannot be changed; define another tool, or set it on the class")
+
+
+class _Description(_Derived):
+    """`desc`, another name for `description`."""
+
+    def __set__(self, instance: Any, value: object) -> None:
+        instance.description = value
+
+
+def _derived(compute: Callable[[Any], Any]) -> Any:
+    return _Derived(compute)
+
+
+def _annotations(tool: Any) -> dict[str, bool]:
+    return {name: value for name in HINTS if (value := getattr(tool, name)) is not None}
+
+
 class Tool:
-    """Subclass it and write `execute`; the signature is the schema, the docstring the description.
+    """Subclass it and write `execute`; the signature becomes the schema, the docstring the description.
 
     ```python
     class SearchTool(Tool):
@@ -44,31 +74,39 @@ class Tool:
 
         read_only = True
 
-        def execute(self, query: Annotated[str, "What to look for"], limit: int = 10) -> list[str]:
+        def execute(self, query: Annotated[str, "Words to look for"], limit: int = 10) -> list[str]:
             return find(query, limit)
 
     SearchTool().call({"query": "halting"}).output
     ```
 
     `execute` may be `async def`, may ask for the `Context` by annotation, returns any value or a `Result`, raises
-    `ToolError` for an expected failure and `Halt` to end the conversation. Class attributes, all optional: `name`
-    (derived from the class name: `SearchTool` is `search`), `description` (or `desc`), `parameters` (Parameter objects
-    in place of hints) or `input_schema` (a ready JSON Schema, with `execute(self, **arguments)`), the hints
-    `read_only`, `destructive`, `idempotent` and `open_world`, `timeout` (seconds), `requires_approval`, `repair`
-    (False: repair no argument), `tags`, `stateful` (it keeps state in this process: no other may run it) and
-    `manages_timeout` (it ends by the deadline of its Context itself, and is given 5 s more for that). A class that
-    cannot work raises DefinitionError where it is defined. Restrictive attributes are inherited; `read_only` and
-    `idempotent` are not by a class that overrides `execute`. `class Base(Tool, abstract=True)` is a base without
-    an `execute`.
+    `ToolError` for an expected failure and `Halt` to end the conversation. Class attributes, all optional:
+
+    - `name` (derived from the class name: `SearchTool` is `search`) and `description` (or `desc`)
+    - `parameters` (Parameter objects instead of type hints), `input_schema` (a JSON Schema, with
+      `execute(self, **arguments)`), `output_schema`, and `examples`: valid arguments, as a list of dicts
+    - the hints `read_only`, `destructive`, `idempotent` and `open_world`
+    - `timeout` in seconds, `requires_approval`, `tags`, `repair` (False: do not repair arguments)
+    - `stateful`: the tool keeps state in this process, so no other process may run it
+    - `manages_timeout`: the tool ends by the deadline of its Context, and has 5 more seconds for that
+    - `deferred`: models find the definition by search; `verify`: the name of a read-only tool that finds out whether a
+      call with an unknown outcome had its effect
+
+    Hints, limits and texts may also be set on an instance. A class that cannot work raises DefinitionError when it is
+    defined. Subclasses inherit options, but not `read_only` and `idempotent` if they override `execute`.
+    `class Base(Tool, abstract=True)` is a base without `execute`.
     """
 
     name: str
     description: str
-    desc = _Alias("description")
-    input_schema: Mapping[str, Any]
-    output_schema: Mapping[str, Any] | None
-    parameters: Mapping[str, Parameter] | Any  # a class may assign a list, and reads a mapping
-    annotations: Mapping[str, bool]
+    desc: str = _Description(lambda tool: tool.description)  # type: ignore[assignment]
+    input_schema: Mapping[str, Any] = _derived(lambda tool: tool._spec.copy_of_schemas()[0])
+    output_schema: Mapping[str, Any] | None = _derived(lambda tool: tool._spec.copy_of_schemas()[1])
+    # A class declares a list, and reads a mapping by name.
+    parameters: Mapping[str, Parameter] | Any = _derived(lambda tool: tool._spec.parameters)
+    examples: Sequence[Mapping[str, Any]] = _derived(lambda tool: copy.deepcopy(tool._spec.examples))
+    annotations: Mapping[str, bool] = _derived(_annotations)
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -79,33 +117,44 @@ class Tool:
     tags: Sequence[str] = ()
     stateful: bool = False
     manages_timeout: bool = False
+    deferred: bool = False
+    verify: str | None = None
 
     _spec: Spec
+    _schemas: ClassVar[Mapping[str, Any]] = {}  # the options that its Spec is built from
     _is_abstract: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
+        where = f"{cls.__module__}.{cls.__qualname__}"
+        if "annotations" in vars(cls):
+            raise DefinitionError(f"{where}: set {', '.join(HINTS)} as attributes instead of annotations")
+        check_class_attributes(cls, where)
         if isinstance(vars(cls).get("desc"), str):
             cls.description = vars(cls)["desc"]
             del cls.desc
-        if "annotations" in vars(cls):
-            raise DefinitionError(f"{cls.__qualname__}: set {', '.join(HINTS)} as attributes in place of annotations")
         cls._is_abstract = abstract
         if not abstract:
-            _define(cls)
+            _define(cls, where)
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *args: Any, **options: Any) -> Self:
         if cls._is_abstract:
             raise TypeError(f"{cls.__name__} does not define execute: subclass it, or use @tool on a function")
+        if (args or options) and cls.__init__ is object.__init__:
+            raise TypeError(f"{cls.__name__}() takes no arguments")
         return super().__new__(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "name":
-            check_name(value, type(self).__qualname__)
+        if name in OPTIONS:
+            check_option(name, value, type(self).__qualname__)
+        elif option := misspelt(name):
+            raise DefinitionError(f"{type(self).__qualname__} has no option {name!r}; did you mean {option!r}?")
         super().__setattr__(name, value)
+        if name in HINTS:
+            check_hints(self, type(self).__qualname__)
 
     def execute(self, *args: Any, **kwargs: Any) -> Any:
-        """The tool's own code: called with valid, converted arguments, by keyword."""
+        """Do the work; called with valid, converted arguments, by keyword."""
         raise NotImplementedError(f"{type(self).__name__} must implement execute")
 
     def call(self, arguments: Any = None, /, context: Any = NO_CONTEXT, **keywords: Any) -> Result:
@@ -139,37 +188,38 @@ class Tool:
 
     def effects(
         self,
-        arguments: Mapping[str, Any],  # noqa: ARG002  (these are for classes that override it)
+        arguments: Mapping[str, Any],  # noqa: ARG002  (for classes that override it)
         context: Context | None = None,  # noqa: ARG002
     ) -> Effects:
-        """Return what one call would touch, before it is made: the hints of the tool, unless a class knows more.
+        """Return what a call would touch: by default the hints of the tool.
 
-        Policies decide by it. The arguments are as the caller gave them, and may be invalid; the context is the one
-        that the call would have.
+        Policies decide by it. Override it if the effects depend on the arguments. They are as the caller sent them, and
+        may be invalid; the context is the one of the call.
         """
         return Effects(self.annotations)
 
     def diagnose(self) -> Mapping[str, object]:
-        """Return findings about this machine for `ask-tools doctor`; none by default.
+        """Return facts about this machine for `ask-tools doctor`; none by default.
 
         Plain JSON by short names, such as `{"isolation": "bubblewrap", "programs": {"rg": "/usr/bin/rg"}}`, with None
-        for a program that is missing. Raise ToolError for what keeps the tool from working, saying what would help.
+        for a missing program. Raise ToolError if the tool cannot work here, and say what would help.
         """
         return {}
 
     @property
     def definition(self) -> dict[str, Any]:
-        """`name`, `description` and `input_schema`, with `output_schema` and `annotations` where there are any.
-
-        A copy, the caller's own.
-        """
+        """`name`, `description` and `input_schema`, and `output_schema` and `annotations` if there are any; a copy."""
         input_schema, output_schema = self._spec.copy_of_schemas()
-        made: dict[str, Any] = {"name": self.name, "description": self.description, "input_schema": input_schema}
+        definition: dict[str, Any] = {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": input_schema,
+        }
         if output_schema is not None:
-            made["output_schema"] = output_schema
-        if self.annotations:
-            made["annotations"] = dict(self.annotations)
-        return made
+            definition["output_schema"] = output_schema
+        if annotations := self.annotations:
+            definition["annotations"] = annotations
+        return definition
 
     @property
     def tool_definition(self) -> dict[str, Any]:
@@ -178,7 +228,7 @@ class Tool:
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
-        """A copy of the input schema; None for a tool that takes nothing."""
+        """A copy of the input schema; None for a tool without parameters."""
         schema = self._spec.copy_of_schemas()[0]
         return schema if schema.get("properties") or schema.get("additionalProperties") is not False else None
 
@@ -193,107 +243,68 @@ class Tool:
         return self._spec.context is not None
 
     def renamed(self, name: str) -> Self:
-        """The same tool under another name."""
-        import copy  # rare
-
-        made = copy.copy(self)
-        made.name = name
-        return made
+        """Return the same tool under another name."""
+        renamed = copy.copy(self)
+        renamed.name = name
+        return renamed
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} name={self.name!r}>"
 
 
-class _Parameters:
-    """Gives the parameters of a class, and of its instances, when they are asked for."""
-
-    __slots__ = ("spec",)
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-
-    def __get__(self, instance: object, owner: type | None = None) -> Mapping[str, Parameter]:
-        return self.spec.parameters
-
-
-def _define(cls: type[Tool]) -> None:
-    from tools_core._definition._define import define, described  # programs that only call tools never load it
-
-    own = vars(cls)
-    where = f"{cls.__module__}.{cls.__qualname__}"
+def _define(cls: type[Tool], where: str) -> None:
+    """Build the Spec of a class, and check its options."""
+    attributes = vars(cls)
     if cls.execute is Tool.execute:
         raise DefinitionError(
-            f"{where} implements nothing: write execute(self, ...), or class ...(Tool, abstract=True)"
+            f"{where} does not define execute(self, ...); for a base class, write class ...(Tool, abstract=True)"
         )
-    cls.name = check_name(own["name"] if own.get("name") is not None else derive_name(cls.__name__), where)
-    docstring = own.get("__doc__")
-    if "execute" in own or "parameters" in own or "input_schema" in own or not hasattr(cls, "_spec"):
-        spec = cls._spec = define(
-            cls.execute,
-            owner=where,
-            bound=not isinstance(_declaration(cls, "execute"), staticmethod | classmethod),
-            input_schema=_declared(cls, "input_schema"),
-            parameters=_listed(_declared(cls, "parameters")),
-            docstring=docstring,
-        )
-        found = spec.description
-        cls.input_schema, cls.output_schema = spec.input_schema, spec.output_schema
-        cls.parameters = _Parameters(spec)
+    docstring, execute = attributes.get("__doc__"), _declaration(cls, "execute")
+    if isinstance(execute, ToolMethod) or isinstance(getattr(execute, "__func__", execute), Tool):
+        raise DefinitionError(f"{where}.execute: set the options of @tool as class attributes of the tool")
+    if attributes.keys() & {"execute", *SCHEMAS} or not hasattr(cls, "_spec"):
+        cls._schemas = _schemas_of(cls)
+        is_bound = not isinstance(execute, staticmethod | classmethod)
+        cls._spec = define(cls.execute, owner=where, bound=is_bound, docstring=docstring, **cls._schemas)
+        text = cls._spec.description
+        for schema in SCHEMAS:
+            setattr(cls, schema, vars(Tool)[schema])
     else:
-        found = described(docstring)
-    cls.description = _text(own.get("description") or found or getattr(cls, "description", ""), where)
-    _set_attributes(cls, own, where)
+        text = model_text(docstring)
+    name: Any = attributes.get("name")
+    if not is_computed(name):
+        cls.name = check_name(derive_name(cls.__name__) if name is None else name, where)
+    description: Any = attributes.get("description") or text or getattr(cls, "description", "")
+    if not is_computed(description):
+        check_option("description", description, where)
+        cls.description = description.strip()
+    if "execute" in attributes:
+        for claim in set(_CLAIMS) - attributes.keys():
+            setattr(cls, claim, None)
+    for option in (*HINTS, *FLAGS, "timeout", "tags", "verify"):
+        check_option(option, getattr(cls, option), where)
+    check_hints(cls, where)
 
 
 def _declaration(cls: type, name: str) -> Any:
     return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
-def _declared(cls: type[Tool], name: str) -> Any:
-    """Return the declaration of the class or an abstract base; those of a concrete parent are not mixed in."""
+def _schemas_of(cls: type[Tool]) -> dict[str, Any]:
+    """Collect the options for the Spec from a class and its bases.
+
+    Those of a concrete parent describe its own `execute`, and are not mixed with those of another one.
+    """
+    schemas: dict[str, Any] = {}
+    is_replaced = not vars(cls).keys().isdisjoint({"execute", "input_schema", "parameters"})
     for base in cls.__mro__:
-        if base is not cls and not getattr(base, "_is_abstract", True):
-            return None
-        if base is not Tool and name in vars(base):
-            return vars(base)[name]
-    return None
-
-
-def _listed(given: Mapping[str, Parameter] | Sequence[Parameter] | None) -> Sequence[Parameter]:
-    return tuple(given.values()) if isinstance(given, Mapping) else tuple(given or ())
-
-
-def _text(description: object, where: str) -> str:
-    if not isinstance(description, str):
-        raise DefinitionError(f"{where}: description must be text, got {type(description).__name__}")
-    return description.strip()
-
-
-def _set_attributes(cls: type[Tool], own: Mapping[str, Any], where: str) -> None:
-    if "execute" in own:
-        for name in _CLAIMS:
-            if name not in vars(cls):
-                setattr(cls, name, None)
-    check_attributes(cls, where)
-    cls.annotations = annotations_of(cls)
-    cls.tags = FrozenList(cls.tags)
-
-
-def annotations_of(tool: Any) -> Mapping[str, bool]:
-    """The hints that are set, by name."""
-    return FrozenDict({name: value for name in HINTS if (value := getattr(tool, name)) is not None})
-
-
-def check_attributes(tool: Any, where: str) -> None:
-    """Refuse attribute values that would be wrong, or silently without effect, later."""
-    for name in (*HINTS, "requires_approval", "repair", "stateful", "manages_timeout"):
-        value = getattr(tool, name)
-        if not isinstance(value, bool) and not (value is None and name in HINTS):
-            raise DefinitionError(f"{where}: {name} must be True or False, got {value!r}")
-    if tool.read_only and tool.destructive:
-        raise DefinitionError(f"{where} cannot be both read_only and destructive")
-    limit = tool.timeout
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit < 1e9):
-        raise DefinitionError(f"{where}: timeout must be seconds above 0, or None for no limit; got {limit!r}")
-    if isinstance(tool.tags, str) or not all(isinstance(tag, str) for tag in tool.tags):
-        raise DefinitionError(f"{where}: tags must be a list of strings, got {tool.tags!r}")
+        is_concrete = base is not cls and not getattr(base, "_is_abstract", True)
+        if base is Tool or (is_concrete and is_replaced):
+            break
+        options = vars(base)["_schemas"] if is_concrete and "_schemas" in vars(base) else vars(base)
+        for name in SCHEMAS:
+            if name in options and not isinstance(options[name], _Derived):
+                schemas.setdefault(name, options[name])
+        if is_concrete:
+            break
+    return schemas

@@ -1,25 +1,35 @@
-"""`Toolset`: one object, many tools, with settings and state that they share."""
+"""`Toolset`: several tools as methods of one object, with shared settings and state."""
 
 from __future__ import annotations
 
+import atexit
+import threading
+from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+from tools_core._definition._define import define, model_text
 from tools_core._definition._naming import check_name, derive_name
-from tools_core._definition._spec import is_async
+from tools_core._definition._spec import Spec, is_async
 from tools_core._execution._body import awaitable, finish
-from tools_core._tools._function import FunctionTool, Options, ToolMethod
+from tools_core._tools._function import FunctionTool
+from tools_core._tools._options import OPTIONS, SCHEMAS, Options, ToolMethod, check_option, is_computed
 from tools_core._values._errors import DefinitionError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
+_STATE = "_toolset_state"
+_SETTINGS = ("name", "description", "prefix")
+# Options that a method does not inherit from the method that it overrides.
+_NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
 
-    from tools_core._definition._spec import Spec
 
+class Method(NamedTuple):
+    """A method that is a tool: its function, whether it takes `self`, its options and its Spec."""
 
-_LIFECYCLE = ("_setup_lock", "_is_set_up", "_opening")
+    function: Callable[..., Any]
+    is_bound: bool
+    options: Options
+    spec: Spec
 
 
 class Toolset:
@@ -34,68 +44,80 @@ class Toolset:
             \"\"\"Add a note.\"\"\"
     ```
 
-    `Notes("a.txt").tools` has one tool, `notes_add`. Methods of parent toolsets and static methods count, class
-    methods and names with a leading underscore do not; `@tool(...)` on a method sets its options. `name` and
-    `description` are class attributes: the model reads a description that is set after that of each tool.
-    `prefix = False` leaves the toolset's name out of its tools' names. `setup` runs once, before the first call, and
-    `teardown` at `close()`, at the end of a `with` block, or when Python ends; both may be `async def`. A method that
-    no model could call raises DefinitionError when the class is defined.
+    `Notes("a.txt").tools` has one tool, `notes_add`. Inherited methods and static methods are tools; class methods and
+    names with a leading underscore are not. `@tool(...)` sets the options of a method. `name` and `description` are
+    class attributes or properties; models read a description that is set after the description of each tool.
+    `prefix = False` leaves the toolset's name out of its tools' names. `setup` runs once, before the first call.
+    `teardown` runs at `close()`, at the end of a `with` block, or when Python exits. Both may be `async def`. A class
+    with a method that models cannot call raises DefinitionError when it is defined.
     """
 
     name: str
     description: str = ""
     prefix: bool = True
-    _shared_description: ClassVar[str] = ""  # a description that was given, not taken from the docstring
-    _methods: ClassVar[dict[str, tuple[Spec, Options]]] = {}
+    _has_tool_methods: ClassVar[bool] = True
+    _is_described: ClassVar[bool] = False  # by an attribute or a property, and not by the docstring
+    _methods: ClassVar[dict[str, Method]] = {}
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
-        from tools_core._definition._define import define, described  # programs that only call tools never load it
-
         super().__init_subclass__(**options)
         where = f"{cls.__module__}.{cls.__qualname__}"
-        own = vars(cls)
-        chosen = name if name is not None else own.get("name")
-        if not isinstance(chosen, property):  # a property tells the name of each instance, see tools
+        _check_attributes(cls, where)
+        attributes = vars(cls)
+        cls_name = attributes.get("name") if name is None else name
+        if not is_computed(cls_name):
             derived = derive_name(cls.__name__).removesuffix("_toolset").removesuffix("_tools")
-            cls.name = check_name(derived if chosen is None else chosen, where)
+            cls.name = check_name(derived if cls_name is None else cls_name, where)
         if description is not None:
             cls.description = description
-        if description is not None or "description" in own:
-            cls._shared_description = cls.description.strip()
-        elif "description" not in own and own.get("__doc__"):
-            cls.description = described(own["__doc__"])
-        _check_lifecycle(cls, where)
+        if "description" in attributes:
+            cls._is_described = True
+            if not is_computed(attributes["description"]):
+                check_option("description", cls.description, where)
+        elif attributes.get("__doc__"):
+            cls._is_described = False
+            cls.description = model_text(attributes["__doc__"])
         cls._methods = {
-            method: (define(function, owner=f"{where}.{method}", bound=bound, **_schema_options(options)), options)
-            for method, function, bound, options in public_methods(cls)
+            method: Method(function, is_bound, options, _define(function, f"{where}.{method}", is_bound, options))
+            for method, function, is_bound, options in public_methods(cls)
         }
-        names = [options.get("name", method) for method, (_, options) in cls._methods.items()]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise DefinitionError(f"{where} has two tools called {twice!r}; give one of them another name")
+        names = [method.options.get("name", name) for name, method in cls._methods.items()]
+        if repeated := next((name for name in names if names.count(name) > 1), None):
+            raise DefinitionError(f"{where} has two tools called {repeated!r}; rename one of them")
 
     @property
     def tools(self) -> tuple[FunctionTool[..., Any], ...]:
-        """The tools of this object, by name of the method."""
+        """The tools of this object, by name of the method; the same objects at each access."""
+        if not self._methods:
+            raise DefinitionError(f"{type(self).__qualname__} has no tools: write a public method")
         return tuple(self.tool(method) for method in self._methods)
 
     def tool(self, method: str) -> FunctionTool[..., Any]:
-        """Return the tool of one method; DefinitionError when there is none."""
+        """Return the tool of a method; DefinitionError if there is none."""
         if method not in self._methods:
-            raise DefinitionError(
-                f"{type(self).__qualname__} has no tool {method!r}; it has {', '.join(self._methods)}"
-            )
-        spec, given = self._methods[method]
-        options = given.copy()
-        if self._shared_description:
-            own = options.get("description") or spec.description
-            options["description"] = f"{own}\n\n{self._shared_description}".strip()
+            names = ", ".join(self._methods) or "none"
+            raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {names}")
+        tools = self.__state.tools
+        return tools.get(method) or tools.setdefault(method, self._tool(method))
+
+    def _tool(self, method: str) -> FunctionTool[..., Any]:
+        spec, options = self._methods[method].spec, self._methods[method].options.copy()
+        if self._is_described:
+            text = options.get("description") or options.pop("desc", "") or spec.description
+            options["description"] = f"{text}\n\n{self.description.strip()}".strip()
         options.setdefault("name", f"{self.name}_{method}" if self.prefix else method)
-        made: FunctionTool[..., Any] = FunctionTool(
-            self._prepared(_undecorated(getattr(self, method))), spec=spec, **options
-        )
-        made._method = (self, method)
-        return made
+        function = getattr(self, method)
+        if isinstance(function, FunctionTool):  # @staticmethod over @tool
+            function = function.__wrapped__
+        tool: FunctionTool[..., Any] = FunctionTool(self._after_setup(function), spec=spec, **options)
+        tool._method = (self, method)
+        return tool
+
+    @property
+    def __state(self) -> _State:
+        """The state of this object. It is created late, because a subclass may not call our `__init__`."""
+        state: _State | None = self.__dict__.get(_STATE)
+        return state or self.__dict__.setdefault(_STATE, _State())
 
     def setup(self) -> Any:
         """Open what the tools share; runs once, before the first call."""
@@ -104,14 +126,14 @@ class Toolset:
         """Close what `setup` opened."""
 
     def close(self) -> None:
-        """Run `teardown`, if `setup` ran; the toolset can be used again after."""
-        if self._closing():
+        """Run `teardown`, if `setup` ran; the next call runs `setup` again."""
+        if self._reset():
             finish(self.teardown())
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if self._closing():
-            await _awaited(self.teardown())
+        if self._reset() and hasattr(result := self.teardown(), "__await__"):
+            await result
 
     def __enter__(self) -> Self:
         self._set_up()
@@ -128,14 +150,14 @@ class Toolset:
         await self.aclose()
 
     def __getstate__(self) -> Any:
-        """Leave out that `setup` ran, because a copy runs it again."""
+        """Leave out the state of `setup`: a copy runs it again."""
         state: Any = super().__getstate__()
-        own, *slots = state if isinstance(state, tuple) else (state,)
-        kept = {name: value for name, value in (own or {}).copy().items() if name not in _LIFECYCLE}
-        return (kept, *slots) if slots else kept
+        attributes, *slots = state if isinstance(state, tuple) else (state,)
+        attributes = {name: value for name, value in attributes.items() if name != _STATE}
+        return (attributes, *slots) if slots else attributes
 
-    def _prepared(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method, preceded by `setup` where the class has one."""
+    def _after_setup(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the method, preceded by `setup` if the class has one."""
         if type(self).setup is Toolset.setup:
             return method
         if is_async(method) or is_async(type(self).setup):
@@ -158,79 +180,73 @@ class Toolset:
         if is_async(type(self).setup):
             finish(self._aset_up())
             return
-        with self._lock():
-            if not self.__dict__.get("_is_set_up"):
+        with self.__state.lock:
+            if not self.__state.is_set_up:
                 self.setup()
-                self._opened()
+                self._finish_setup()
 
     async def _aset_up(self) -> None:
-        if self.__dict__.get("_is_set_up"):
+        if self.__state.is_set_up:
             return
         if not is_async(type(self).setup):
             await _in_thread(self._set_up)
             return
-        import asyncio  # loaded already: a coroutine awaits us
-        from concurrent.futures import Future  # loaded with it
+        async with self.__state.async_lock():
+            if not self.__state.is_set_up:
+                await self.setup()
+                self._finish_setup()
 
-        with self._lock():
-            opening: Future[None] | None = self.__dict__.get("_opening")
-            is_first = opening is None
-            if opening is None:
-                opening = self.__dict__["_opening"] = Future()
-        if not is_first:  # perhaps in another event loop
-            await asyncio.shield(asyncio.wrap_future(opening))
-            return
-        try:
-            await self.setup()
-            self._opened()
-        except BaseException as error:
-            del self.__dict__["_opening"]  # the next call tries again
-            opening.set_exception(error)
-            raise
-        opening.set_result(None)
-
-    def _lock(self) -> AbstractContextManager[Any]:
-        import threading  # only toolsets with a setup need a lock
-
-        lock: AbstractContextManager[Any] = self.__dict__.setdefault("_setup_lock", threading.RLock())
-        return lock
-
-    def _closing(self) -> bool:
-        """Return whether there is something to tear down; from now on there is not."""
-        import atexit  # built in
-
-        with self._lock():
-            atexit.unregister(self.close)
-            self.__dict__.pop("_opening", None)
-            return bool(self.__dict__.pop("_is_set_up", False))
-
-    def _opened(self) -> None:
-        import atexit  # built in
-
-        self.__dict__["_is_set_up"] = True
+    def _finish_setup(self) -> None:
+        self.__state.is_set_up = True
         atexit.register(self.close)
+
+    def _reset(self) -> bool:
+        """Return whether `setup` ran, and forget it."""
+        with self.__state.lock:
+            atexit.unregister(self.close)
+            was_set_up, self.__state.is_set_up = self.__state.is_set_up, False
+            return was_set_up
+
+
+class _State:
+    """The tools of one toolset, and whether its `setup` ran."""
+
+    def __init__(self) -> None:
+        self.tools: dict[str, FunctionTool[..., Any]] = {}
+        self.is_set_up = False
+        self.lock = threading.RLock()  # a `setup` may call a method of its toolset
+        self._async_lock: Any = None
+
+    def async_lock(self) -> Any:
+        """Return a lock for coroutines. It serves one event loop at a time."""
+        import asyncio  # 29 ms
+
+        with self.lock:
+            self._async_lock = self._async_lock or asyncio.Lock()
+            return self._async_lock
 
 
 def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bool, Options]]:
-    """Name, function, whether it takes self, and options of each method that is a tool, sorted by name."""
+    """Return name, function, whether it takes `self`, and options of each method that is a tool, sorted by name."""
     bases = cls.__mro__[: cls.__mro__.index(Toolset) + 1]
     reserved = {name for base in bases if _is_ours(base) for name in vars(base)}
-    found: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
+    methods: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
     for base in reversed([base for base in bases if not _is_ours(base)]):
         for name, value in vars(base).items():
-            overridden = found.pop(name, None)  # maybe by something else than a tool
+            overridden = methods.pop(name, None)  # perhaps by something else than a method
             if name.startswith("_") or name in reserved:
                 continue
-            kept = _restrictions(overridden[3]) if overridden else Options()
-            method = _method_of(value, f"{base.__module__}.{base.__qualname__}.{name}")
+            method = _read_method(value, f"{base.__module__}.{base.__qualname__}.{name}")
             if method is not None:
-                function, bound, options = method
-                found[name] = (name, function, bound, {**kept, **options})
-    return [found[name] for name in sorted(found)]
+                function, is_bound, options = method
+                inherited = overridden[3] if overridden else {}
+                kept: Any = {option: value for option, value in inherited.items() if option not in _NOT_INHERITED}
+                methods[name] = (name, function, is_bound, {**kept, **options})
+    return [methods[name] for name in sorted(methods)]
 
 
-def _method_of(value: object, where: str) -> tuple[Callable[..., Any], bool, Options] | None:
-    """Return the function behind an attribute of a class, True if it takes self, and its options; None for others."""
+def _read_method(value: object, where: str) -> tuple[Callable[..., Any], bool, Options] | None:
+    """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
     if isinstance(value, FunctionType):
         return value, True, Options()
     if isinstance(value, ToolMethod):
@@ -245,41 +261,31 @@ def _method_of(value: object, where: str) -> tuple[Callable[..., Any], bool, Opt
     return None
 
 
-def _undecorated(method: Callable[..., Any]) -> Callable[..., Any]:
-    return method.__wrapped__ if isinstance(method, FunctionTool) else method
-
-
-def _restrictions(options: Options) -> Options:
-    """Return the options that a method inherits from the one that it overrides."""
-    claims = ("description", "input_schema", "parameters", "read_only", "idempotent", "tags")
-    return {name: value for name, value in options.items() if name not in claims}  # type: ignore[return-value]
-
-
-def _check_lifecycle(cls: type[Toolset], where: str) -> None:
-    """Refuse a method that would be taken for one of ours, and so never be a tool."""
-    ours = {name for name in vars(Toolset) if not name.startswith("_")} - {"name", "description", "prefix"}
+def _check_attributes(cls: type[Toolset], where: str) -> None:
+    """Refuse methods with a name that Toolset uses, and options of tools as class attributes."""
+    reserved = {name for name in vars(Toolset) if not name.startswith("_")} - set(_SETTINGS)
     for base in cls.__mro__[: cls.__mro__.index(Toolset)]:
-        for name in ours & vars(base).keys() if not _is_ours(base) else ():
-            code = getattr(vars(base)[name], "__code__", None)
-            if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
-                raise DefinitionError(f"{where}: a Toolset uses the name {name} itself; rename the method")
+        for name, value in vars(base).items() if not _is_ours(base) else ():
+            if name in reserved:
+                code = getattr(value, "__code__", None)
+                if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
+                    raise DefinitionError(f"{where}: a Toolset uses the name {name} itself; rename the method")
+            elif name in OPTIONS and name not in _SETTINGS and not callable(value) and not is_computed(value):
+                raise DefinitionError(f"{where}: set {name} on its methods: @tool({name}=...)")
 
 
 def _is_ours(base: type) -> bool:
     return base.__module__.partition(".")[0] == "tools_core"
 
 
-def _schema_options(options: Options) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if key in ("input_schema", "parameters")}
+def _define(function: Callable[..., Any], owner: str, is_bound: bool, options: Options) -> Spec:
+    schemas: Any = {name: value for name, value in options.items() if name in SCHEMAS}
+    return define(function, owner=owner, bound=is_bound, **schemas)
 
 
 async def _in_thread(body: Callable[[], Any]) -> Any:
-    import asyncio  # loaded already: a coroutine awaits us
+    import asyncio  # 29 ms, and loaded already
 
     from tools_core.threads import in_thread, unwrap  # with it
 
     return unwrap(await asyncio.wrap_future(in_thread(body)))
-
-
-async def _awaited(value: Any) -> Any:
-    return await value if hasattr(value, "__await__") else value

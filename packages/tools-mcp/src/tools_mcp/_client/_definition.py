@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tools_core._definition._naming import NAME_PATTERN
+from tools_core.formats import legal_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,14 +31,10 @@ def read_object(path: str) -> dict[str, Any]:
 
 def tool_names(remote: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Return a legal name for each name that the server uses; those that are legal stay as they are."""
-    wanted = {name: prefix + name for name in remote}
-    if all(re.fullmatch(NAME_PATTERN, full) for full in wanted.values()):
-        return wanted
-    from tools_core.formats import legal_names  # only for unusual names
-
-    begun = legal_names(wanted.values(), "gemini")  # with a letter or _
-    legal = legal_names(begun.values(), "openai")
-    return {name: legal[begun[full]] for name, full in wanted.items()}
+    full_names = {name: prefix + name for name in remote}
+    gemini = legal_names(full_names.values(), "gemini")  # begin with a letter or _
+    openai = legal_names(gemini.values(), "openai")
+    return {name: openai[gemini[full_name]] for name, full_name in full_names.items()}
 
 
 def digest(definition: Definition) -> str:

@@ -9,10 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from tools_core import DefinitionError, Result, Tool, ToolError
-from tools_core._definition._spec import Spec
-from tools_core._jsonschema import compile_schema
-from tools_core._tools._function import FunctionTool
+from tools_core import Context, DefinitionError, Result, Tool, ToolError, tool
 from tools_mcp._client._address import address_of, described
 from tools_mcp._client._background import submit
 from tools_mcp._client._definition import PARTS, Definition, differences, read_object, tool_names
@@ -22,12 +19,9 @@ if TYPE_CHECKING:
 
     from mcp.shared.dispatcher import ProgressFnT
 
-    from tools_core import Context
     from tools_mcp._client._session import Session
 
     T = TypeVar("T")
-
-_CONTEXT = "the context of this call"  # no argument of a server has this name
 
 
 class McpToolset:
@@ -165,29 +159,28 @@ class McpToolset:
 
         As the protocol says, it is destructive and reaches an open world unless its annotations deny it.
         """
-        schema = {"type": "object", "properties": {}, **definition["inputSchema"]}
-        if schema["type"] != "object":
-            raise DefinitionError("its inputSchema is not of an object")
-        output, hints = definition.get("outputSchema"), definition.get("annotations", {})
+        hints = definition.get("annotations", {})
         read_only, idempotent = hints.get("readOnlyHint"), hints.get("idempotentHint")
-        destructive: Any = None if read_only else hints.get("destructiveHint", True)
+        destructive = None if read_only else hints.get("destructiveHint", True)
 
-        async def execute(**arguments: Any) -> Result:
-            context: Context = arguments.pop(_CONTEXT)
-            call = self._call(definition, arguments, _report(context), may_repeat=bool(read_only or idempotent))
+        # No argument of a server has the name of the first parameter.
+        async def execute(_ask_tools_context: Context, **arguments: Any) -> Result:
+            report = _report(_ask_tools_context)
+            call = self._call(definition, arguments, report, may_repeat=bool(read_only or idempotent))
             return await asyncio.wrap_future(submit(call))
 
         execute.__module__ = f"mcp:{self.name}"  # for errors
-        return FunctionTool(
+        return tool(
             execute,
-            spec=Spec(schema, output_schema=output, context=_CONTEXT, is_async=True, validator=compile_schema(schema)),
+            input_schema=definition["inputSchema"],
+            output_schema=definition.get("outputSchema"),
             name=name,
             description=definition.get("description", ""),
             read_only=read_only,
             destructive=destructive,
             idempotent=idempotent,
             open_world=hints.get("openWorldHint", True),
-            timeout=cast("float", self.timeout),
+            timeout=self.timeout,
             stateful=True,  # it uses the connection of this process
         )
 

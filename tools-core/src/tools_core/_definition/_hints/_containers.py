@@ -1,16 +1,16 @@
-"""Hints for arrays, and for objects that are used as mappings."""
+"""Hints for collections and mappings."""
 
 from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-from tools_core._definition._hints._basic_types import integer_key
-from tools_core._definition._hints._convert import Converter, array, entries
-from tools_core._definition._hints._reading import HintReader, Reading, Schema, Unsupported, bare, hint_name
+from tools_core._definition._hints._annotations import HintReader, Reading, Schema, Unsupported, hint_name, origin_of
+from tools_core._definition._hints._converters import Converter, array, entries
+from tools_core._definition._hints._scalars import integer_key
 
-ReadContainer = Callable[[HintReader, Any, tuple[Any, ...]], Reading]
+ReadContainer: TypeAlias = "Callable[[HintReader, Any, tuple[Any, ...]], Reading]"
 
 
 def _read_list(reader: HintReader, _hint: Any, args: tuple[Any, ...]) -> Reading:
@@ -19,11 +19,11 @@ def _read_list(reader: HintReader, _hint: Any, args: tuple[Any, ...]) -> Reading
 
 
 def _read_set(reader: HintReader, hint: Any, args: tuple[Any, ...]) -> Reading:
-    if args and getattr(bare(args[0]), "__hash__", None) is None:
+    if args and getattr(origin_of(args[0]), "__hash__", None) is None:
         raise Unsupported(f"a set cannot hold {hint_name(args[0])}, which has no hash", "use a list")
     schema, item = reader.read(args[0]) if args else ({}, None)
-    make = frozenset if bare(hint) is frozenset else set
-    return {"type": "array", "items": schema, "uniqueItems": True}, array(make, item)
+    factory = frozenset if origin_of(hint) is frozenset else set
+    return {"type": "array", "items": schema, "uniqueItems": True}, array(factory, item)
 
 
 def _read_tuple(reader: HintReader, hint: Any, args: tuple[Any, ...]) -> Reading:
@@ -39,8 +39,8 @@ def _read_fixed_tuple(reader: HintReader, args: tuple[Any, ...]) -> Reading:
     readings = [reader.read(arg) for arg in args]
     schema: Schema = {"type": "array", "minItems": len(args), "maxItems": len(args)}
     if readings:
-        schema["prefixItems"] = [one for one, _ in readings]
-    return schema, array(tuple, None, [item for _, item in readings])
+        schema["prefixItems"] = [item for item, _ in readings]
+    return schema, array(tuple, None, [convert for _, convert in readings])
 
 
 def _read_mapping(reader: HintReader, _hint: Any, args: tuple[Any, ...]) -> Reading:
@@ -48,10 +48,10 @@ def _read_mapping(reader: HintReader, _hint: Any, args: tuple[Any, ...]) -> Read
         return {"type": "object"}, None
     names, key = _read_key(reader, args[0])
     schema, value = reader.read(args[1])
-    out: Schema = {"type": "object", "additionalProperties": schema or True}
+    mapping: Schema = {"type": "object", "additionalProperties": schema or True}
     if names:
-        out["propertyNames"] = names
-    return out, entries(key, value) if key or value else None
+        mapping["propertyNames"] = names
+    return mapping, entries(key, value) if key or value else None
 
 
 def _read_key(reader: HintReader, hint: Any) -> tuple[Schema, Converter | None]:

@@ -1,8 +1,8 @@
-"""The metadata of `Annotated`: texts, constraints (annotated-types, pydantic, msgspec), predicates.
+"""Metadata in `Annotated`: texts, `Limits`, annotated-types and pydantic's `Field`.
 
-Every object is known by what it offers, because none of these libraries is imported here. Unknown metadata is ignored,
-as `Annotated` asks of its readers. A limit becomes a keyword of the schema where that has one, and else a test of the
-converted value.
+Objects are recognized by their attributes, because these libraries are not imported here. A limit becomes a keyword of
+the schema, or a test of the converted value if JSON Schema has no such keyword. Other metadata is ignored, unless it
+comes from one of these libraries: then a check would be lost.
 """
 
 from __future__ import annotations
@@ -11,120 +11,145 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from tools_core._definition._hints._basic_types import as_float
-from tools_core._definition._hints._convert import FAILURES, Converter, Problems
-from tools_core._definition._hints._reading import Reading, Schema, Unsupported
+from tools_core._definition._hints._annotations import Reading, Schema, Unsupported
+from tools_core._definition._hints._converters import FAILURES, Converter, Problems
+from tools_core._definition._hints._scalars import as_float
 from tools_core._values._problem import Path, Problem
 
 Test = tuple[Callable[[Any], Any], str]
 
+_LIBRARIES = ("annotated_types", "pydantic")
 _NUMBERS = ("integer", "number")
-LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
-_LONGEST = {kind: f"max{word}" for kind, word in LENGTH_KEYWORDS.items()}
-_SHORTEST = {kind: f"min{word}" for kind, word in LENGTH_KEYWORDS.items()}
-# The attribute of a marker, the keyword for each type that has one, and the test where the schema cannot say it.
-_LIMITS: tuple[tuple[str, dict[str, str], Callable[[Any, Any], Any], str], ...] = (
-    ("ge", dict.fromkeys(_NUMBERS, "minimum"), operator.ge, "must be at least"),
-    ("gt", dict.fromkeys(_NUMBERS, "exclusiveMinimum"), operator.gt, "must be more than"),
-    ("le", dict.fromkeys(_NUMBERS, "maximum"), operator.le, "must be at most"),
-    ("lt", dict.fromkeys(_NUMBERS, "exclusiveMaximum"), operator.lt, "must be less than"),
-    ("multiple_of", dict.fromkeys(_NUMBERS, "multipleOf"), lambda x, step: not x % step, "must be a multiple of"),
-    ("min_length", _SHORTEST, lambda value, size: len(value) >= size, "must have a length of at least"),
-    ("max_length", _LONGEST, lambda value, size: len(value) <= size, "must have a length of at most"),
+_LENGTH_KEYWORDS = {"string": "Length", "array": "Items", "object": "Properties"}
+
+
+class _Limit(NamedTuple):
+    """A limit: its keyword for each type, and the test of a converted value with the text of its failure."""
+
+    name: str
+    keywords: dict[str, str]
+    holds: Callable[[Any, Any], Any]
+    text: str
+
+
+_LIMITS = (
+    _Limit("ge", dict.fromkeys(_NUMBERS, "minimum"), operator.ge, "must be at least"),
+    _Limit("gt", dict.fromkeys(_NUMBERS, "exclusiveMinimum"), operator.gt, "must be more than"),
+    _Limit("le", dict.fromkeys(_NUMBERS, "maximum"), operator.le, "must be at most"),
+    _Limit("lt", dict.fromkeys(_NUMBERS, "exclusiveMaximum"), operator.lt, "must be less than"),
+    _Limit(
+        "multiple_of",
+        dict.fromkeys(_NUMBERS, "multipleOf"),
+        lambda value, step: not value % step,
+        "must be a multiple of",
+    ),
+    _Limit(
+        "min_length",
+        {kind: f"min{word}" for kind, word in _LENGTH_KEYWORDS.items()},
+        lambda value, size: len(value) >= size,
+        "must have a length of at least",
+    ),
+    _Limit(
+        "max_length",
+        {kind: f"max{word}" for kind, word in _LENGTH_KEYWORDS.items()},
+        lambda value, size: len(value) <= size,
+        "must have a length of at most",
+    ),
 )
-_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # only pydantic changes the text
+_CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the text
 
 
 def is_field(value: Any) -> bool:
-    """Return whether a value is what pydantic's `Field(...)` gives."""
+    """Return whether a value is the result of pydantic's `Field(...)`."""
     return hasattr(value, "is_required") and hasattr(value, "default_factory") and hasattr(value, "metadata")
 
 
 def field_default(field: Any) -> Callable[[], Any] | None:
-    """Return what makes the default of a field; None when it has none."""
+    """Return a function that creates the default of a field; None if it has none."""
     return None if field.is_required() else lambda: field.get_default(call_default_factory=True)
 
 
 def annotate(reading: Reading, metadata: Iterable[Any]) -> Reading:
-    """Add to a reading what the metadata of its hint says."""
+    """Add the metadata of a hint to its reading."""
     schema, convert = reading
     schema, tests = dict(schema), list[Test]()
     is_converted = convert not in (None, as_float)
-    for one in metadata:
-        for part in (*one.metadata, one) if is_field(one) else (one,):
-            tests += _add(part, schema, is_converted)
+    for item in metadata:
+        if is_field(item):
+            for part in item.metadata:
+                tests += _tests_of(part, schema, is_converted)
+            _add_field(item, schema)
+        else:
+            tests += _tests_of(item, schema, is_converted)
     return schema, _tested(convert, tests) if tests else convert
 
 
-def _add(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
-    """Write what the schema can say into it, and yield tests for the rest."""
-    text = one if isinstance(one, str) else getattr(one, "documentation", None) or getattr(one, "description", None)
-    if isinstance(text, str) and not isinstance(one, type):
+def _add_field(field: Any, schema: Schema) -> None:
+    if field.description:
+        schema["description"] = field.description
+    if field.examples:
+        schema["examples"] = list(field.examples)
+    if hasattr(field.json_schema_extra, "keys"):  # it may also be a function, for pydantic's own schema
+        schema.update(field.json_schema_extra)
+
+
+def _tests_of(item: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
+    """Write text and limits into the schema, and yield tests for limits without a keyword."""
+    text = item if isinstance(item, str) else getattr(item, "documentation", None)  # typing_extensions.Doc
+    if isinstance(text, str) and not isinstance(item, type):
         schema["description"] = text
-    if isinstance(one, (str, type, re.Pattern)):
+    if isinstance(item, (str, type, re.Pattern)):
         return
-    if any(kind.__name__ == "Predicate" for kind in type(one).__mro__):
-        yield one.func, _predicate_text(one.func)
-    elif not is_field(one):
-        if hasattr(one, "__get_pydantic_core_schema__") or any(getattr(one, name, None) is True for name in _CHANGES):
-            raise Unsupported(f"{type(one).__name__} runs in pydantic alone", "put it into a pydantic model")
-        yield from _limits(one, schema, is_converted)
-    else:
-        schema.update({"examples": list(one.examples)} if one.examples else {})
-        if hasattr(one.json_schema_extra, "keys"):  # it may also be a function, for pydantic's own schema
-            schema.update(one.json_schema_extra)
-
-
-def _limits(one: Any, schema: Schema, is_converted: bool) -> Iterator[Test]:
-    # Text that is converted (base64 to bytes) has another length then; arrays and objects keep theirs.
+    limits = [(limit, value) for limit in _LIMITS if (value := getattr(item, limit.name, None)) is not None]
+    pattern = getattr(item, "pattern", None)
+    is_foreign = type(item).__module__.partition(".")[0] in _LIBRARIES
+    if is_foreign and (not (limits or pattern) or any(getattr(item, name, None) for name in _CHANGES)):
+        raise Unsupported(
+            f"{type(item).__name__} is not supported",
+            "put it into a pydantic model, or check the value in the function",
+        )
+    # Converted text, such as base64, has another length; arrays and objects keep theirs.
     types = [kind for kind in types_of(schema) if not is_converted or kind in ("array", "object")]
-    for name, keywords, holds, words in _LIMITS:
-        limit = getattr(one, name, None)
-        if limit is None or callable(limit):
-            continue
-        fitting = [keywords[kind] for kind in types if kind in keywords]
-        if types and not fitting:
-            raise Unsupported(f"{name} is a limit of {', '.join(keywords)}, and this is {types[0]}", "remove it")
-        if fitting and type(limit) in (int, float) and schema.keys().isdisjoint(fitting):
-            schema.update(dict.fromkeys(fitting, limit))
+    for limit, value in limits:
+        keywords = [limit.keywords[kind] for kind in types if kind in limit.keywords]
+        if types and not keywords:
+            raise Unsupported(f"{limit.name} is a limit of {', '.join(limit.keywords)}, not of {types[0]}", "remove it")
+        if keywords and type(value) in (int, float) and schema.keys().isdisjoint(keywords):
+            schema.update(dict.fromkeys(keywords, value))
         else:
-            yield partial(_holds, holds, limit), f"{words} {limit}"
-    pattern = getattr(one, "pattern", None)
-    pattern = getattr(pattern, "pattern", pattern)
+            yield partial(_holds, limit, value), f"{limit.text} {value}"
+    pattern = getattr(pattern, "pattern", pattern)  # of a compiled one
     if isinstance(pattern, str):
-        if "string" in types and "pattern" not in schema:
+        if types and "string" not in types:
+            raise Unsupported(f"pattern is a limit of string, not of {types[0]}", "remove it")
+        if types and "pattern" not in schema:
             schema["pattern"] = pattern
         else:
             yield lambda value: re.search(pattern, str(value)), f"must match the pattern {pattern}"
 
 
-def _holds(holds: Callable[[Any, Any], Any], limit: Any, value: Any) -> Any:
-    return holds(value, limit)
+def _holds(limit: _Limit, bound: Any, value: Any) -> Any:
+    return limit.holds(value, bound)
 
 
 def types_of(schema: Schema) -> list[str]:
-    """List the JSON types that a schema allows, as far as it says so itself."""
+    """Return the JSON types that a schema names."""
     if "anyOf" in schema:
-        return [kind for one in schema["anyOf"] for kind in types_of(one)]
+        return [kind for part in schema["anyOf"] for kind in types_of(part)]
     types = schema.get("type", "object" if "$ref" in schema else [])
     return [types] if isinstance(types, str) else types
-
-
-def _predicate_text(check: Any) -> str:
-    name = getattr(check, "__name__", type(check).__name__)
-    return "is refused by a check of this tool" if name == "<lambda>" else f"must satisfy {name}"
 
 
 def _tested(convert: Converter | None, tests: list[Test]) -> Converter:
     def tested(value: Any, path: Path, problems: Problems) -> Any:
         before = len(problems)
-        out = convert(value, path, problems) if convert else value
-        if len(problems) > before or path in problems.refused or out is None:
-            return out  # None passes: a limit on `X | None` is one on X
-        problems += [Problem(path, text, value) for test, text in tests if not _passes(test, out)]
-        return out
+        converted = convert(value, path, problems) if convert else value
+        if len(problems) > before or path in problems.refused or converted is None:
+            return converted  # None passes: a limit on `X | None` is a limit on X
+        problems += [Problem(path, text, value) for test, text in tests if not _passes(test, converted)]
+        return converted
 
     return tested
 

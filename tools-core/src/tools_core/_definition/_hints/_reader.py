@@ -1,12 +1,13 @@
-"""One reading of the hints of a signature: which hint is read by what, and recursive types."""
+"""`Reader`: from type hints to JSON Schema and converters, recursive types included."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable, Mapping
 from enum import Enum
 from types import UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Final,
@@ -20,17 +21,24 @@ from typing import (
     get_origin,
 )
 
-from tools_core._definition._hints._basic_types import JSON_TYPES, as_float, read_scalar
+from tools_core._definition._hints._annotations import (
+    SUPPORTED,
+    HintReader,
+    Reading,
+    Schema,
+    Unsupported,
+    evaluate,
+    hint_name,
+    is_text,
+    origin_of,
+)
 from tools_core._definition._hints._classes import class_reader
 from tools_core._definition._hints._containers import CONTAINERS
+from tools_core._definition._hints._converters import Converter
 from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._models import is_model, read_model
-from tools_core._definition._hints._reading import USABLE, Definition, HintReader, Reading, Unsupported, bare, hint_name
-from tools_core._definition._hints._scope import is_text, resolve
+from tools_core._definition._hints._scalars import SCALARS, as_float, read_scalar
 from tools_core._definition._hints._unions import read_choices, read_union
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _QUALIFIERS = {Required, NotRequired, Final}
 _FIXES = {
@@ -40,16 +48,19 @@ _FIXES = {
 
 
 class Reader(HintReader):
-    """Finds what reads a hint, and follows types that use themselves."""
+    """Reads the hints of one signature; `defs` collects the `$defs` of its schema."""
 
     def __init__(self, *, is_output: bool = False) -> None:
-        super().__init__(is_output=is_output)
-        self._class: Any = None  # the class that is being read, for `Self`
+        self.defs: Schema = {}
+        self.is_output = is_output
+        self.is_foreign = False
+        self._open: dict[Any, _Reference] = {}  # the types that are being read
+        self._class: Any = None  # the innermost of them, for `Self`
 
     def read(self, hint: Any) -> Reading:
-        """Read one hint; raises Unsupported."""
+        """Return the schema of a hint, and its converter; raises Unsupported."""
         if isinstance(hint, type):
-            json_type = JSON_TYPES.get(hint)
+            json_type = SCALARS.get(hint)
             return ({"type": json_type}, as_float if hint is float else None) if json_type else self._read_class(hint)
         origin = get_origin(hint)
         if origin is not None:
@@ -61,7 +72,7 @@ class Reader(HintReader):
             return {}, None
         if hint in CONTAINERS:
             return CONTAINERS[hint](self, hint, ())
-        if is_model(hint):  # first: a model may be a dataclass as well, but knows itself best
+        if is_model(hint):  # also if it is a dataclass
             return read_model(self, hint)
         if (read := class_reader(hint)) is not None:
             return self._define(hint, lambda: read(self, hint))
@@ -76,7 +87,7 @@ class Reader(HintReader):
         if origin is Union or origin is UnionType:
             return read_union(self, args)
         if origin is Annotated:
-            self.is_foreign = self.is_foreign or any(type(one) is not str for one in hint.__metadata__)
+            self.is_foreign = self.is_foreign or any(type(item) is not str for item in hint.__metadata__)
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
@@ -96,27 +107,49 @@ class Reader(HintReader):
         if hasattr(hint, "__value__"):  # type X = ...
             return self._define(hint, lambda: self.read(_value_of(hint)))
         if is_text(hint):
-            return self.read(resolve(hint, {}, self.class_names()))
+            return self.read(evaluate(hint, {}, self.class_names()))
         return _refuse(hint)
 
-    def _define(self, key: Any, build: Callable[[], Reading]) -> Reading:
-        """Read a type that may use itself; only if it does, it moves to `$defs`."""
-        known = self.definitions.get(key)
-        if known is not None:
-            known.name = known.name or self.free_name(key.__name__)
-            return {"$ref": f"#/$defs/{known.name}"}, known
-        definition = self.definitions[key] = Definition()
+    def _define(self, key: Any, read: Callable[[], Reading]) -> Reading:
+        """Read a type that may refer to itself; it moves to `$defs` only if it does."""
+        if key in self._open:
+            reference = self._open[key]
+            reference.name = reference.name or self.free_name(key.__name__)
+            return {"$ref": f"#/$defs/{reference.name}"}, reference
+        reference = self._open[key] = _Reference()
         outer, self._class = self._class, key
         try:
-            schema, definition.convert = build()
+            schema, reference.convert = read()
         finally:
             self._class = outer
-            if definition.name is None:
-                del self.definitions[key]
-        if definition.name is None:
-            return schema, definition.convert
-        self.defs[definition.name] = schema
-        return {"$ref": f"#/$defs/{definition.name}"}, definition
+            if reference.name is None:
+                del self._open[key]
+        if reference.name is None:
+            return schema, reference.convert
+        self.defs[reference.name] = schema
+        return {"$ref": f"#/$defs/{reference.name}"}, reference
+
+    def free_name(self, name: str) -> str:
+        base = free = re.sub(r"\W", "_", name)
+        number = 2
+        while free in self.defs:
+            free, number = f"{base}{number}", number + 1
+        self.defs[free] = {}
+        return free
+
+    def class_names(self) -> Mapping[str, Any]:
+        return {key.__name__: key for key in self._open}
+
+
+class _Reference:
+    """A reference from a type to itself, in place of the converter that is not complete yet."""
+
+    def __init__(self) -> None:
+        self.name: str | None = None  # in `$defs`, once it is used
+        self.convert: Converter | None = None
+
+    def __call__(self, value: Any, path: Any, problems: Any) -> Any:
+        return self.convert(value, path, problems) if self.convert else value
 
 
 def _value_of(alias: Any) -> Any:
@@ -126,9 +159,9 @@ def _value_of(alias: Any) -> Any:
     except NameError as error:
         raise Unsupported(f"the type {alias.__name__} cannot be evaluated: {error}", "define it") from error
     module = sys.modules.get(alias.__module__)
-    return resolve(value, vars(module) if module else {}, {alias.__name__: alias})
+    return evaluate(value, vars(module) if module else {}, {alias.__name__: alias})
 
 
 def _refuse(hint: Any) -> Reading:
-    fix = _FIXES.get(getattr(bare(hint), "__name__", ""), USABLE)
-    raise Unsupported(f"{hint_name(hint)} cannot be made from JSON", fix)
+    fix = _FIXES.get(getattr(origin_of(hint), "__name__", ""), SUPPORTED)
+    raise Unsupported(f"{hint_name(hint)} cannot be created from JSON", fix)

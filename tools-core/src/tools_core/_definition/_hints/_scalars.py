@@ -1,32 +1,23 @@
-"""Hints whose JSON is one plain value: numbers, text, and the standard library's types written as text."""
+"""Hints for single values: text, numbers, and types of the standard library that JSON writes as text."""
 
 from __future__ import annotations
 
 import re
 import sys
-from types import NoneType
-from typing import TYPE_CHECKING, Any
+from binascii import a2b_base64
+from collections.abc import Callable
+from typing import Any
 
-from tools_core._definition._hints._convert import Converter, Problems, parsed
+from tools_core._definition._hints._annotations import Reading
+from tools_core._definition._hints._converters import Converter, Problems, parsed
+from tools_core._jsonschema._types import TYPE_NAMES
+from tools_core._values._problem import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from decimal import Decimal
-
-    from tools_core._definition._hints._reading import Reading
-    from tools_core._values._problem import Path
-
-JSON_TYPES: dict[Any, str] = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    NoneType: "null",
-}
+SCALARS: dict[Any, str] = {kind: name for kind, name in TYPE_NAMES.items() if kind not in (list, dict)}
 
 
 def as_float(value: Any, _path: Path, _problems: Problems) -> Any:
-    """Convert an integer to the float of the same value, if there is one; leave any other value."""
+    """Convert an integer to an equal float, if there is one; return any other value unchanged."""
     if type(value) is not int:
         return value
     try:
@@ -39,8 +30,8 @@ def as_float(value: Any, _path: Path, _problems: Problems) -> Any:
 def read_scalar(hint: type) -> Reading | None:
     """Read a class of the standard library that JSON writes as one value; None for any other class.
 
-    Its class is known by name: a hint of that type can only exist when its module is loaded already, and
-    importing `datetime`, `decimal` and the others here would cost every tool that does not use them.
+    Classes are recognized by name: if a hint has the type, its module is loaded, and no other tool needs `datetime`,
+    `decimal` and the others, which take 15 ms to import.
     """
     read = _BY_NAME.get(f"{hint.__module__}.{hint.__qualname__}")
     if read is not None:
@@ -51,8 +42,8 @@ def read_scalar(hint: type) -> Reading | None:
     return None
 
 
-def _text(form: str, parse: Callable[[Any], Any], wanted: str) -> Reading:
-    return {"type": "string", "format": form}, parsed(parse, wanted)
+def _text(name: str, parse: Callable[[Any], Any], expected: str) -> Reading:
+    return {"type": "string", "format": name}, parsed(parse, expected)
 
 
 def _bytes(_: type) -> Reading:
@@ -60,32 +51,27 @@ def _bytes(_: type) -> Reading:
 
 
 def _from_base64(value: str) -> bytes:
-    from binascii import a2b_base64  # loads only when a tool takes bytes
-
     return a2b_base64(value, strict_mode=True)
 
 
-def _decimal(hint: type[Decimal]) -> Reading:
-    def parse(value: Any) -> Decimal:
-        text = str(value)  # through text: Decimal(0.1) has 55 digits, the JSON had one
+def _decimal(hint: type) -> Reading:
+    def parse(value: Any) -> Any:
+        text = str(value)  # Decimal(0.1) has 55 digits, the JSON had one
         digits = text.partition("e")[0].replace(".", "").strip("-0")
-        # A float keeps up to 15 digits of its JSON; further ones are lost.
+        # A float keeps up to 15 digits of its JSON and loses the others.
         if type(value) is float and len(digits) > _FLOAT_DIGITS:
             raise ValueError(value)
         if type(value) is str and not re.fullmatch(_DECIMAL, text):
             raise ValueError(value)
         return hint(text)
 
-    return {"type": ["number", "string"]}, parsed(
-        parse, "a decimal number like 12.50, of more than 15 digits as a string"
-    )
+    expected = "a decimal number like 12.50, as a string if it has more than 15 digits"
+    return {"type": ["number", "string"]}, parsed(parse, expected)
 
 
 _FLOAT_DIGITS = 15
 _DECIMAL = r"[-+]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][-+]?[0-9]{1,3})?"
-
-
-_DURATION = (  # text until its first use: compiling it would cost every import
+_DURATION = (
     r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:\.\d+)?)W)?(?:(?P<days>\d+(?:\.\d+)?)D)?"
     r"(?:T(?=.)(?:(?P<hours>\d+(?:\.\d+)?)H)?(?:(?P<minutes>\d+(?:\.\d+)?)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
 )
@@ -117,5 +103,5 @@ _BY_NAME: dict[str, Callable[[Any], Reading]] = {
 
 
 def integer_key() -> tuple[dict[str, Any], Converter]:
-    """Read an integer that is the key of an object, where JSON has text only."""
+    """Read the hint `int` for keys of an object, which are text in JSON."""
     return {"pattern": "^(0|-?[1-9][0-9]*)$"}, parsed(int, "an integer")

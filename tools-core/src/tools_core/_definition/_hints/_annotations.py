@@ -1,0 +1,116 @@
+"""Annotations: evaluation of hints that are text, hints in messages, and the error for unsupported ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, ForwardRef, Literal, Protocol, TypeAlias, get_origin, get_type_hints
+
+from tools_core._definition._hints._converters import Converter
+from tools_core._values._problem import clip
+
+Schema: TypeAlias = dict[str, Any]
+# The schema of a hint, and its converter; None if valid JSON has the right type already.
+Reading: TypeAlias = tuple[Schema, Converter | None]
+
+SUPPORTED = (
+    "use str, int, float, bool, list, dict, Literal, Enum, date, datetime, Path, UUID, Decimal, TypedDict, "
+    "a dataclass or a pydantic model"
+)
+_REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^()]*\)")
+_QUALIFIER = re.compile(r"(?:[A-Za-z_<][\w<>]*\.)+(?=[A-Za-z_])")  # the modules and functions around a name
+# Raised when the text of a hint is evaluated: `X | Y` of unfit types, a missing attribute, a typing error.
+_EVALUATION_ERRORS = (NameError, SyntaxError, TypeError, AttributeError, ValueError, LookupError)
+
+
+class HintReader(Protocol):
+    """The parts of `Reader` for functions that read one kind of hint."""
+
+    defs: Schema  # the `$defs` of the schema
+    is_output: bool  # whether the hints describe a result, and not arguments
+    is_foreign: bool  # whether a library or its classes wrote a part of the schema
+
+    def read(self, hint: Any) -> Reading:
+        """Return the schema of a hint, and its converter; raises Unsupported."""
+
+    def free_name(self, name: str) -> str:
+        """Reserve a name in `$defs`, with a number if it is taken."""
+
+    def class_names(self) -> Mapping[str, Any]:
+        """Return names that the hints of these classes may use, even if their module does not have them."""
+
+
+class Unsupported(Exception):
+    """A hint that JSON cannot express. `define` turns it into a DefinitionError that names the parameter."""
+
+    def __init__(self, reason: str, fix: str = SUPPORTED) -> None:
+        super().__init__(f"{reason}; {fix}")
+        self.reason = reason
+        self.fix = fix
+
+
+def hint_name(hint: Any) -> str:
+    """Return a hint as text, without the modules of its names."""
+    text = hint.__qualname__ if isinstance(hint, type) else _REFERENCE.sub(r"\1", repr(hint))
+    return clip(_QUALIFIER.sub("", text), 80)
+
+
+def origin_of(hint: Any) -> Any:
+    """Return a generic class or alias without its arguments, and any other hint as it is."""
+    return get_origin(hint) or hint
+
+
+def annotations_of(owner: Any) -> dict[str, Any]:
+    """Return `__annotations__`; a name that Python 3.14 cannot evaluate yet stays a forward reference."""
+    annotations: dict[str, Any]
+    try:
+        annotations = owner.__annotations__
+    except NameError:  # Python 3.14 evaluates annotations when they are read
+        library = import_module("annotationlib")
+        annotations = library.get_annotations(owner, format=library.Format.FORWARDREF)
+    return annotations
+
+
+def is_text(hint: Any) -> bool:
+    """Return whether a hint, or a part of it, is text that must be evaluated."""
+    if isinstance(hint, (str, ForwardRef)):
+        return True
+    parts: tuple[Any, ...] = getattr(hint, "__args__", ())
+    return any(map(is_text, parts)) if parts and getattr(hint, "__origin__", None) is not Literal else False
+
+
+def evaluate(hint: Any, globals_: Mapping[str, Any], locals_: Mapping[str, Any]) -> Any:
+    """Evaluate the text in a hint."""
+    if not is_text(hint):
+        return hint
+    # Hints are evaluated one at a time: a missing name in another hint, such as the return type, does not matter.
+    holder = SimpleNamespace(__annotations__={"hint": hint})
+    try:
+        return get_type_hints(holder, dict(globals_), dict(locals_), include_extras=True)["hint"]
+    except _EVALUATION_ERRORS as error:
+        raise _evaluation_error(hint, error) from error
+
+
+def evaluate_members(owner: type, hints: dict[str, Any], locals_: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate the text in the hints of a class; names are looked up in the module of the class that has the hint."""
+    if not any(map(is_text, hints.values())):
+        return hints
+    try:
+        evaluated = get_type_hints(owner, localns=dict(locals_), include_extras=True)
+    except _EVALUATION_ERRORS as error:
+        raise _evaluation_error(owner.__name__, error) from error
+    return {name: evaluated[name] for name in hints}
+
+
+def _evaluation_error(hint: Any, error: Exception) -> Unsupported:
+    hint = getattr(hint, "__forward_arg__", hint)
+    text = hint if isinstance(hint, str) else hint_name(hint)
+    name = getattr(error, "name", None)
+    if isinstance(error, NameError) and name:
+        return Unsupported(
+            f"the name `{name}` in the hint {text!r} is not defined",
+            f"define or import `{name}` at the top of the module, not in a function or `if TYPE_CHECKING:`",
+        )
+    return Unsupported(f"the hint {text!r} cannot be evaluated ({error})", "correct it")

@@ -1,0 +1,152 @@
+"""The options that `@tool(...)` and the attributes of `Tool` share: their types and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
+
+from tools_core._definition._naming import check_name
+from tools_core._definition._parameter import Parameter
+from tools_core._values._errors import DefinitionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HINTS = ("read_only", "destructive", "idempotent", "open_world")
+FLAGS = ("requires_approval", "repair", "stateful", "manages_timeout", "deferred")
+# Options that the definition is built from. They cannot change afterwards.
+SCHEMAS = ("input_schema", "output_schema", "parameters", "examples")
+
+# Names for options in the original libraries and elsewhere.
+_SYNONYMS = {"identifier": "name", "params": "parameters", "param": "parameters", "parameter": "parameters"}
+
+
+class Options(TypedDict, total=False):
+    """The options of `@tool(...)`; each has the meaning of the `Tool` attribute with the same name."""
+
+    name: str
+    description: str
+    desc: str
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None
+    parameters: Sequence[Parameter]
+    examples: Sequence[Mapping[str, Any]]
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    timeout: float | None
+    requires_approval: bool
+    repair: bool
+    tags: Sequence[str]
+    stateful: bool
+    manages_timeout: bool
+    deferred: bool
+    verify: str | None
+
+
+OPTIONS = tuple(Options.__annotations__)
+
+
+@lru_cache(maxsize=1024)
+def misspelt(name: str) -> str | None:
+    """Return the option that `name` misspells; None for an option and for any other name."""
+    plain = name.replace("_", "").lower()
+    if name in OPTIONS or name.startswith("_") or len(plain) < 6:
+        return None
+    same = {option.replace("_", ""): option for option in OPTIONS}
+    if plain in same:
+        return same[plain]
+    close = get_close_matches(name, OPTIONS, n=1, cutoff=0.85)
+    return close[0] if close and f"{close[0]}s" != name != close[0].removesuffix("s") else None
+
+
+def check_class_attributes(cls: type, where: str) -> None:
+    """Refuse attributes of a tool class that look like options but are not."""
+    for name, value in vars(cls).items():
+        option = _SYNONYMS.get(name) or misspelt(name)
+        if option and not callable(value) and not is_computed(value):
+            raise DefinitionError(
+                f"{where}: a tool has no option {name!r}; did you mean {option!r}? "
+                "Give an attribute with another purpose another name"
+            )
+
+
+def check_options(options: Iterable[str], where: str) -> None:
+    """Refuse unknown options of `@tool(...)`."""
+    for name in options:
+        if name not in OPTIONS:
+            option = _SYNONYMS.get(name) or misspelt(name) or next(iter(get_close_matches(name, OPTIONS, n=1)), None)
+            advice = f"did you mean {option!r}?" if option else f"it has {', '.join(OPTIONS)}"
+            raise DefinitionError(f"{where}: @tool has no option {name!r}; {advice}")
+
+
+def check_option(name: str, value: Any, where: str) -> None:
+    """Refuse a value that an option cannot have."""
+    if name == "name":
+        check_name(value, where)
+    elif name == "verify" and value is not None:
+        check_name(value, f"{where}: verify")
+    elif name in _RULES:
+        is_valid, rule = _RULES[name]
+        if not is_valid(value):
+            raise DefinitionError(f"{where}: {name} must be {rule}, got {value!r}")
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_limit(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (is_number and 0 < value < 1e9)
+
+
+def _are_tags(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str) and all(isinstance(tag, str) for tag in value)
+
+
+# Options by name: a test of their values, and its rule as text.
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(HINTS, (lambda value: value is None or _is_flag(value), "True or False")),
+    **dict.fromkeys(FLAGS, (_is_flag, "True or False")),
+    **dict.fromkeys(("description", "desc"), (lambda value: isinstance(value, str), "text")),
+    "timeout": (_is_limit, "seconds above 0, or None for no limit"),
+    "tags": (_are_tags, "a list of strings"),
+}
+
+
+def check_hints(tool: Any, where: str) -> None:
+    """Refuse hints that contradict each other."""
+    if tool.read_only and tool.destructive:
+        raise DefinitionError(f"{where} cannot be both read_only and destructive")
+
+
+def is_computed(value: object) -> bool:
+    """Return whether a class attribute is a property or the like."""
+    return hasattr(type(value), "__get__") and not callable(value)
+
+
+class ToolMethod(Generic[P, R]):
+    """A method of a `Toolset` with `@tool` options; an instance has the method itself."""
+
+    def __init__(self, function: Callable[P, R], options: Options, *, is_static: bool = False) -> None:
+        check_options(options, function.__qualname__)
+        self.function = function
+        self.options = options
+        self.is_static = is_static
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self.function
+        if not getattr(owner, "_has_tool_methods", False):  # a Toolset has
+            name = self.function.__name__
+            raise DefinitionError(f"{name}: @tool on a method needs class {owner.__qualname__}(Toolset)")
+        return self.function if self.is_static else self.function.__get__(instance, owner)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
