@@ -21,7 +21,7 @@ def _git_without_settings(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def tree():
-    """Return the content of every file below a folder, by its path."""
+    """Return the content of every file in a folder, by path."""
 
     def tree(folder):
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -31,13 +31,13 @@ def tree():
 
 @pytest.fixture
 def run():
-    """Run a module of this Python in a folder and return its output; it must succeed."""
+    """Run a module in a folder with this Python and return its output; it must succeed."""
 
     def run(folder, *words, **options):
         command = [sys.executable, "-m", *map(str, words)]
-        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-        return ended.stdout
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **options)
+        assert process.returncode == 0, process.stdout + process.stderr
+        return process.stdout
 
     return run
 

@@ -1,4 +1,4 @@
-"""`plan_tool`: a further tool in an existing package."""
+"""`plan_tool`: another tool in an existing package."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def edit(path, old, new):
         ),
     ],
 )
-def test_a_tool_gets_a_module_a_test_an_export_and_its_entry_points(package, tree, style, exported, entry_points):
+def test_add_writes_a_module_a_test_an_export_and_entry_points(package, tree, style, exported, entry_points):
     before = tree(package)
     add("forecast", package, style=style)
     after = tree(package)
@@ -51,9 +51,9 @@ def test_a_tool_gets_a_module_a_test_an_export_and_its_entry_points(package, tre
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_all_other_lines_stay_as_they_are(package, line_end):
+def test_add_changes_no_other_line(package, line_end):
     edit(package / CHANGED[0], "weather = ", "# the first\nweather   = ")
-    edit(package / CHANGED[1], "\n__all__", "\nLIMIT = 3  # kept\n\n__all__")
+    edit(package / CHANGED[1], "\n__all__", "\nLIMIT = 3  # unchanged\n\n__all__")
     for path in CHANGED:
         edit(package / path, "\n", line_end)
     before = [(package / path).read_bytes().decode().splitlines(keepends=True) for path in CHANGED]
@@ -75,7 +75,7 @@ def test_imports_and_exports_stay_sorted_as_ruff_sorts_them(package):
     assert '__all__ = ["Z9Tool", "a", "weather", "z10"]' in text
 
 
-def test_the_first_tool_of_a_package_gets_the_table_of_entry_points(package):
+def test_add_creates_a_missing_table_of_entry_points(package):
     edit(
         package / "pyproject.toml", '[project.entry-points."ask_tools.tools"]\nweather = "tools_weather:weather"\n', ""
     )
@@ -103,16 +103,16 @@ def test_a_package_that_cannot_be_extended_is_refused(package, path, content, pr
         plan_tool("forecast", into=package)
 
 
-def test_a_tool_that_the_package_has_is_refused(package):
+def test_a_tool_name_that_exists_in_the_package_is_refused(package):
     with pytest.raises(ScaffoldError, match="tools-weather already has a tool called weather"):
         plan_tool("weather", into=package)
 
 
-def test_the_package_is_found_from_the_folders_inside_it(package, monkeypatch):
+def test_add_finds_the_package_from_a_folder_inside_it(package, monkeypatch):
     monkeypatch.chdir(package / "src/tools_weather")
     assert plan_tool("forecast").folder == package
 
 
-def test_without_a_package_the_option_for_its_folder_is_named(tmp_path):
+def test_add_outside_a_package_suggests_the_dir_option(tmp_path):
     with pytest.raises(ScaffoldError, match=r"no pyproject\.toml; name its folder with --dir"):
         plan_tool("forecast", into=tmp_path)

@@ -23,7 +23,7 @@ sys.exit(main())
 
 @pytest.fixture
 def ask_tools(tmp_path):
-    """Run the command in a folder, without a network."""
+    """Run the command in a folder; it exits if it opens a socket."""
 
     def ask_tools(*words, cwd=tmp_path):
         command = [sys.executable, "-c", NO_NETWORK, *words]
@@ -33,9 +33,9 @@ def ask_tools(tmp_path):
 
 
 def test_new_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
-    ended = ask_tools("new", "weather", "--params", "city:str, days:int=3")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    lines = ended.stdout.splitlines()
+    process = ask_tools("new", "weather", "--params", "city:str, days:int=3")
+    assert (process.returncode, process.stderr) == (0, "")
+    lines = process.stdout.splitlines()
     assert lines[0] == "Wrote 15 files in tools-weather:"
     assert all((tmp_path / "tools-weather" / line.strip()).is_file() for line in lines[1:16])
     assert lines[16:] == [
@@ -48,8 +48,8 @@ def test_new_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
 
 def test_add_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
     ask_tools("new", "weather")
-    ended = ask_tools("add", "forecast", "--style", "toolset", cwd=tmp_path / "tools-weather")
-    assert ended.stdout.splitlines() == [
+    process = ask_tools("add", "forecast", "--style", "toolset", cwd=tmp_path / "tools-weather")
+    assert process.stdout.splitlines() == [
         "Wrote 4 files in .:",
         "  src/tools_weather/_forecast.py",
         "  tests/test_forecast.py",
@@ -62,20 +62,20 @@ def test_add_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
     ]
 
 
-def test_a_dry_run_writes_nothing(ask_tools, tmp_path):
+def test_a_dry_run_only_lists_the_files(ask_tools, tmp_path):
     assert ask_tools("new", "weather", "--dry-run").stdout.startswith("Would write 15 files in tools-weather:\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_from_the_configuration_is_reported(ask_tools, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ask-tools]\npackages = "packages"\n')
-    ended = ask_tools("new", "weather")
-    assert ended.stdout.startswith(
+    process = ask_tools("new", "weather")
+    assert process.stdout.startswith(
         "Wrote 15 files in packages/tools-weather (set in pyproject.toml; --dir writes elsewhere):\n"
     )
 
 
-def test_json_has_the_names_the_folder_the_files_and_the_next_commands(ask_tools, tmp_path):
+def test_json_contains_names_folder_files_and_next_commands(ask_tools, tmp_path):
     (tmp_path / "my place").mkdir()
     result = json.loads(ask_tools("new", "rain-radar", "--dir", "my place", "--json").stdout)
     assert result["next"][0] == "cd 'my place/tools-rain-radar' && python -m pip install --editable . pytest"
@@ -99,14 +99,14 @@ def test_json_has_the_names_the_folder_the_files_and_the_next_commands(ask_tools
     ],
 )
 def test_a_mistake_is_reported_on_stderr_with_exit_code_2(ask_tools, tmp_path, words, reason):
-    ended = ask_tools(*words)
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert reason in ended.stderr
-    assert "Traceback" not in ended.stderr
+    process = ask_tools(*words)
+    assert (process.returncode, process.stdout) == (2, "")
+    assert reason in process.stderr
+    assert "Traceback" not in process.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_package_with_broken_metadata_does_not_hide_the_names_of_others(ask_tools, tmp_path, monkeypatch):
+def test_a_package_with_broken_metadata_hides_no_other_tool_names(ask_tools, tmp_path, monkeypatch):
     broken = tmp_path / "site/a_broken-1.0.dist-info"
     broken.mkdir(parents=True)
     (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: a-broken\nVersion: 1.0\n")
@@ -116,7 +116,7 @@ def test_a_package_with_broken_metadata_does_not_hide_the_names_of_others(ask_to
     assert ask_tools("new", "weather").returncode == 0
 
 
-def test_the_next_commands_of_add_work_in_the_folder_where_it_was_called(ask_tools):
+def test_add_prints_commands_for_the_current_folder(ask_tools):
     ask_tools("new", "weather")
     result = json.loads(ask_tools("add", "forecast", "--dir", "tools-weather", "--json").stdout)
     assert result["next"][0] == "cd tools-weather && python -m pip install --editable ."

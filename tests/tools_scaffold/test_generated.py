@@ -1,4 +1,4 @@
-"""Generated packages as they are: tests, lint, types, wheel, and the commands of their README."""
+"""Generated packages without an edit: tests, lint, types, wheel, and the commands of their README."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("name", "options"), KINDS)
-def test_a_package_passes_its_tests_ruff_and_strict_mypy(tmp_path, run, name, options):
+def test_a_new_package_passes_its_tests_ruff_and_strict_mypy(tmp_path, run, name, options):
     plan = plan_package(name, into=tmp_path, description=ANY_TEXT, **options)
     plan.write()
     assert "passed" in run(plan.folder, "pytest", "-q")
@@ -42,7 +42,7 @@ def test_a_package_passes_its_tests_ruff_and_strict_mypy(tmp_path, run, name, op
     assert "no issues found in 4 source files" in run(plan.folder, "mypy", "--cache-dir", tmp_path / "mypy")
 
 
-def test_a_package_with_tools_of_each_style_passes_its_tests_ruff_and_strict_mypy(tmp_path, run, package):
+def test_a_package_passes_its_checks_after_tools_of_each_style_are_added(tmp_path, run, package):
     for style in ("function", "class", "toolset"):
         plan_tool(f"{style}-{'n' * 30}", into=package, style=style, params=ALL_TYPES).write()
     assert "passed" in run(package, "pytest", "-q")
@@ -64,8 +64,10 @@ def test_an_installed_package_is_discovered_and_the_examples_of_its_readme_run(t
     assert "run: python -m pip install --editable ." in run(plan.folder, "pytest", "-q", env=environment)
     readme = plan.files["README.md"]
     (program,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert "example" in ended.stdout
+    process = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "example" in process.stdout
     commands = re.findall(r"^ask-tools (?:show|call).*$", readme, re.MULTILINE)
     assert len(commands) == 2
     for command in commands:

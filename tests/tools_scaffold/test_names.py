@@ -1,4 +1,4 @@
-"""The names of a package, all derived from the one that the user gives."""
+"""The names of a package, all derived from the name of its tool."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_all_spellings_of_a_name_give_the_same_package(text, tmp_path):
         ("a" * 40, "a" * 40),
     ],
 )
-def test_words_are_joined_by_underscores_in_the_tool_and_by_hyphens_in_the_distribution(text, tool, tmp_path):
+def test_tools_use_underscores_and_distributions_use_hyphens(text, tool, tmp_path):
     assert names(text, tmp_path) == (tool, f"tools-{tool.replace('_', '-')}", f"tools_{tool}")
 
 
@@ -55,19 +55,19 @@ def test_words_are_joined_by_underscores_in_the_tool_and_by_hyphens_in_the_distr
         ("test-weather", "would be collected by pytest as a test; try my-test-weather"),
     ],
 )
-def test_an_unusable_name_is_refused_with_the_reason(text, reason, tmp_path):
+def test_an_invalid_name_is_refused_with_the_reason(text, reason, tmp_path):
     with pytest.raises(ScaffoldError, match=re.escape(reason)):
         plan_package(text, into=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @given(st.text() | st.from_regex(r"[A-Za-z0-9_-]{1,45}", fullmatch=True))
-def test_every_text_is_refused_in_one_line_or_gives_valid_names(tmp_path_factory, text):
+def test_every_text_is_a_valid_name_or_refused_in_one_line(tmp_path_factory, text):
     try:
-        found = names(text, tmp_path_factory.getbasetemp())
+        derived = names(text, tmp_path_factory.getbasetemp())
     except ScaffoldError as error:
         assert str(error).isprintable()
     else:
-        assert re.fullmatch("[a-z][a-z0-9_]{0,39}", found.tool)
-        assert not keyword.iskeyword(found.tool)
-        assert found.distribution == f"tools-{found.tool.replace('_', '-')}"
+        assert re.fullmatch("[a-z][a-z0-9_]{0,39}", derived.tool)
+        assert not keyword.iskeyword(derived.tool)
+        assert derived.distribution == f"tools-{derived.tool.replace('_', '-')}"

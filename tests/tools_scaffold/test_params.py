@@ -1,4 +1,4 @@
-"""`--params`: the parameters that it describes, and the mistakes that it reports."""
+"""`--params`: the parameters that it describes, and its errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_mistake_is_reported_with_the_parameter(params, problem):
 
 
 @given(st.text('cdayst:|?=[]", 3\\', max_size=40) | st.text(max_size=30))
-def test_every_text_is_refused_in_one_line_or_gives_python(params):
+def test_every_text_becomes_python_or_is_refused_in_one_line(params):
     try:
         ast.parse(module(params))
     except ScaffoldError as error:

@@ -23,19 +23,19 @@ examples:
 
 
 def plan_tool(name: str, *, into: str | PathLike[str] | None = None, **options: Unpack[ToolOptions]) -> Plan:
-    """Plan a further tool, called `name`, for the package in `into` or above it; `write()` on the result writes it.
+    """Plan another tool, called `name`, for the package in `into` or above it; `Plan.write()` writes it.
 
-    The tool gets a module, a test, an export in `__init__.py` and an entry point in `pyproject.toml`. All other lines
-    of these files stay as they are.
+    The tool gets a module, a test, an export in `__init__.py` and an entry point in `pyproject.toml`. No other line
+    of these files changes.
 
     Raises:
-        ScaffoldError: the name or an option is not usable, or one of the files cannot be extended.
+        ScaffoldError: the name or an option is invalid, or one of the files cannot be extended.
     """
     project = find_project(Path(into or ".").resolve())
     package = project.package()
     tool = make_tool(Names(tool_name(name), project.distribution, package), options)
-    for registered in tool.entry_points.keys() & project.entry_points.keys():
-        raise ScaffoldError(f"{project.distribution} already has a tool called {registered}")
+    for existing in tool.entry_points.keys() & project.entry_points.keys():
+        raise ScaffoldError(f"{project.distribution} already has a tool called {existing}")
     for path in tool.files:
         if (project.folder / path).exists():
             raise ScaffoldError(f"{show(project.folder / path)} exists; choose another name")
@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = "Add a tool to a package: its module, test, export and entry point."
     parser.epilog = EPILOG
     add_options(parser)
-    parser.add_argument("--dir", help="where the package is (default: here, or the nearest folder above)")
+    parser.add_argument("--dir", help="folder of the package (default: the current one, or the nearest above)")
     parser.set_defaults(run=_run)
 
 
@@ -58,5 +58,5 @@ def _run(arguments: argparse.Namespace) -> int:
     def make_plan() -> Plan:
         return plan_tool(arguments.name, into=arguments.dir, **tool_options(arguments))
 
-    # The entry points of an editable installation are read when it is installed.
+    # An editable installation registers the entry points that existed when it was installed.
     return run(arguments, make_plan, first_step="cd {folder} && python -m pip install --editable .")

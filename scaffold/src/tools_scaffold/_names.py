@@ -1,4 +1,4 @@
-"""The names of a tool package, all derived from one.
+"""The names of a tool package, all derived from the name of its tool.
 
 `weather`, `tools-weather`, `tools_weather` and `WeatherTool` all name the tool `weather`. Its distribution is
 `tools-weather` and its import package `tools_weather`.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tools_scaffold._text import ScaffoldError, show
 
-LIMIT = 40  # keeps the generated lines within their limit
+MAX_LENGTH = 40  # keeps generated lines short enough
 
 _well_formed = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*").fullmatch
 _word_start = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -34,26 +34,26 @@ class Names(NamedTuple):
 
     @property
     def camel(self) -> str:
-        """The beginning of class names: `MyWeather` for the tool `my_weather`."""
+        """The prefix of class names: `MyWeather` for the tool `my_weather`."""
         return "".join(word.capitalize() for word in self.tool.split("_"))
 
 
 def package_names(text: str) -> Names:
-    """Derive the names of a new package; ScaffoldError if `text` is not usable as a name."""
+    """Derive the names of a new package; ScaffoldError if `text` is not a valid name."""
     tool = tool_name(text)
     return Names(tool, f"tools-{tool.replace('_', '-')}", f"tools_{tool}")
 
 
 def tool_name(text: str) -> str:
-    """Return the tool's name in snake case; ScaffoldError if `text` is not usable as a name."""
+    """Return the tool's name in snake case; ScaffoldError if `text` is not a valid name."""
     name = _word_start.sub("_", text).lower().replace("-", "_")
     name = name.removeprefix("tools_").removesuffix("_tool")
     if not _well_formed(name):
         raise ScaffoldError(
             f"{show(text)} is not a valid name: use letters, digits and single hyphens, as in my-weather"
         )
-    if len(name) > LIMIT:
-        raise ScaffoldError(f"{show(text)} has {len(name)} characters; use at most {LIMIT}")
+    if len(name) > MAX_LENGTH:
+        raise ScaffoldError(f"{show(text)} has {len(name)} characters; use at most {MAX_LENGTH}")
     reason = _reserved(name)
     if reason:
         raise ScaffoldError(f"{show(text)} {reason}; try my-{name.replace('_', '-')}")

@@ -58,7 +58,7 @@ version, see [docs/publish.md](docs/publish.md).
 """
 
 _with_address = re.compile(r"(.*\S)\s*<([^<>@\s]+@[^<>@\s]+)>").fullmatch
-# A user name and a password or token before the host are left out.
+# Omits a user name, password or token before the host.
 _remote = re.compile(
     r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?|[^/@:]+@)([A-Za-z0-9.-]+)(?::\d+)?[/:]([\w./~-]+?)(?:\.git)?/?"
 ).fullmatch
@@ -75,15 +75,15 @@ def plan_package(
     ci: bool = True,
     **options: Unpack[ToolOptions],
 ) -> Plan:
-    """Plan a package with a tool called `name`; `write()` on the result writes it.
+    """Plan a package with a tool called `name`; `Plan.write()` writes it.
 
-    `into` is the folder for the new folder: by default the one that the surrounding repository configures with
+    The folder of the package is created in `into`: by default the folder that the repository configures with
     `[tool.ask-tools] packages = "..."`, or the current one. `author` is `Name` or `Name <address>`; author and `url`
-    default to git's settings. `license` is an SPDX identifier or `none`. Workflows for GitHub are left out inside
-    a git repository, and with `ci=False`.
+    default to git's settings. `license` is an SPDX identifier or `none`. The package gets workflows for GitHub,
+    unless it is inside a git repository or `ci` is false.
 
     Raises:
-        ScaffoldError: the name, an option or the folder is not usable.
+        ScaffoldError: the name, an option or the folder is invalid.
     """
     tool = make_tool(package_names(name), options)
     here = Path.cwd()
@@ -116,10 +116,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_options(parser)
     parser.add_argument("--author", help='such as "Ada <ada@example.org>" (default: from git)')
-    parser.add_argument("--url", help="where the code is published (default: from git)")
+    parser.add_argument("--url", help="web address of the code (default: from git)")
     parser.add_argument("--license", choices=[*LICENSES, "none"], default="MIT", help="(default: MIT)")
     parser.add_argument("--no-ci", action="store_true", help="leave out the workflows for GitHub")
-    parser.add_argument("--dir", help="where to create its folder (default: here, or as the repository configures)")
+    parser.add_argument("--dir", help="where to create the folder (default: here, or as the repository configures)")
     parser.set_defaults(run=_run)
 
 
@@ -139,7 +139,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _packages_folder(start: Path) -> Path:
-    """Return the folder for packages that the surrounding repository configures, or `start`."""
+    """Return the folder that the repository around `start` configures for packages, or `start`."""
     for folder in (start, *start.parents):
         path = folder / "pyproject.toml"
         if path.is_file() and "ask-tools" in (text := read(path)):
@@ -152,7 +152,7 @@ def _packages_folder(start: Path) -> Path:
 
 
 def _package_values(tool: Tool, author: str, url: str | None, license: str, *, ci: bool) -> dict[str, str]:  # noqa: A002
-    """Return the texts for the placeholders in files of the package."""
+    """Return the text for each placeholder in the files of the package."""
     address = _with_address(author)
     name = address[1] if address else author
     has_license = license != "none"
@@ -172,7 +172,7 @@ def _package_values(tool: Tool, author: str, url: str | None, license: str, *, c
 
 
 def _uv_sources(parent: Path) -> str:
-    """Return the table by which uv finds tools-core, if it was installed from a checkout that `parent` is not in."""
+    """Return the table that tells uv where tools-core is, if it was installed from a checkout outside `parent`."""
     try:
         direct_url = json.loads(distribution("tools-core").read_text("direct_url.json") or "{}")
     except (PackageNotFoundError, ValueError):
@@ -190,7 +190,7 @@ class _GitConfig(NamedTuple):
 
 
 def _read_git_config(folder: Path) -> _GitConfig:
-    """Read git's settings for `folder`; empty without git."""
+    """Read git's settings for `folder`; they are empty without git."""
     command = ["git", "config", "--get-regexp", r"^(user\.(name|email)|remote\.origin\.url)$"]
     try:
         process = subprocess.run(command, cwd=folder, capture_output=True, timeout=5, check=True)

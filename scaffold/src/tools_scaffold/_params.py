@@ -38,7 +38,7 @@ TYPES = {
 
 
 class Parameter(NamedTuple):
-    """One parameter of the generated tool; `annotation` and `default` are Python code."""
+    """A parameter of the generated tool; `annotation` and `default` are Python code."""
 
     name: str
     annotation: str
@@ -60,7 +60,7 @@ _parameter = re.compile(
     re.VERBOSE,
 )
 _well_formed = re.compile("[a-z][a-z0-9_]{0,39}").fullmatch
-_USED = frozenset({"dict", "self", "str"})  # by the generated code
+_USED = frozenset({"dict", "self", "str"})  # names in the generated code
 _list = re.compile(r"list\[(\w+)\]").fullmatch
 
 
@@ -68,7 +68,7 @@ def parse_params(text: str) -> tuple[Parameter, ...]:
     """Parse `--params`; required parameters come first, as Python demands.
 
     Raises:
-        ScaffoldError: the text is not a list of parameters; the message quotes the faulty one.
+        ScaffoldError: the text is not a list of parameters; the message quotes the invalid one.
     """
     if not text.isprintable():
         raise ScaffoldError("--params must be one printable line")
@@ -168,7 +168,7 @@ def _default(name: str, annotation: str, text: str) -> str:
         if annotation == "int":
             return str(int(text))
         if annotation == "float":
-            return json.dumps(float(text), allow_nan=False).replace("e+", "e")  # as formatters write it
+            return json.dumps(float(text), allow_nan=False).replace("e+", "e")  # as formatters write floats
     except ValueError:
         pass
     raise ScaffoldError(f"--params: {show(text)} is not a default for {name}: {annotation}; add others in the code")

@@ -1,4 +1,4 @@
-"""The files that a command is going to write, and what `ask-tools new` and `ask-tools add` have in common."""
+"""The files that a command will write, and the shared code of `ask-tools new` and `ask-tools add`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     tool: Tool
     folder: Path
     files: dict[str, str]
-    note: str = ""  # why `folder` is not where the user is
+    note: str = ""  # why `folder` is not in the current folder
 
     def write(self) -> None:
         """Write the files; existing ones are replaced only when all the texts are on the disk.

@@ -1,4 +1,4 @@
-"""An existing package: where it is, and how a tool is added to its `pyproject.toml` and `__init__.py`."""
+"""An existing package, and the changes to its `pyproject.toml` and `__init__.py` that add a tool."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ class Project(NamedTuple):
 
     @property
     def distribution(self) -> str:
-        """The name under which it is installed."""
+        """The name of the distribution."""
         return str(self.settings["project"]["name"])
 
     @property
     def entry_points(self) -> dict[str, str]:
-        """The references to its tools, by name."""
+        """The references to the tools of the package, by name."""
         return dict(self.settings["project"].get("entry-points", {}).get("ask_tools.tools", {}))
 
     def package(self) -> str:
-        """Return the name of its import package, which must be the only one below `src`."""
-        found = [path.parent.name for path in self.folder.glob("src/*/__init__.py")]
-        if len(found) != 1:
-            raise ScaffoldError(f"{show(self.folder / 'src')} has {len(found)} packages; expected one with __init__.py")
-        return found[0]
+        """Return the name of the import package, which must be the only one in `src`."""
+        names = [path.parent.name for path in self.folder.glob("src/*/__init__.py")]
+        if len(names) != 1:
+            raise ScaffoldError(f"{show(self.folder / 'src')} has {len(names)} packages; expected one with __init__.py")
+        return names[0]
 
 
 def find_project(folder: Path) -> Project:
     """Return the package in `folder` or in the nearest folder above it that has a `pyproject.toml`."""
-    for each in (folder, *folder.parents):
-        path = each / "pyproject.toml"
+    for ancestor in (folder, *folder.parents):
+        path = ancestor / "pyproject.toml"
         if path.is_file():
             text = read(path)
             settings = parse_toml(path, text)
             if "name" not in settings.get("project", {}):
                 raise ScaffoldError(f"{show(path)} has no [project] with a name")
-            return Project(each, settings, text)
+            return Project(ancestor, settings, text)
     raise ScaffoldError(f"{show(folder)} is not in a package: no pyproject.toml; name its folder with --dir")
 
 
@@ -64,7 +64,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> str:
-    """Return the text of a file with its line ends; ScaffoldError if it cannot be read."""
+    """Return the text of a file with its original line endings; ScaffoldError if it cannot be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -72,7 +72,7 @@ def read(path: Path) -> str:
 
 
 def with_entry_points(project: Project, new: dict[str, str]) -> str:
-    """Return the text of `pyproject.toml` with more entry points and nothing else changed."""
+    """Return the text of `pyproject.toml` with additional entry points."""
     lines = "".join(f'{name} = "{reference}"\n' for name, reference in new.items())
     text = project.text.replace("\r\n", "\n").rstrip("\n") + "\n"
     table = _table.search(text)
@@ -84,23 +84,23 @@ def with_entry_points(project: Project, new: dict[str, str]) -> str:
         succeeded = False
     if not succeeded:
         raise ScaffoldError(f"pyproject.toml has no table {HEADER} that can be extended; add to it:\n{lines}")
-    return _with_line_ends_of(project.text, changed)
+    return _with_line_endings_of(project.text, changed)
 
 
 def with_export(text: str, package: str, module: str, name: str) -> str:
-    """Return the text of the package's `__init__.py` with one more import, listed in `__all__`."""
+    """Return the text of the package's `__init__.py` with an additional import, listed in `__all__`."""
     changed = text.replace("\r\n", "\n")
     line = import_line(f"{package}.{module}", name)
     exports = _exports.search(changed)
     if exports is None:
         raise ScaffoldError(f"__init__.py has no list `__all__ = [...]` to extend; create one, or add:\n{line}")
     names = sorted({*re.findall(r"\w+", exports[1]), name}, key=_export_order)
-    listed = bracketed("__all__ = [", [f'"{each}"' for each in names], "]")
+    listed = bracketed("__all__ = [", [f'"{export}"' for export in names], "]")
     changed = changed[: exports.start()] + listed + changed[exports.end() :]
     imports = list(re.finditer(rf"^from {package}\.(\w+) import (?:\([^)]*\)|.*)\n", changed, re.MULTILINE))
-    earlier = [each for each in imports if _natural(each[1]) < _natural(module)]
+    earlier = [match for match in imports if _natural(match[1]) < _natural(module)]
     position = earlier[-1].end() if earlier else imports[0].start() if imports else changed.index("__all__")
-    return _with_line_ends_of(text, changed[:position] + line + "\n" + changed[position:])
+    return _with_line_endings_of(text, changed[:position] + line + "\n" + changed[position:])
 
 
 def _export_order(name: str) -> tuple[int, list[str | int]]:
@@ -112,5 +112,5 @@ def _natural(name: str) -> list[str | int]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def _with_line_ends_of(original: str, text: str) -> str:
+def _with_line_endings_of(original: str, text: str) -> str:
     return text.replace("\n", "\r\n") if "\r\n" in original else text

@@ -25,13 +25,13 @@ _import_line = re.compile(r"^from (\S+) import (\w+)$", re.MULTILINE)
 
 
 class Style(NamedTuple):
-    """One way to write a tool; the texts contain placeholders."""
+    """A way to write a tool; the texts contain placeholders."""
 
     exported: str  # the object that the package exports
     instance: str  # an expression for the tool
     first_tool: str
-    entry_points: dict[str, str]  # exported objects by the names under which they are registered
-    body: str  # the code in front of the dictionary that the tool returns
+    entry_points: dict[str, str]  # exported objects, by the names of their tools
+    body: str  # the code before the dictionary that the tool returns
     module: str
     test: str
     imports: tuple[tuple[str, str], ...] = ()
@@ -73,7 +73,7 @@ STYLES = {
 
 
 class ToolOptions(TypedDict, total=False):
-    """The options that describe a tool, as `ask-tools new` and `ask-tools add` take them."""
+    """The options of `ask-tools new` and `ask-tools add` that describe a tool."""
 
     style: str
     params: str | None
@@ -86,13 +86,13 @@ class Tool(NamedTuple):
     names: Names
     exported: str
     entry_points: dict[str, str]  # references such as `tools_weather:weather`, by name
-    command: str  # a call of it in the shell
-    files: dict[str, str]  # its module and its test, by their paths in the package
+    command: str  # a shell command that calls the tool
+    files: dict[str, str]  # the module and the test, by path in the package
     values: dict[str, str]  # texts for the placeholders of the template
 
 
 def make_tool(names: Names, options: ToolOptions) -> Tool:
-    """Generate the code of a tool; ScaffoldError if an option is not usable."""
+    """Generate the code of a tool; ScaffoldError if an option is invalid."""
     style = STYLES.get(options.get("style", "function"))
     if style is None:
         raise ScaffoldError(f"--style {show(options.get('style'))} is not one of {', '.join(STYLES)}")
