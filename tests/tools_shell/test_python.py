@@ -406,7 +406,7 @@ def _can_read(lifeline):
 
 
 ELSEWHERE = """
-import os
+import ctypes, os  # what the system itself loads
 os.name = "nt"
 from tools_shell import Python
 print(Python().call(code="1").error_type)
