@@ -67,6 +67,15 @@ def _is_blank(char: str) -> bool:
     return char == "\u2800" or not (char.isprintable() or char in "\u200c\u200d")
 
 
+def sendable(text: str) -> str:
+    """Return text that UTF-8 can encode: surrogate pairs are joined, and U+FFFD replaces lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def is_secret_name(name: str) -> bool:
     """Return whether a variable, argument or header with this name probably contains a secret: `apiKey`, `PGPASSWORD`.
 

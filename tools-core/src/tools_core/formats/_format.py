@@ -15,6 +15,7 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._names import legal_names
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import without_absent
+from tools_core.text import sendable
 
 if TYPE_CHECKING:
     from tools_core._values._content import Block
@@ -154,15 +155,6 @@ def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
 def plain(value: Any) -> Any:
     """Copy JSON data as dicts and lists; U+FFFD replaces lone surrogates, which UTF-8 cannot carry."""
     return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=dict)))
-
-
-def sendable(text: str) -> str:
-    """Return text that UTF-8 can carry."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _name(tool: Any) -> str:

@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tools_core._values._content import Block
-from tools_core.formats._format import plain, sendable
+from tools_core.formats._format import plain
+from tools_core.text import sendable
 
 if TYPE_CHECKING:
     from tools_core._values._result import Result

@@ -23,7 +23,6 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from tools_core import Audio, File, Image, Result, ToolError
-from tools_core._values._problem import clip
 from tools_mcp._client._address import expanded
 from tools_mcp._client._definition import PARTS, Definition
 from tools_mcp._client._transport import connect, run_program
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import ContentBlock
 
-    from tools_core._values._content import Block
     from tools_mcp._client._address import Address
 
     T = TypeVar("T")
@@ -181,10 +179,14 @@ class Session:
             where = ".".join(map(str, first["loc"]))
             text = f"it sent what the protocol does not have: {where}: {first['msg']}"
         facts = [fact for key, fact in sorted(self._facts.items()) if is_lost or key == "status"]
-        return clip("; ".join([clip(text or type(error).__name__, 1_000), *facts]), 4_000)
+        return _clip("; ".join([_clip(text or type(error).__name__, 1_000), *facts]), 4_000)
 
 
-def _part(block: ContentBlock) -> str | Block:
+def _clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _part(block: ContentBlock) -> str | Image | Audio | File:
     if block.type == "text":
         return block.text
     if block.type == "image":

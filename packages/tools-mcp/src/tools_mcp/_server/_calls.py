@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
@@ -14,7 +15,7 @@ from mcp_types import INVALID_PARAMS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
-from tools_core.formats._format import plain, sendable
+from tools_core.text import sendable
 from tools_mcp._server._approval import Question, advice, question
 
 if TYPE_CHECKING:
@@ -106,6 +107,11 @@ async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Calla
             sending.cancel()
 
 
+def _plain(output: Any) -> Any:
+    """Return JSON data that UTF-8 can carry."""
+    return json.loads(sendable(json.dumps(output, ensure_ascii=False, default=dict)))
+
+
 def _encode(call: ToolCall, listed: Listed, result: Result) -> dict[str, Any]:
     """Return a result as `tools/call` answers it.
 
@@ -115,7 +121,7 @@ def _encode(call: ToolCall, listed: Listed, result: Result) -> dict[str, Any]:
     answer: dict[str, Any] = {"resultType": "complete", **mcp.results([(call, result)])[0]}
     if listed.output is None or not result.ok:
         return answer
-    record = answer.pop("structuredContent", None) or plain(result.to_dict()["output"])
+    record = answer.pop("structuredContent", None) or _plain(result.to_dict()["output"])
     problems = listed.output.check(record, repair=False).problems
     if not problems:
         return {**answer, "structuredContent": record}

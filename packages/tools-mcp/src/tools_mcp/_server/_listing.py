@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import sys
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import cached_property
@@ -17,9 +18,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from tools_core import DefinitionError, Registry, Tool, ToolError
-from tools_core._jsonschema import Validator, compile_schema
-from tools_core._registry._entry_points import search_path
+from tools_core import DefinitionError, Registry, Tool, ToolError, schema
 from tools_core.formats import mcp
 
 if TYPE_CHECKING:
@@ -38,10 +37,10 @@ class Listed:
     definition: dict[str, Any]
 
     @cached_property
-    def output(self) -> Validator | None:
+    def output(self) -> schema.Validator | None:
         """The validator of records; None without an output schema, or for one of another server that is unusual."""
         try:
-            return compile_schema(self.definition["outputSchema"])
+            return schema.compile(self.definition["outputSchema"])
         except (KeyError, DefinitionError):
             return None
 
@@ -130,7 +129,7 @@ class Listing:
 
     def _discover(self, installed: Registry) -> None:
         """Find the packages that were installed or removed, if an installer has written to one of their folders."""
-        stamps = [path.stat().st_mtime_ns for path in map(Path, search_path()) if path.is_dir()]
+        stamps = [path.stat().st_mtime_ns for path in map(Path, sys.path) if path.is_dir()]
         if stamps != self._stamps:
             self._stamps = stamps
             installed.discover()
