@@ -79,7 +79,7 @@ class Contrary(Sound):
     """Repeat a text."""
 
     def __init__(self):
-        self.destructive = True
+        vars(self)["destructive"] = True  # unchecked
 
 
 class Moody(Sound):

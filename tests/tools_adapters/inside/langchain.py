@@ -141,7 +141,7 @@ def test_a_node_with_several_calls_cannot_ask_and_so_refuses():
 
 def test_a_call_that_requires_approval_does_not_run_where_nothing_allows_it():
     remove, removed = removal()
-    with pytest.raises(ToolException, match='Pass approve="all"'):
+    with pytest.raises(ToolException, match="needs approval"):
         to_langchain(remove)[0].invoke({"path": "a"})
     denied = to_langchain(remove, approve=lambda request: request.arguments == {"path": "b"})[0]
     with pytest.raises(ToolException, match="not approved"):

@@ -119,7 +119,7 @@ def test_in_code_a_halt_is_the_final_answer():
 
 def test_a_tool_that_requires_approval_refuses_to_run_without_it():
     remove, removed = removal()
-    assert 'Pass approve="all"' in outcome(to_smolagents(remove), "remove('a')")
+    assert "needs approval" in outcome(to_smolagents(remove), "remove('a')")
     assert outcome(to_smolagents(remove, approve="all"), "final_answer(remove('b'))") == "removed b"
     assert removed == ["b"]
 

@@ -230,7 +230,7 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
 def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
     ended = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "error: flood requires approval and was not called.\n  add --yes to approve it\n"
+    assert ended.err == "error: flood needs approval by the user and was not run.\n  add --yes to approve it\n"
     assert ask_tools("call", "flood", "city=Oslo", "--yes").out == "Oslo is under water\n"
 
 

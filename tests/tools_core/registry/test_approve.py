@@ -42,9 +42,8 @@ def call(request, post):
 def test_without_approval_the_call_ends_and_the_message_says_how_to_allow_it(post, call):
     result = call(SEND, Context(run_id="r"))
     assert (result.error_type, post.sent) == ("approval_required", [])
-    assert result.error == (
-        'send requires approval and was not called. Pass approve="all", or a function that returns True to allow it.'
-    )
+    assert result.error == "send needs approval by the user and was not run."
+    assert "approve=" in result.metadata["hint"]
     pending = result.metadata["pending"]
     assert (pending["tool"], pending["run_id"], pending["arguments"]) == ("send", "r", {"to": "ada", "copies": 2})
 
@@ -139,7 +138,7 @@ def test_a_coroutine_function_may_approve_asynchronous_calls_only(post):
 
 @pytest.mark.parametrize("approve", [True, "yes", 1])
 def test_an_approver_that_is_none_is_a_type_error(call, approve):
-    with pytest.raises(TypeError, match='approve is "all", a function of an ApprovalRequest, or None'):
+    with pytest.raises(TypeError, match='approve must be "all", a function of an ApprovalRequest, or None'):
         call(SEND, approve=approve)
 
 

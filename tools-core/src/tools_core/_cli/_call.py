@@ -184,8 +184,7 @@ def _report(result: Result, tool: Tool, options: Namespace) -> int:
     if options.json:
         write_json(result.to_dict())
     elif not result.ok:
-        message = (result.error or "").partition(" Pass approve=")[0]  # a hint for Python
-        error(message, _hints(result, tool, options.name))
+        error(result.error or "", _hints(result, tool, options.name))
     elif options.raw:
         _write_raw(result)
     else:

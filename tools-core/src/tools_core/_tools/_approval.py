@@ -1,55 +1,38 @@
-"""`ApprovalRequest`: a call that needs approval; and what the answer to it means."""
+"""`ApprovalRequest`: a call that needs approval, and the call if it is approved."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, TypeAlias
 
 from tools_core._execution._outcome import fail
 from tools_core._execution._prepare import read_arguments
+from tools_core._tools._tool import Tool
 from tools_core._values._context import Context, process_context
+from tools_core._values._effects import Effects
 from tools_core._values._result import Result
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tools_core._tools._tool import Tool
-    from tools_core._values._effects import Effects
-    from tools_core._values._tool_call import ToolCall
-
-    # A coroutine function for `acall`. True or "once" allows the call, None leaves it pending, all else denies it.
-    Approve: TypeAlias = "Callable[[ApprovalRequest], object] | Literal['all'] | None"
+from tools_core._values._tool_call import ToolCall
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ApprovalRequest:
-    """A call that needs approval: passed to `approve=`, and part of the result of a call that is pending.
+    """A call that needs approval: passed to `approve=`, and part of the result of a pending call.
 
-    `arguments` are as the tool receives them, `effects` what the call would touch, `reasons` why approval is needed.
-    `scopes` lists the answers that allow it: "once", and where a policy remembers answers "run" and "project". `key`
-    identifies the request in its run.
+    `arguments` are as the tool receives them, `effects` are what the call would touch, `reasons` say why approval is
+    needed. `scopes` lists the answers that allow the call: "once", and "run" and "project" if a policy remembers
+    answers. `key` identifies the request in its run.
     """
 
-    __slots__ = ("arguments", "call", "context", "effects", "key", "reasons", "scopes", "tool")
-
-    def __init__(
-        self,
-        call: ToolCall,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        effects: Effects,
-        context: Context,
-        *,
-        reasons: Sequence[str] = (),
-        scopes: Sequence[str] = ("once",),
-        key: str = "",
-    ) -> None:
-        self.call = call
-        self.tool = tool
-        self.arguments = arguments
-        self.effects = effects
-        self.context = context
-        self.reasons = tuple(reasons)
-        self.scopes = tuple(scopes)
-        self.key = key
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+    effects: Effects
+    context: Context
+    _: KW_ONLY
+    reasons: Sequence[str] = ()
+    scopes: Sequence[str] = ("once",)
+    key: str = ""
 
     @property
     def run_id(self) -> str:
@@ -75,14 +58,18 @@ class ApprovalRequest:
         return f"ApprovalRequest({self.tool.name!r}, {dict(self.arguments)!r}, run_id={self.run_id!r})"
 
 
+# A coroutine function for `acall`. True or "once" allows the call, None leaves it pending, other answers deny it.
+Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"] | None
+
+
 def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
-    """Ask for approval of a call, and make it or refuse it."""
+    """Ask for approval of a call, and run it if the answer allows it."""
     request = _request(tool, call, process_context() if context is None else context, approve)
     if isinstance(request, Result):
         return request
     try:
-        answer: Any = approve(request)  # type: ignore[operator, misc]  # _request has checked it
-    except Exception as error:  # noqa: BLE001  (an approver that fails allows nothing)
+        answer: Any = approve(request)  # type: ignore[operator, misc]  # checked by _request
+    except Exception as error:  # noqa: BLE001  (a failed approver allows nothing)
         return _failed(request, error)
     if hasattr(answer, "__await__"):
         if hasattr(answer, "close"):
@@ -107,7 +94,7 @@ async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None,
 def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:
     """Return the request for approval, or the result of a call that cannot be approved."""
     if approve is not None and not callable(approve):
-        raise TypeError(f'approve is "all", a function of an ApprovalRequest, or None; got {approve!r}')
+        raise TypeError(f'approve must be "all", a function of an ApprovalRequest, or None; got {approve!r}')
     try:
         arguments = read_arguments(tool, call)
         effects = tool.effects(arguments, context)
@@ -122,17 +109,21 @@ def _allows(answer: object) -> bool:
 
 
 def _refused(request: ApprovalRequest, answer: object) -> Result:
-    return _pending(request) if answer is None else Result.error(f"{request.tool.name} was not approved", type="denied")
+    if answer is None:
+        return _pending(request)
+    return Result.error(f"{request.tool.name} was not approved", type="denied")
 
 
 def _pending(request: ApprovalRequest) -> Result:
-    message = (
-        f"{request.tool.name} requires approval and was not called. "
-        'Pass approve="all", or a function that returns True to allow it.'
+    """Return an error that models read; the hint is for the developer."""
+    hint = 'pass approve="all" to registry.call, or a function that returns True to allow a call'
+    return Result.error(
+        f"{request.tool.name} needs approval by the user and was not run.",
+        type="approval_required",
+        metadata={"pending": request.to_dict(), "hint": hint},
     )
-    return Result.error(message, type="approval_required", metadata={"pending": request.to_dict()})
 
 
 def _failed(request: ApprovalRequest, error: Exception) -> Result:
-    message = f"{request.tool.name} was not called: approve failed with {type(error).__name__}: {error}"
+    message = f"{request.tool.name} was not run: approve failed with {type(error).__name__}: {error}"
     return Result.error(message, type="unavailable", exception=error)
