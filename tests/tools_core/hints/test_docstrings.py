@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tools_core import tool
 from tools_core._definition._docstring import parse_docstring
 
 GOOGLE = """Find things.
@@ -180,3 +181,17 @@ def test_no_text_raises(text):
 def test_a_text_without_sections_is_kept_word_for_word(text):
     if not any(sign in text for sign in (":", "---")):
         assert parse_docstring(text)[0].split() == text.split()
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    ["Args:\n        city: The city.\n        days: Number.\n    ", "Args:\n    city: The city.\n    days: Number."],
+    ids=["closing line", "no closing line"],
+)
+def test_a_section_may_start_on_the_first_line(docstring):
+    def forecast(city: str, days: int) -> None: ...
+
+    forecast.__doc__ = docstring
+    made = tool(forecast)
+    assert made.description == ""
+    assert [made.parameters[name].description for name in ("city", "days")] == ["The city.", "Number."]
