@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._cli._arguments import read_arguments
-from tools_core._cli._terminal import CommandError
-from tools_core.schema import compile as compile_schema
+from tools_core.command import CommandError, read_arguments
 
 SCHEMA = {
     "type": "object",
@@ -87,12 +85,9 @@ def test_values_are_converted_to_the_type_in_the_schema(words, expected):
 @pytest.mark.parametrize(
     "word", ["count=five", "count=0x5", "count=1_000", "ratio=NaN", "loud=yes", "limit=", "sizes=x"]
 )
-def test_a_value_that_does_not_fit_stays_text_and_the_tool_reports_it(word):
+def test_a_value_with_another_type_stays_text(word):
     key, _, text = word.partition("=")
-    found = read_arguments([word], SCHEMA)
-    assert found in ({key: text}, {key: [text]})
-    (problem,) = compile_schema({**SCHEMA, "additionalProperties": False}).check(found).problems
-    assert problem.path.startswith(key)
+    assert read_arguments([word], SCHEMA) in ({key: text}, {key: [text]})
 
 
 @pytest.mark.parametrize(

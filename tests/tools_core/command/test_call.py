@@ -75,7 +75,8 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
         (["Oslo"], "", 'arguments are key=value or key:=json, got "Oslo"\n  did you mean city=Oslo'),
         (["city=Oslo", "city=Rome"], "", "city is given 2 times, but takes one value"),
         (["days:=two"], "", "days:= must be followed by JSON"),
-        (["--args", "-", "days=1"], "{}", "arguments are given twice: give --args, or key=value"),
+        (["city", "Oslo"], "", 'arguments are key=value or key:=json, got "city"\n  did you mean city=Oslo\n'),
+        (["--args", "-", "days=1"], "{}", "arguments are given twice: use --args, or key=value"),
         (
             ["--args", "absent.json"],
             "",
@@ -147,9 +148,12 @@ def test_a_method_of_a_toolset_in_a_file_is_called(ask_tools, here):
     )
     assert ask_tools("call", "notes.py:Notes.add", "text=milk").out == "added milk\n"
     assert ask_tools("call", "notes.py:Notes.search").out == "nothing\n"
-    for reference in ("notes.py", "notes.py:Notes"):
-        ended = ask_tools("call", reference)
-        assert (ended.code, ended.err.splitlines()[1:]) == (2, ["  notes.py:Notes.add", "  notes.py:Notes.search"])
+    for pattern in ("notes.py", "notes.py:Notes"):
+        ended = ask_tools("call", pattern)
+        assert (ended.code, ended.err.splitlines()) == (
+            2,
+            [f"error: {pattern} matches 2 tools; name one of them", "  notes.py:Notes.add", "  notes.py:Notes.search"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -222,9 +226,10 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
     assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
     assert ended.json["metadata"]["timeout"] == 0.05
     assert "limit set by --timeout" in ended.json["error"]
-    wrong = ask_tools("call", "wait", "--timeout=-1")
-    message = "error: argument --timeout: must be seconds above 0, such as 2.5; got '-1'\n  ask-tools call --help\n"
-    assert (wrong.code, wrong.err) == (2, message)
+    for text in ("-1", "1e10", "soon"):
+        wrong = ask_tools("call", "wait", f"--timeout={text}")
+        message = f"error: argument --timeout: expected seconds between 0 and 1e9, such as 2.5; got {text!r}\n"
+        assert (wrong.code, wrong.err) == (2, f"{message}  ask-tools call --help\n")
 
 
 def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
@@ -296,7 +301,7 @@ def interruptible(environment):
         pytest.skip("only on systems with POSIX signals")
     # A process ignores the signal if its parent does, such as a shell for a job in the background.
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    code += "from tools_core._cli import main; sys.exit(main())"
+    code += "from tools_core.__main__ import main; sys.exit(main())"
 
     def start(*words):
         command = [sys._base_executable, "-c", code, *words]

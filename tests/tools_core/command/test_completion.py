@@ -10,7 +10,6 @@ import sys
 
 import pytest
 
-from tools_core._cli._commands import BUILT_IN
 from tools_core.formats import FORMATS
 
 GET = """
@@ -37,7 +36,8 @@ def complete(ask_tools):
 
 def test_commands_of_all_packages_are_completed(complete, site):
     site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
-    assert complete("") == complete() == [*BUILT_IN, "serve"]
+    assert complete("") == complete()
+    assert {"list", "call", "doctor", "serve"} <= set(complete(""))
     assert complete("s") == ["show", "schema", "serve"]
     assert complete("completion", "") == ["bash", "zsh", "fish"]
     assert site.imported == []

@@ -78,6 +78,48 @@ def test_built_in_commands_cannot_be_replaced(ask_tools, command, site):
     assert site.imported == []
 
 
+@pytest.mark.parametrize(
+    ("name", "package"), [("run", "tools-agent"), ("mcp", "tools-mcp"), ("policy", "tools-runtime")]
+)
+def test_a_command_of_a_missing_package_names_the_package(ask_tools, name, package):
+    ended = ask_tools(name)
+    assert (ended.code, ended.err.splitlines()[0]) == (2, f"error: {name} is part of {package}, which is not installed")
+    assert ended.err.endswith(f"-m pip install {package}\n")
+
+
+def test_help_describes_commands_of_our_packages_without_importing_them(ask_tools, command, site):
+    command("tools-agent", "run", "raise RuntimeError")
+    assert "  run         run an agent with the tools" in ask_tools("--help").out.splitlines()
+    assert site.imported == []
+
+
+COUNT = """
+    from tools_core.command import CommandError, load_tools, read_arguments, write_json, write_table
+
+
+    def configure(parser):
+        parser.add_argument("tools", nargs="*")
+        parser.set_defaults(run=run, intermixed=True)
+
+
+    def run(options):
+        tools = load_tools(options.tools or None)
+        if "flood" in tools:
+            raise CommandError("flood is dangerous", "leave it out", status=1)
+        write_json({name: len(tool.definition["input_schema"]["properties"]) for name, tool in tools.items()})
+"""
+
+
+def test_a_command_loads_tools_and_fails_as_ours_do(ask_tools, command, site):
+    site.install_weather()
+    command("tools-count", "count", COUNT)
+    assert ask_tools("count", "rain", "forecast").json == {"rain": 1, "forecast": 3}
+    ended = ask_tools("count")
+    assert (ended.code, ended.err) == (1, "error: flood is dangerous\n  leave it out\n")
+    unknown = ask_tools("count", "rian")
+    assert (unknown.code, unknown.err.splitlines()[0]) == (2, 'error: no tool or package "rian"; did you mean rain?')
+
+
 def test_its_uncaught_exception_is_shown_with_a_traceback(ask_tools, command):
     command("tools-serve", "serve", COMMAND.replace("print(", "raise KeyError("))
     ended = ask_tools("serve")

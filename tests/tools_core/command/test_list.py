@@ -91,21 +91,6 @@ def test_a_package_that_prints_or_exits_hides_no_other(ask_tools, site):
     assert listed == {"bad": "SystemExit: 3", "get": "Get something."}
 
 
-def test_patterns_select_names_and_distributions_and_no_match_is_an_error(ask_tools, site):
-    site.install_weather()
-    site.install("tools-a", {"get": "get", "set": "get"}, GET)
-
-    def names(*words):
-        return [tool["name"] for tool in ask_tools("list", *words, "--json").json]
-
-    assert names("r*") == ["radar", "rain"]
-    assert names("tools-a") == ["get", "set"]
-    assert names("tools-a:s*", "rain") == ["set", "rain"]
-    nothing = ask_tools("list", "nope")
-    assert (nothing.code, nothing.out) == (1, "")
-    assert "none of the 12 tools matches nope" in nothing.err
-
-
 def test_a_list_of_nothing_proposes_to_make_a_tool(ask_tools):
     ended = ask_tools("list")
     assert (ended.code, ended.out) == (0, "")

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tools_core._cli._commands import BUILT_IN
-
 ROOT = Path(__file__).resolve().parents[3]
 NOBODY = "65534"
 WITH_SITE = [sys._base_executable]  # it imports sitecustomize
@@ -60,10 +58,6 @@ COMMANDS = [
     ["new", "tides"],
     ["add", "waves", "--dir", "tools-made"],
 ]
-
-
-def test_every_command_is_tried():
-    assert {words[0] for words in COMMANDS if words} >= BUILT_IN.keys()
 
 
 def test_no_command_opens_a_socket(ask_tools, site):

@@ -77,7 +77,7 @@ def test_a_list_without_a_broken_tool_ends_with_1(ask_tools, site, clean):
     site.install("tools-bad", {"bad": "get"}, "import not_there")
     ended = ask_tools("schema", "--all")
     assert (ended.code, [tool["name"] for tool in ended.json]) == (1, ["get"])
-    assert "1 problem found" in ended.err
+    assert ended.err.startswith("left out: `bad` of tools-bad 1.0 is unavailable")
 
 
 def test_check_prints_ok_and_the_estimated_tokens(ask_tools, clean):
@@ -100,6 +100,25 @@ def test_missing_descriptions_are_warnings_and_errors_with_strict(ask_tools, sit
     assert "  warning: parameter `city` has no description" in ended.out.splitlines()
     assert "days" not in ended.out
     assert ask_tools("check", "bare", "--strict").code == 1
+
+
+def test_placeholder_descriptions_are_warnings(ask_tools, tmp_path):
+    source = '@tool\ndef {0}(x: int) -> int:\n    """{1}\n\n    Args:\n        x: {2}\n    """\n\n\n'
+    tools = [
+        ("fresh", "Describe here what the tool does and when to use it.", "How many."),
+        ("later", "Count.", "TODO: describe"),
+        ("fine", "Describe a city for tourists.", "How many."),
+    ]
+    (tmp_path / "here" / "lib.py").write_text(
+        "from tools_core import tool\n" + "".join(source.format(*tool) for tool in tools)
+    )
+    report = ask_tools("check", "lib.py", "--strict", "--json")
+    assert report.code == 1
+    assert {row["name"]: row["warnings"] for row in report.json["tools"]} == {
+        "lib.py:fresh": ["its description is a placeholder"],
+        "lib.py:later": ["the description of parameter `x` is a placeholder"],
+        "lib.py:fine": [],
+    }
 
 
 def test_a_broken_tool_a_shared_name_and_an_invalid_definition_are_errors(ask_tools, site, clean):

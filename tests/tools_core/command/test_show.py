@@ -58,4 +58,4 @@ def test_an_unknown_tool_is_an_error_with_the_nearest_name(ask_tools, site):
     site.install_weather()
     ended = ask_tools("show", "forcast")
     assert ended.code == 2
-    assert ended.err == 'error: no tool "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
+    assert ended.err == 'error: no tool or package "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core._cli._terminal import json_text, one_line
+from tools_core.command import json_text, one_line
 from tools_core.text import visible
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b\tend\r"

@@ -155,7 +155,7 @@ def test_an_update_accepts_what_it_has_shown_whatever_the_server_lists_later(add
 def test_a_removed_server_is_gone(added, ask_tools):
     added()
     ask_tools("mcp", "remove", "odd")
-    ask_tools("list", "mcp:odd", status=1)
+    ask_tools("list", "mcp:odd", status=2)
     assert "there is no server odd" in ask_tools("mcp", "remove", "odd", status=2).err
 
 

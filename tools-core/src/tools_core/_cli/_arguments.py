@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from shlex import quote
+from typing import Any
 
-from tools_core._cli._schema_text import is_object, schema_at, split_key, types
-from tools_core._cli._terminal import CommandError
+from tools_core._cli._output import CommandError
+from tools_core._cli._schema_text import Schema, is_object, schema_at, split_key, types
 from tools_core._jsonschema._references import flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Schema = dict[str, Any]
-
 _NUMBERS = {"integer", "number"}
 
 
-def read_arguments(words: Sequence[str], root: Schema) -> dict[str, Any] | str:
-    """Convert `key=value` by the tool's schema `root` and parse `key:=json`; a repeated key makes an array.
+def read_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any] | str:
+    """Convert `key=value` to the types in a tool's input schema and parse `key:=json`; a repeated key makes an array.
 
     A single word that begins with `{` is returned as it is: JSON text of all arguments. A value that does not fit its
-    type stays text, and the tool's own error reports it. CommandError for a word that is not an argument.
+    type stays text, which the tool reports.
+
+    Raises: CommandError for a word that is not an argument.
     """
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         return words[0]
-    given: dict[tuple[str, ...], list[str]] = {}
+    texts: dict[tuple[str, ...], list[str]] = {}
     arguments: dict[str, Any] = {}
-    for word in words:
+    for index, word in enumerate(words):
         key, equals, text = word.partition("=")
         if not equals or not key.rstrip(":"):
-            raise CommandError(f"arguments are key=value or key:=json, got {show(word)}", _proposal(word, root))
+            hint = _suggestion(words[index:], schema)
+            raise CommandError(f"arguments are key=value or key:=json, got {show(word)}", hint)
         if key.endswith(":"):
-            _put(arguments, split_key(key[:-1], root, root), _parse(key, text))
+            _put(arguments, split_key(key[:-1], schema, schema), _parse(key, text))
         else:
-            given.setdefault(split_key(key, root, root), []).append(text)
-    for path, texts in given.items():
-        _put(arguments, path, _typed(texts, flatten(schema_at(path, root), root), root, ".".join(path)))
+            texts.setdefault(split_key(key, schema, schema), []).append(text)
+    for path, values in texts.items():
+        options = flatten(schema_at(path, schema), schema)
+        _put(arguments, path, _typed(values, options, schema, ".".join(path)))
     return arguments
 
 
@@ -53,10 +54,10 @@ def _parse(key: str, text: str) -> Any:
 
 def _json_value(text: str) -> Any:
     """Parse any JSON value as strictly as the arguments of a model, which are always an object."""
-    made = parse(f'{{"value":{text}}}')
-    if made.keys() != {"value"}:
+    wrapper = parse(f'{{"value":{text}}}')
+    if wrapper.keys() != {"value"}:
         refuse("invalid_json", "one JSON value")
-    return made["value"]
+    return wrapper["value"]
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
@@ -64,10 +65,10 @@ def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for name in path[:-1]:
         inner = place.setdefault(name, {})
         if not is_object(inner):
-            raise CommandError(f"{'.'.join(path)} is given beside {name}; give one of them")
+            raise CommandError(f"{'.'.join(path)} and {name} are both given; use one of them")
         place = inner
     if path[-1] in place:
-        raise CommandError(f"{'.'.join(path)} is given twice; give it once")
+        raise CommandError(f"{'.'.join(path)} is given twice")
     place[path[-1]] = value
 
 
@@ -101,10 +102,14 @@ def _scalar(text: str, options: list[Schema]) -> Any:
     return value if kinds & fitting else text
 
 
-def _proposal(word: str, root: Schema) -> str:
-    names = root.get("required") or list(root.get("properties", ()))
-    if not names or "=" in word:
+def _suggestion(words: Sequence[str], schema: Schema) -> str:
+    """Suggest an argument for the first of the words, which is not one."""
+    word, following = words[0], words[1] if len(words) > 1 else "="
+    properties = list(schema.get("properties", ()))
+    names = schema.get("required") or properties
+    if "=" in word or not names:
         return ""
-    import shlex  # only for a mistake
-
-    return f"did you mean {names[0]}={shlex.quote(word)}"
+    if word in properties:
+        value = "VALUE" if "=" in following else quote(following)
+        return f"did you mean {word}={value}"
+    return f"did you mean {names[0]}={quote(word)}"

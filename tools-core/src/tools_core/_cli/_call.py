@@ -6,15 +6,17 @@ import json
 import os
 import signal
 import sys
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any, TypeAlias
 
 from tools_core._cli._arguments import read_arguments
-from tools_core._cli._installed import extension, load, prints_aside
-from tools_core._cli._progress import ProgressLine
-from tools_core._cli._terminal import (
+from tools_core._cli._commands import extension
+from tools_core._cli._output import (
     CommandError,
+    ProgressLine,
     error,
     is_terminal,
     json_text,
@@ -25,22 +27,17 @@ from tools_core._cli._terminal import (
     write,
     write_json,
 )
+from tools_core._cli._tools import find_tool, stdout_to_stderr
 from tools_core._registry._entry_points import scan
-from tools_core._registry._registry import Registry
+from tools_core._tools._approval import ApprovalRequest, call_if_approved
+from tools_core._tools._tool import Tool
 from tools_core._values._context import Context
 from tools_core._values._errors import ToolError
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Generator
-    from types import FrameType
-
-    from tools_core._tools._approval import ApprovalRequest
-    from tools_core._tools._tool import Tool
-
-GROUP = "ask_tools.call"  # a function (tool, call, context, approve) -> Result; approve is "all" or None
+# A function of the entry-point group ask_tools.call; the last argument is `approve`: "all" or None.
+Caller: TypeAlias = Callable[[Tool, ToolCall, Context, Any], Result]
 
 _EPILOG = """\
 arguments:
@@ -67,8 +64,9 @@ examples:
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `call`."""
     parser.epilog = _EPILOG
-    parser.add_argument("name", metavar="TOOL", help="NAME, DISTRIBUTION:NAME or FILE.py:NAME")
-    parser.add_argument("words", metavar="key=value", nargs="*", help="arguments of the tool, see below")
+    parser.add_argument("name", metavar="TOOL", help="NAME, PACKAGE:NAME, FILE.py:NAME, or FILE.py with one tool")
+    text = "arguments of the tool, see below"
+    parser.add_argument("words", metavar="key=value", nargs="*", default=[], help=text)
     text = "read the arguments as JSON from FILE, or - for stdin"
     parser.add_argument("--args", metavar="FILE", type=_file_text, help=text)
     shapes = parser.add_mutually_exclusive_group()
@@ -100,21 +98,23 @@ def run(options: Namespace) -> int:
 def _call(options: Namespace) -> int:
     if options.workspace is not None and not os.path.isdir(options.workspace):
         raise CommandError(f"--workspace: the folder {options.workspace} does not exist")
-    tool = load(options.name)
+    match = find_tool(options.name)
+    tool = match.load()
     call = ToolCall(None, tool.name, _arguments(options, tool))
-    make_call = _installed_decider() or _make_call
-    takes_context = tool._spec.context is not None
+    caller = _installed_caller() or _call_if_approved
     try:
-        with ProgressLine() if takes_context and is_terminal(sys.stderr) else nullcontext() as progress, prints_aside():
-            run_id, workspace = options.run_id, options.workspace
-            context = Context(workspace=workspace, run_id=run_id, timeout=options.timeout, on_progress=progress)
+        shows_progress = tool.takes_context and is_terminal(sys.stderr)
+        with ProgressLine() if shows_progress else nullcontext() as progress, stdout_to_stderr():
+            context = Context(
+                workspace=options.workspace, run_id=options.run_id, timeout=options.timeout, on_progress=progress
+            )
             context.timeout_set_by = "--timeout"
-            with _cancelled_by_interrupt(context) if takes_context else nullcontext():
-                result = make_call(tool, call, context, "all" if options.yes else None)
+            with _cancelled_by_interrupt(context) if tool.takes_context else nullcontext():
+                result = caller(tool, call, context, "all" if options.yes else None)
     except SystemExit as ending:  # the tool's own sys.exit()
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
-    status = _report(result, tool, options)
+    status = _report(result, tool, match.name, options)
     return 130 if context.cancelled else status
 
 
@@ -122,69 +122,68 @@ def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
     if options.args is None:
         return read_arguments(options.words, tool.definition["input_schema"])
     if options.words:
-        raise CommandError("arguments are given twice: give --args, or key=value")
+        raise CommandError("arguments are given twice: use --args, or key=value")
     text: str = options.args
     return text
 
 
-def _installed_decider() -> Callable[[Tool, ToolCall, Context, Any], Result] | None:
-    """Load the function of another package that decides about calls and makes them; None without one."""
-    found = scan(GROUP)
-    if not found:
+def _installed_caller() -> Caller | None:
+    """Load the function of another package that decides about calls and runs them; None without one."""
+    entries = scan("ask_tools.call")
+    if not entries:
         return None
-    if len(found) > 1:
-        names = " and ".join(entry.distribution for entry in found)
-        raise CommandError(f"{names} both decide about calls; remove one of them", status=1)
-    with prints_aside(), extension(found[0], "decides about calls"):  # without it, no tool is called
-        decider: Callable[[Tool, ToolCall, Context, Any], Result] = found[0].load()
-    return decider
+    if len(entries) > 1:
+        names = " and ".join(entry.distribution for entry in entries)
+        raise CommandError(f"{names} both provide ask_tools.call, which decides about calls; uninstall one", status=1)
+    with stdout_to_stderr(), extension(entries[0], "decides about calls"):  # if it is broken, no tool is called
+        caller: Caller = entries[0].load()
+    return caller
 
 
-def _make_call(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
-    """Make a call; without `approve`, the user at the terminal is asked where the tool requires approval."""
-    registry = Registry()
-    registry.register(tool)
-    if approve is None and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        approve = _ask
-    return registry.call(call, context, approve=approve)
+def _call_if_approved(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
+    """Call a tool; without `approve`, ask the user at the terminal if the tool requires approval."""
+    if not tool.requires_approval or approve == "all":
+        return tool.call(call, context)
+    is_interactive = is_terminal(sys.stdin) and is_terminal(sys.stderr)
+    return call_if_approved(tool, call, context, _ask if is_interactive else None)
 
 
 def _ask(request: ApprovalRequest) -> bool:
     """Ask the user at the terminal to approve a call."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         note(f"{request.tool.name} requires approval: {one_line(json_text(request.arguments, pretty=False))}")
         sys.stderr.write("run it? [y/N] ")
         sys.stderr.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
 def _cancelled_by_interrupt(context: Context) -> Generator[None]:
     """Cancel the context at the first Ctrl-C; the second one raises KeyboardInterrupt."""
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is not signal.default_int_handler:
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:
         yield  # the process ignores the signal, or the program that called main() handles it
         return
 
     def cancel(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(signal.SIGINT, handler)
         context.cancel()
 
     signal.signal(signal.SIGINT, cancel)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        signal.signal(signal.SIGINT, handler)
 
 
-def _report(result: Result, tool: Tool, options: Namespace) -> int:
+def _report(result: Result, tool: Tool, name: str, options: Namespace) -> int:
     if options.json:
         write_json(result.to_dict())
     elif not result.ok:
-        error(result.error or "", _hints(result, tool, options.name))
+        error(result.error or "", _hints(result, tool, name))
     elif options.raw:
         _write_raw(result)
     else:
@@ -203,26 +202,27 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
     if result.exception is None or isinstance(result.exception, ToolError):  # an expected failure
         return []
     function = getattr(tool, "__wrapped__", None) or type(tool)
-    where = location(result.exception, function.__module__.partition(".")[0])
-    traceback = [] if os.environ.get("ASK_TOOLS_DEBUG") else ["show the traceback: --debug"]
-    return [f"at {where}", *traceback] if where else traceback
+    place = location(result.exception, function.__module__.partition(".")[0])
+    hint = "" if os.environ.get("ASK_TOOLS_DEBUG") else "show the traceback: --debug"
+    return [text for text in (f"at {place}" if place else "", hint) if text]
 
 
 def _write_content(result: Result) -> None:
     content = result.content
     if isinstance(content, str) and isinstance(result.output, dict | list | tuple) and is_terminal(sys.stdout):
-        with suppress(ValueError):  # the tool has written its own text
+        with suppress(ValueError):  # the tool has returned text with its output
             content = json_text(json.loads(content), pretty=True)
     for block in [content] if isinstance(content, str) else content:
         write(str(block))  # bytes are described, never shown
 
 
 def _write_raw(result: Result) -> None:
-    """Write text without changes, or the bytes of the one content block; text beside it goes to standard error."""
-    blocks = [] if isinstance(result.content, str) else [each for each in result.content if not isinstance(each, str)]
+    """Write text without changes, or the bytes of the only content block; text next to it goes to standard error."""
+    content = [] if isinstance(result.content, str) else result.content
+    blocks = [block for block in content if not isinstance(block, str)]
     if len(blocks) > 1:
         raise CommandError(f"--raw writes one content block, and the result has {len(blocks)}", "use --json", status=1)
-    for text in result.content if blocks else ():
+    for text in content if blocks else ():
         if isinstance(text, str):
             note(text)
     sys.stdout.flush()
@@ -243,8 +243,7 @@ def _file_text(path: str) -> str:
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < float("inf"):
-        raise ArgumentTypeError(f"must be seconds above 0, such as 2.5; got {text!r}")
+        Context(timeout=seconds)
+    except ValueError as error:
+        raise ArgumentTypeError(f"expected seconds between 0 and 1e9, such as 2.5; got {text!r}") from error
     return seconds

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
-from tools_core._cli._installed import discovered, load, load_all
+from tools_core._cli._output import CommandError, counted, one_line, write, write_json
 from tools_core._cli._schema_text import parameters
-from tools_core._cli._terminal import counted, one_line, write, write_json
+from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools
 from tools_core._definition._naming import check_name
 from tools_core._jsonschema import compile_schema
+from tools_core._registry._entry_points import EntryPoint
+from tools_core._registry._load_problem import LoadProblem
+from tools_core._registry._registry import Registry
 from tools_core._values._errors import DefinitionError
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
+Row = dict[str, Any]
 
-    from tools_core._registry._entry_points import EntryPoint
-    from tools_core._registry._load_problem import LoadProblem
-    from tools_core._registry._registry import Registry
-    from tools_core._tools._tool import Tool
-
-    Row = dict[str, Any]
-    Definition = dict[str, Any]
-
-_CHARACTERS_PER_TOKEN = 4  # of English text; each model counts in its own way
+# Descriptions that only stand for one: those of `ask-tools new` and `add`, and what people write to fill it in later.
+_PLACEHOLDER = re.compile(r"\W*(describe (here|the|this)\b|todo\b|fixme\b|tbd\b|xxx\b|lorem ipsum|\W*$)", re.IGNORECASE)
+_CHARACTERS_PER_TOKEN = 4  # of English text; models differ
 
 _EPILOG = """\
-Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: missing
-descriptions. ~tokens estimates the cost of a definition in each request: the characters of name, description and input
-schema as compact JSON, divided by 4.
+Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: descriptions
+that are missing or placeholders. ~tokens estimates the cost of a definition in each request: the characters of name,
+description and input schema as compact JSON, divided by 4.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
@@ -41,8 +40,8 @@ examples:
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `check`."""
     parser.epilog = _EPILOG
-    text = "NAME, DISTRIBUTION:NAME or FILE.py:NAME; by default every installed tool"
-    parser.add_argument("names", metavar="TOOL", nargs="*", help=text)
+    text = f"{PATTERN_HELP}; by default every installed tool"
+    parser.add_argument("patterns", metavar="TOOL", nargs="*", default=[], help=text)
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, intermixed=True)
@@ -50,9 +49,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the findings; 1 if there is an error."""
-    registry = discovered()
-    tools = {name: load(name, registry) for name in options.names} if options.names else load_all(registry)
-    rows = list(_rows(registry, tools, is_all=not options.names))
+    rows = _rows(options.patterns, discovered())
     errors, warnings = (sum(len(row[kind]) for row in rows) for kind in ("errors", "warnings"))
     total = sum(row["tokens"] for row in rows)
     if options.json:
@@ -63,20 +60,27 @@ def run(options: Namespace) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _rows(registry: Registry, tools: dict[str, Tool], *, is_all: bool) -> Iterator[Row]:
-    """Yield the findings for each tool, and with `is_all` for each entry point that is not a tool."""
-    problems = {f"{each.distribution}:{each.name}": each for each in registry.problems}
-    for name, tool in tools.items():
-        point = None if ".py" in name else registry.origin(name)
-        problem = problems.pop(point.qualified, None) if point else None
-        invalid = list(_invalid(tool.definition))
-        row = _row(name, point)
-        row["errors"] += [*invalid, *([f"{problem.error}; fix: {problem.fix}"] if problem else [])]
-        if not invalid:
-            row |= {"tokens": _tokens(tool.definition), "warnings": list(_undescribed(tool.definition))}
-        yield row
-    for problem in problems.values() if is_all else ():
-        yield _row(problem.name, problem) | {"errors": [f"{problem.error}; fix: {problem.fix}"]}
+def _rows(patterns: list[str], registry: Registry) -> list[Row]:
+    """Return the findings for each tool, and without patterns also for each entry point that is not a tool."""
+    rows: list[Row] = []
+    by_origin: dict[tuple[str, str], Row] = {}
+    for match in find_tools(patterns or None, registry):
+        row = _row(match.name, match.origin)
+        with suppress(CommandError):  # a tool that cannot be loaded is among the problems of the registry
+            definition = match.load().definition
+            row["errors"] += _invalid(definition)
+            if not row["errors"]:
+                row |= {"tokens": _tokens(definition), "warnings": list(_undescribed(definition))}
+        if match.origin is not None:
+            by_origin[match.origin.distribution, match.origin.name] = row
+        rows.append(row)
+    for problem in registry.problems:
+        origin = (problem.distribution, problem.name)
+        if origin not in by_origin and not patterns:
+            rows.append(by_origin.setdefault(origin, _row(problem.name, problem)))
+        if origin in by_origin:
+            by_origin[origin]["errors"].append(f"{problem.error}; fix: {problem.fix}")
+    return rows
 
 
 def _row(name: str, origin: EntryPoint | LoadProblem | None) -> Row:
@@ -93,14 +97,14 @@ def _lines(rows: list[Row]) -> Iterator[str]:
             yield from (f"  {kind}: {text}" for text in row[f"{kind}s"])
 
 
-def _tokens(definition: Definition) -> int:
+def _tokens(definition: dict[str, Any]) -> int:
     sent = {key: definition[key] for key in ("name", "description", "input_schema")}
     text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
     return -(-len(text) // _CHARACTERS_PER_TOKEN)
 
 
-def _invalid(definition: Definition) -> Iterator[str]:
-    """Yield why a definition is not valid: a tool may compute it, so that it was not checked when it was made."""
+def _invalid(definition: dict[str, Any]) -> Iterator[str]:
+    """Yield why a definition is not valid: a tool may compute it, and then it was not checked before."""
     try:
         check_name(definition["name"], "it")
         compile_schema(definition["input_schema"])
@@ -109,10 +113,14 @@ def _invalid(definition: Definition) -> Iterator[str]:
         yield f"its definition is not valid: {error}"
 
 
-def _undescribed(definition: Definition) -> Iterator[str]:
+def _undescribed(definition: dict[str, Any]) -> Iterator[str]:
     if not definition["description"].strip():
         yield "it has no description: a model sees only its name"
+    elif _PLACEHOLDER.match(definition["description"]):
+        yield "its description is a placeholder"
     schema = definition["input_schema"]
-    for name, _, _, about in parameters(schema, schema):
-        if not about.strip():
+    for name, _, _, description in parameters(schema, schema):
+        if not description.strip():
             yield f"parameter `{name}` has no description"
+        elif _PLACEHOLDER.match(description):
+            yield f"the description of parameter `{name}` is a placeholder"

@@ -1,35 +1,45 @@
-"""The sub-commands, those of other packages included, each with its parser.
+"""The sub-commands, also those of other packages, each with its parser.
 
-All have one interface: `configure(parser)` adds arguments to an `argparse` parser and sets the default `run`, a
-function of the parsed arguments that returns the exit code: 0 or None for success, 1 if a tool failed, 2 for wrong use.
+A sub-command is a function `configure(parser)` that adds arguments to an `argparse` parser and sets the default `run`,
+a function of the parsed arguments that returns the exit code: 0 or None for success, 1 if a tool failed, 2 for wrong
+use.
 """
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from shlex import quote
+from typing import NoReturn
 
-from tools_core._cli._terminal import CommandError, did_you_mean
+from tools_core._cli._output import CommandError, did_you_mean
+from tools_core._registry._entry_points import EntryPoint, scan
 
-if TYPE_CHECKING:
-    from tools_core._registry._entry_points import EntryPoint
-
-_GROUP = "ask_tools.commands"
-
-# Sub-command -> the module with its `configure`, and its purpose.
+# Sub-command -> the function that configures its parser, and its purpose.
 BUILT_IN = {
-    "list": ("tools_core._cli._list", "list the installed tools"),
-    "show": ("tools_core._cli._show", "show the parameters of a tool, and where it comes from"),
-    "call": ("tools_core._cli._call", "call a tool; needs no model"),
-    "schema": ("tools_core._cli._schema", "print definitions as JSON, in the format of a provider"),
-    "check": ("tools_core._cli._check", "find errors in definitions"),
-    "lock": ("tools_core._cli._lock", "write the trusted tools to a lock file"),
-    "verify": ("tools_core._cli._verify", "compare the installed tools with the lock file"),
-    "new": ("tools_scaffold._new", "create a tool package"),
-    "add": ("tools_scaffold._add", "add a tool to a package"),
-    "doctor": ("tools_core._cli._doctor", "find problems of the installation, each with a fix"),
-    "completion": ("tools_core._cli._completion", "print a completion script for bash, zsh or fish"),
+    "list": ("tools_core._cli._list:configure", "list the installed tools"),
+    "show": ("tools_core._cli._show:configure", "show the parameters of tools, and where they come from"),
+    "call": ("tools_core._cli._call:configure", "call a tool; needs no model"),
+    "schema": ("tools_core._cli._show:configure_schema", "print definitions as JSON, in the format of a provider"),
+    "check": ("tools_core._cli._check:configure", "find errors in definitions"),
+    "lock": ("tools_core._cli._lock:configure", "write the trusted tools to a lock file"),
+    "verify": ("tools_core._cli._lock:configure_verify", "compare the installed tools with the lock file"),
+    "new": ("tools_scaffold._new:configure", "create a tool package"),
+    "add": ("tools_scaffold._add:configure", "add a tool to a package"),
+    "doctor": ("tools_core._cli._doctor:configure", "find problems of the installation, each with a fix"),
+    "completion": ("tools_core._cli._completion:configure", "print a completion script for bash, zsh or fish"),
+}
+# Sub-commands of our other packages -> package and purpose. `--help` describes them without importing the package.
+COMPANIONS = {
+    "run": ("tools-agent", "run an agent with the tools"),
+    "sessions": ("tools-agent", "list, show, fork and delete the sessions of agents"),
+    "serve": ("tools-mcp", "serve the tools to MCP clients"),
+    "mcp": ("tools-mcp", "use MCP servers, and let MCP clients use the tools"),
+    "policy": ("tools-runtime", "explain and check the policy, and manage approvals"),
+    "hooks": ("tools-runtime", "list the hooks around calls"),
 }
 
 
@@ -40,20 +50,19 @@ class _Parser(ArgumentParser):
         raise CommandError(message, f"{self.prog} --help")
 
 
-def make_parser(name: str) -> ArgumentParser:
-    """Import the sub-command `name`, and no other, and let it configure its parser."""
+def sub_command(name: str) -> ArgumentParser:
+    """Import the sub-command `name`, and no other, and return its parser."""
     if name in BUILT_IN:
-        module, summary = BUILT_IN[name]
-        return configured(import_module(module).configure, name, summary)
+        reference, summary = BUILT_IN[name]
+        module, _, function = reference.partition(":")
+        return make_parser(getattr(import_module(module), function), name, summary)
     entry = _find(name)
-    from tools_core._cli._installed import extension  # not needed for built-in sub-commands
-
     with extension(entry, f"has the command {name}"):
-        return configured(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
+        return make_parser(entry.load(), name, f"A command of {entry.distribution} {entry.version}.")
 
 
-def configured(configure: Any, name: str, summary: str) -> ArgumentParser:
-    """Make the parser of the sub-command `name`, and let it be configured."""
+def make_parser(configure: Callable[[ArgumentParser], None], name: str, summary: str) -> ArgumentParser:
+    """Return the parser of `ask-tools NAME`, with the arguments that `configure` adds."""
     parser = _Parser(
         prog=f"ask-tools {name}",
         description=summary,
@@ -66,26 +75,78 @@ def configured(configure: Any, name: str, summary: str) -> ArgumentParser:
     return parser
 
 
-def _find(name: str) -> EntryPoint:
-    """Return the installed sub-command of this name; `distribution:name` is unique where two packages share one."""
-    if name.startswith("-"):
-        raise CommandError(f"unknown option {name}", "ask-tools --help")
-    from tools_core._registry._entry_points import scan  # not needed for built-in sub-commands
-
-    entries = external()
-    found = [entry for entry in entries if name in (entry.name, entry.qualified)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise CommandError(f"two packages have a command {name}", *(f"ask-tools {each.qualified}" for each in found))
-    known = [*BUILT_IN, *(entry.name for entry in entries)]
-    is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
-    call = f"it is a tool: ask-tools call {name}" if is_tool else ""
-    raise CommandError(f"unknown command {name}", did_you_mean(name, known), call, "list of commands: ask-tools --help")
+def run_parser(parser: ArgumentParser, words: list[str]) -> int:
+    """Parse the words after the sub-command, run it, and return its exit code."""
+    # Options may stand between arguments if the sub-command declares that its parser supports it.
+    intermixed = parser.get_default("intermixed")
+    options, unknown = (parser.parse_known_intermixed_args if intermixed else parser.parse_known_args)(words)
+    if unknown:
+        raise _unknown_word(parser, options, unknown[0], words)
+    return int(options.run(options) or 0)
 
 
 def external() -> list[EntryPoint]:
     """Return the sub-commands of other packages, from their metadata alone."""
-    from tools_core._registry._entry_points import scan  # not needed for built-in sub-commands
+    return [entry for entry in scan("ask_tools.commands") if entry.name not in BUILT_IN]
 
-    return [entry for entry in scan(_GROUP) if entry.name not in BUILT_IN]
+
+def summary_of(entry: EntryPoint) -> str:
+    """Return the purpose of a sub-command of another package, or the package if the purpose is unknown."""
+    package, summary = COMPANIONS.get(entry.name, ("", ""))
+    return summary if package == entry.distribution else f"from {entry.distribution} {entry.version}"
+
+
+def pip(*words: str) -> str:
+    """Return a command of pip for the environment of this interpreter."""
+    return " ".join([quote(sys.executable), "-m", "pip", *words])
+
+
+def reinstall(package: str) -> str:
+    """Return the commands that upgrade or remove a broken package."""
+    return f"{pip('install', '-U', package)}, or {pip('uninstall', package)}"
+
+
+@contextmanager
+def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
+    """Turn any failure of another package's code into a CommandError that names the package."""
+    try:
+        yield
+    except (Exception, SystemExit) as broken:
+        message = f"{entry} {purpose} and cannot be loaded: {type(broken).__name__}: {broken}"
+        raise CommandError(message, f"fix: {reinstall(entry.distribution)}", status=1) from broken
+
+
+def _find(name: str) -> EntryPoint:
+    """Return the installed sub-command with this name; `PACKAGE:NAME` is unique if two packages share a name."""
+    if name.startswith("-"):
+        hint = did_you_mean(name, ["--debug", "--help", "--version"])
+        raise CommandError(f"unknown option {name}", hint, "ask-tools --help")
+    entries = external()
+    matches = [entry for entry in entries if name in (entry.name, entry.qualified)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise CommandError(
+            f"two packages have a command {name}", *(f"ask-tools {entry.qualified}" for entry in matches)
+        )
+    if name in COMPANIONS:
+        package, _ = COMPANIONS[name]
+        raise CommandError(f"{name} is part of {package}, which is not installed", f"fix: {pip('install', package)}")
+    names = [*BUILT_IN, *COMPANIONS, *(entry.name for entry in entries)]
+    is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
+    call = f"it is a tool: ask-tools call {name}" if is_tool else ""
+    raise CommandError(f"unknown command {name}", did_you_mean(name, names), call, "list of commands: ask-tools --help")
+
+
+def _unknown_word(parser: ArgumentParser, options: Namespace, word: str, words: list[str]) -> CommandError:
+    if not word.startswith("-"):
+        return CommandError(f"unexpected argument {word}", f"{parser.prog} --help")
+    option, equals, value = word.partition("=")
+    hints = [did_you_mean(option, parser._option_string_actions)]
+    if hasattr(options, "words"):  # it takes the arguments of a tool
+        following = [*words[words.index(word) + 1 :], "-"][0]
+        if not equals:
+            value = "true" if following.startswith("-") or "=" in following else following
+        key = option.lstrip("-").replace("-", "_")
+        hints.append(f"write arguments of the tool as {key}={quote(value)}")
+    return CommandError(f"unknown option {option}", *hints, f"{parser.prog} --help")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from argparse import Action, ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
-from tools_core._cli._commands import BUILT_IN, external, make_parser
-from tools_core._cli._installed import discovered
-from tools_core._cli._terminal import CommandError, json_text, one_line, write
+from tools_core._cli._commands import BUILT_IN, external, sub_command, summary_of
+from tools_core._cli._output import CommandError, json_text, one_line, write
+from tools_core._cli._schema_text import choices, parameters, schema_at, split_key
+from tools_core._cli._tools import discovered, load_tool
 
-if TYPE_CHECKING:
-    from argparse import Action, ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator, Mapping
-
-    Candidate = tuple[str, str]  # a word, and its description
+Candidate: TypeAlias = tuple[str, str]  # a word, and its description
 
 _BASH = r"""# bash: eval "$(ask-tools completion bash)"    (in ~/.bashrc)
 _ask_tools() {
@@ -108,10 +107,10 @@ def complete(words: list[str]) -> int:
     """Print the candidates for the last of `words`, each on a line with its description after a tab."""
     *before, current = words or [""]
     try:
-        for text, about in _candidates(before, current):
+        for text, description in _candidates(before, current):
             # A script reads one candidate per line, and a shell shows it.
             if text.startswith(current) and text.isprintable():
-                sys.stdout.write(f"{text}\t{one_line(about)}\n")
+                sys.stdout.write(f"{text}\t{one_line(description)}\n")
     except CommandError:  # such as an unknown tool: there are no candidates
         pass
     return 0
@@ -120,20 +119,24 @@ def complete(words: list[str]) -> int:
 def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
     if not before:
         return _commands()
-    command, *given = before
-    options = make_parser(command)._option_string_actions
-    if given and _takes_value(given[-1], options):
+    command, *words = before
+    parser = sub_command(command)
+    options = parser._option_string_actions
+    if words and _takes_value(words[-1], options):
         # Without choices, a shell proposes the names of files.
-        return [(str(choice), "") for choice in options[given[-1]].choices or ()]
+        return [(str(choice), "") for choice in options[words[-1]].choices or ()]
     if current.startswith("-"):
-        return [(name, each.help or "") for name, each in options.items() if name.startswith("--")]
-    values = {index + 1 for index, word in enumerate(given) if _takes_value(word, options)}
-    names = [word for index, word in enumerate(given) if not word.startswith("-") and index not in values]
+        return [(name, action.help or "") for name, action in options.items() if name.startswith("--")]
+    values = {index + 1 for index, word in enumerate(words) if _takes_value(word, options)}
+    names = [word for index, word in enumerate(words) if not word.startswith("-") and index not in values]
     if command == "call" and names:
         return _parameters(names[0], names[1:], current)
-    if command in ("check", "list", "schema") or (command in ("call", "show") and not names):
+    if command in ("call", "check", "list", "schema", "show"):
         return _tools(qualified=":" in current)
-    return [(shell, "") for shell in SCRIPTS] if command == "completion" else ()
+    positionals = parser._get_positional_actions()
+    return (
+        [(str(choice), "") for choice in positionals[len(names)].choices or ()] if len(names) < len(positionals) else ()
+    )
 
 
 def _takes_value(word: str, options: Mapping[str, Action]) -> bool:
@@ -144,7 +147,7 @@ def _commands() -> Iterator[Candidate]:
     for name, (_, summary) in BUILT_IN.items():
         yield name, summary
     for entry in external():
-        yield entry.name, f"from {entry.distribution}"
+        yield entry.name, summary_of(entry)
 
 
 def _tools(*, qualified: bool) -> Iterator[Candidate]:
@@ -152,24 +155,19 @@ def _tools(*, qualified: bool) -> Iterator[Candidate]:
     for name in registry:
         point = registry.origin(name)
         if point is not None:
-            yield (
-                f"{point.distribution}:{name}" if qualified and ":" not in name else name,
-                f"from {point.distribution}",
-            )
+            text = f"{point.distribution}:{name}" if qualified and ":" not in name else name
+            yield text, f"from {point.distribution}"
 
 
-def _parameters(name: str, given: list[str], current: str) -> Iterator[Candidate]:
-    """Yield the parameters of a tool that are not given yet, or the choices for the one that is being written."""
-    from tools_core._cli._installed import load  # these import the contract, which no other candidates need
-    from tools_core._cli._schema_text import choices, parameters, schema_at, split_key
-
-    root = load(name).definition["input_schema"]
+def _parameters(name: str, words: list[str], current: str) -> Iterator[Candidate]:
+    """Yield the parameters of a tool that have no argument yet, or the choices for the last one."""
+    root = load_tool(name).definition["input_schema"]
     key, equals, _ = current.partition("=")
     if equals:
         for choice in choices(schema_at(split_key(key, root, root), root), root):
             yield f"{key}={choice if isinstance(choice, str) else json_text(choice, pretty=False)}", ""
         return
-    taken = {word.partition("=")[0].rstrip(":") for word in given}
-    for parameter, kind, needed, about in parameters(root, root):
-        if parameter not in taken or "array" in kind:
-            yield f"{parameter}=", about or f"{kind}, {needed}"
+    used = {word.partition("=")[0].rstrip(":") for word in words}
+    for parameter, kind, presence, description in parameters(root, root):
+        if parameter not in used or "array" in kind:
+            yield f"{parameter}=", description or f"{kind}, {presence}"

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from typing import TYPE_CHECKING, Any
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import Any
 
-from tools_core._cli._installed import discovered, pip, reinstall
+from tools_core._cli._commands import pip, reinstall
 from tools_core._cli._loader import as_dict, load_in_child
-from tools_core._cli._terminal import counted, json_text, one_line, write, write_json
+from tools_core._cli._output import counted, json_text, one_line, write, write_json
+from tools_core._cli._tools import discovered
+from tools_core._registry._entry_points import EntryPoint
+from tools_core._registry._registry import Registry
 from tools_core._version import __version__
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-
-    from tools_core._registry._entry_points import EntryPoint
-    from tools_core._registry._registry import Registry
-
-    Facts = dict[str, Any]
+Facts = dict[str, Any]
 
 _EPILOG = """\
 For each package: its tools, the time of its import, and what its tools report about this machine, such as isolation or
@@ -49,9 +47,9 @@ def run(options: Namespace) -> int:
     for distribution, points in installed.items():
         loaded = load_in_child(distribution, points)
         distributions.append(_distribution(distribution, points, loaded["tools"]))
-        failed = [_failure(points[each["name"]], each) for each in loaded["tools"] if _has_failed(each)]
-        known = {each["name"] for each in failed}
-        problems += [*failed, *(each for each in loaded["problems"] if each["name"] not in known)]
+        failures = [_failure(points[tool["name"]], tool) for tool in loaded["tools"] if _has_failed(tool)]
+        names = {failure["name"] for failure in failures}
+        problems += [*failures, *(problem for problem in loaded["problems"] if problem["name"] not in names)]
     report = {
         "tools_core": __version__,
         "python": platform.python_version(),
@@ -121,12 +119,12 @@ def _lines(report: Facts) -> Iterator[str]:
     if report["lock"]:
         yield f"tools that {report['lock']} does not name are blocked (ASK_TOOLS_LOCK)"
     yield ""
-    for each in report["distributions"]:
-        yield f"{each['distribution']} {each['version']}: {', '.join(each['tools'])}"
-        yield f"  loaded in {each['milliseconds']:.0f} ms"
-        yield from (f"  {key.replace('_', ' ')}: {_text(value)}" for key, value in each["facts"].items())
+    for package in report["distributions"]:
+        yield f"{package['distribution']} {package['version']}: {', '.join(package['tools'])}"
+        yield f"  loaded in {package['milliseconds']:.0f} ms"
+        yield from (f"  {key.replace('_', ' ')}: {_text(value)}" for key, value in package["facts"].items())
     if not report["distributions"]:
-        yield "no tools are installed; make your own: ask-tools new NAME"
+        yield "no tools are installed; create one: ask-tools new NAME"
     yield from (f"blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"])
     for problem in report["problems"]:
         source = f" ({problem['distribution']} {problem['version']})" if problem["distribution"] else ""
@@ -141,7 +139,7 @@ def _lines(report: Facts) -> Iterator[str]:
 def _text(value: Any) -> str:
     """Return a fact as text: `rg /usr/bin/rg, bwrap none`."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_text(each)}" for key, each in value.items()) or "none"
+        return ", ".join(f"{key} {_text(part)}" for key, part in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(map(_text, value)) or "none"
     if value is None:

@@ -1,77 +1,107 @@
-"""`ask-tools lock`: write the installed tools and their definitions to a lock file."""
+"""`ask-tools lock` and `verify`: write the installed tools to a lock file, and compare them with it."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
+from collections.abc import Container
 
-from tools_core._cli._installed import prints_aside
-from tools_core._cli._terminal import CommandError, counted, error, note, one_line, write
-from tools_core._registry._lock_file import FILE, LockError, lock_of, read
+from tools_core._cli._output import CommandError, counted, error, note, one_line, write, write_json
+from tools_core._cli._tools import stdout_to_stderr
+from tools_core._registry._lock_file import FILE, Lock, LockError, hash_of, lock_of, read
 from tools_core._registry._lock_file import write as write_lock
 from tools_core._registry._registry import Registry
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from tools_core._registry._lock_file import Lock
-
-_EPILOG = """\
-The lock has every installed tool with its distribution, version and definition. Review it, and keep it under version
-control. With ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, tools that it does not
-name are never imported, and a tool whose definition has changed cannot be called. Tools that ASK_TOOLS_ALLOW and
-ASK_TOOLS_DENY block are not locked.
-Exit codes: 0 success, 1 a tool could not be locked, or the file not be written.
+_LOCK = """\
+The lock has every installed tool with its package, version and definition. Review it, and keep it under version
+control. With ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, other tools are never
+imported, and a tool whose definition has changed cannot be called. Tools that ASK_TOOLS_ALLOW and ASK_TOOLS_DENY block
+are not locked.
+Exit codes: 0 success, 1 a tool cannot be locked or the file cannot be written.
 
 examples:
   ask-tools lock
   ask-tools lock --file trusted.lock
   ASK_TOOLS_DENY=tools-weather:flood ask-tools lock --file calm.lock
 """
+_VERIFY = """\
+Differences are tools that are new, missing, broken or changed, and other versions of packages. To see how a definition
+has changed, lock again and compare the files. Packages that ASK_TOOLS_ALLOW and ASK_TOOLS_DENY block are not imported.
+Exit codes: 0 no differences, 1 differences, 2 the lock cannot be read.
+
+examples:
+  ask-tools verify
+  ask-tools verify --file trusted.lock --json
+"""
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `lock`."""
-    parser.epilog = _EPILOG
-    add_file(parser)
-    parser.set_defaults(run=run)
+    parser.epilog = _LOCK
+    _add_file(parser)
+    parser.set_defaults(run=_lock)
 
 
-def add_file(parser: ArgumentParser) -> None:
-    """Add `--file`, which `verify` has as well."""
+def configure_verify(parser: ArgumentParser) -> None:
+    """Add the arguments of `verify`."""
+    parser.epilog = _VERIFY
+    _add_file(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_verify)
+
+
+def _add_file(parser: ArgumentParser) -> None:
     default = os.environ.get("ASK_TOOLS_LOCK") or FILE
     text = f"the lock file; by default that of ASK_TOOLS_LOCK, or {FILE}"
     parser.add_argument("--file", metavar="FILE", default=default, help=text)
 
 
-def run(options: Namespace) -> int:
-    """Write the lock and print what has changed since the last one; 1 if a tool is missing in it."""
-    old = read_lock(options.file, "remove it, or choose another with --file") if os.path.lexists(options.file) else None
-    new, problems = installed()
-    changes = [] if old is None else differences(old, new)
+def _lock(options: Namespace) -> int:
+    """Write the lock and print what has changed since the last one; 1 if it lacks a tool."""
+    old = _read(options.file, "remove it, or choose another with --file") if os.path.lexists(options.file) else None
+    new, problems = _installed()
+    changes = [] if old is None else _differences(old, new)
     try:
         write_lock(options.file, new)
     except OSError as failure:
         message = f"{options.file} cannot be written: {failure.strerror}"
         raise CommandError(message, "the existing file has not changed", status=1) from failure
-    write("\n".join(map(one_line, [*changes, f"locked {extent(new)} in {options.file}"])))
+    write("\n".join(map(one_line, [*changes, f"locked {_extent(new)} in {options.file}"])))
     for name, problem in problems.items():
         error(f"{name} is not locked: {problem}")
     return 1 if problems else 0
 
 
-def extent(lock: Lock) -> str:
-    """Return the number of tools and packages, in words."""
+def _verify(options: Namespace) -> int:
+    """Print the differences; 1 if there are any."""
+    old = _read(options.file, f"write one: ask-tools lock --file {options.file}")
+    # Reviewers read the definitions, and discovery compares the hashes.
+    for name, tool in old.tools.items():
+        if hash_of(tool.definition) != tool.sha256:
+            message = f"{options.file}: the definition of {name} does not match its sha256; the file was edited"
+            raise CommandError(message, "restore it, or review the tools and write a new one", status=1)
+    new, problems = _installed()
+    changes = _differences(old, new, broken=problems)
+    if options.json:
+        write_json({"file": options.file, "changes": changes, "problems": problems})
+    else:
+        lines = [*changes, *(f"{name} cannot be verified: {problem}" for name, problem in problems.items())]
+        verdict = f"differs from {options.file}; to trust this: ask-tools lock --file {options.file}"
+        write("\n".join(map(one_line, [*lines, verdict if lines else f"as locked in {options.file}: {_extent(old)}"])))
+    return 1 if changes or problems else 0
+
+
+def _extent(lock: Lock) -> str:
     return f"{counted(len(lock.tools), 'tool')} of {counted(len(lock.distributions), 'package')}"
 
 
-def installed() -> tuple[Lock, dict[str, str]]:
+def _installed() -> tuple[Lock, dict[str, str]]:
     """Return a lock of all installed tools, and why others cannot be locked; an existing lock does not apply."""
     registry = Registry()
     registry.discover(lock=None)
-    with prints_aside():
-        found = ((registry.origin(name), tool) for name, tool in registry.items())
-        lock, problems = lock_of((point, tool) for point, tool in found if point is not None)
+    with stdout_to_stderr():
+        origins = ((registry.origin(name), tool) for name, tool in registry.items())
+        lock, problems = lock_of((point, tool) for point, tool in origins if point is not None)
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name not in lock.tools:
@@ -81,28 +111,27 @@ def installed() -> tuple[Lock, dict[str, str]]:
     return lock, problems
 
 
-def differences(old: Lock, new: Lock) -> list[str]:
-    """Return a line for each tool that is new, missing or changed, and each other version of a distribution."""
-    found = [
+def _differences(old: Lock, new: Lock, broken: Container[str] = ()) -> list[str]:
+    """Return a line for each tool that is new, missing or changed, and each package with another version."""
+    lines = [
         f"{name}: version {version} -> {new.distributions[name]}"
         for name, version in old.distributions.items()
         if new.distributions.get(name, version) != version
     ]
-    found += [f"{name} is new" for name in new.tools.keys() - old.tools.keys()]
-    found += [f"{name} is missing" for name in old.tools.keys() - new.tools.keys()]
+    lines += [f"{name} is new" for name in new.tools.keys() - old.tools.keys()]
+    lines += [f"{name} is missing" for name in old.tools.keys() - new.tools.keys() if name not in broken]
     for name in old.tools.keys() & new.tools.keys():
         before, after = old.tools[name], new.tools[name]
         if before.sha256 != after.sha256:
             parts = before.definition.keys() | after.definition.keys()
             changed = (part for part in parts if before.definition.get(part) != after.definition.get(part))
-            found.append(f"{name} has changed: {', '.join(sorted(changed))}")
+            lines.append(f"{name} has changed: {', '.join(sorted(changed))}")
         elif before.entry_point != after.entry_point:
-            found.append(f"{name} has changed: {before.entry_point} -> {after.entry_point}")
-    return sorted(found)
+            lines.append(f"{name} has changed: {before.entry_point} -> {after.entry_point}")
+    return sorted(lines)
 
 
-def read_lock(path: str, fix: str) -> Lock:
-    """Read a lock; CommandError with a fix if it is missing or damaged."""
+def _read(path: str, fix: str) -> Lock:
     try:
         return read(path)
     except LockError as broken:

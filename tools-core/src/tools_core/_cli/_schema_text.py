@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeGuard
 
-from tools_core._cli._terminal import json_text, one_line
+from tools_core._cli._output import json_text, one_line
 from tools_core._jsonschema._references import flatten
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+Schema: TypeAlias = dict[str, Any]
 
-    Schema = dict[str, Any]
-
-_DEEPEST = 3  # levels of objects whose members are listed
+_MAX_DEPTH = 3  # levels of objects whose members are listed
 _IMPLIED = {"properties": "object", "items": "array"}
 _TYPE_NAMES = {
     "str": "string",
@@ -32,22 +30,22 @@ def is_object(value: object) -> TypeGuard[dict[str, Any]]:
 
 def types(*options: Schema) -> set[str]:
     """Return the JSON types of plain schemas, or of their choices; an empty set for any type."""
-    found: set[str] = set()
+    names: set[str] = set()
     for option in options:
-        named = option.get("type", [])
-        found |= {named} if isinstance(named, str) else set(named)
-        if not named:
+        declared = option.get("type", [])
+        names |= {declared} if isinstance(declared, str) else set(declared)
+        if not declared:
             implied = {kind for keyword, kind in _IMPLIED.items() if keyword in option}
-            found |= implied or {_TYPE_NAMES[type(value).__name__] for value in _listed(option)}
-    return found
+            names |= implied or {_TYPE_NAMES[type(value).__name__] for value in _listed_values(option)}
+    return names
 
 
 def choices(schema: Any, root: Schema) -> list[Any]:
     """Return the values that a schema lists by `enum` or `const`, and true and false for a boolean."""
-    found: list[Any] = []
+    values: list[Any] = []
     for option in flatten(schema, root):
-        found += _listed(option) or ([True, False] if "boolean" in types(option) else ())
-    return found
+        values += _listed_values(option) or ([True, False] if "boolean" in types(option) else ())
+    return values
 
 
 def split_key(key: str, schema: Any, root: Schema) -> tuple[str, ...]:
@@ -62,24 +60,24 @@ def split_key(key: str, schema: Any, root: Schema) -> tuple[str, ...]:
 
 
 def schema_at(path: Sequence[str], root: Schema, schema: Any = None) -> Any:
-    """Return the schema of the member at `path`, below the root if no `schema` is given; None if there is none."""
-    found = root if schema is None else schema
+    """Return the schema of the member at `path`, below the root unless there is a `schema`; None if there is none."""
+    current = root if schema is None else schema
     for name in path:
-        options = flatten(found, root)
+        options = flatten(current, root)
         members = [option["properties"][name] for option in options if name in option.get("properties", {})]
-        others = [each for option in options if is_object(each := option.get("additionalProperties"))]
-        found = next(iter([*members, *others]), None)
-    return found
+        others = [option.get("additionalProperties") for option in options]
+        current = next(iter([*members, *filter(is_object, others)]), None)
+    return current
 
 
 def type_text(schema: Any, root: Schema, depth: int = 0) -> str:
     """Return a schema as a type hint: `"C" | "F"`, `array of integer`, `string | null`."""
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return "…"
     words: list[str] = []
     for option in flatten(schema, root):
-        words += [json_text(value, pretty=False) for value in _listed(option)]
-        for kind in () if _listed(option) else sorted(types(option), key=lambda kind: (kind == "null", kind)):
+        words += [json_text(value, pretty=False) for value in _listed_values(option)]
+        for kind in () if _listed_values(option) else sorted(types(option), key=lambda kind: (kind == "null", kind)):
             inner = type_text(option["items"], root, depth + 1) if kind == "array" and "items" in option else ""
             words.append(f"array of {f'({inner})' if ' | ' in inner else inner}" if inner else kind)
     return " | ".join(dict.fromkeys(words)) or "any"
@@ -91,11 +89,11 @@ def parameters(schema: Any, root: Schema, prefix: str = "", depth: int = 1) -> I
         for name, part in option.get("properties", {}).items():
             about = part if is_object(part) else {}
             default = f"default {json_text(about['default'], pretty=False)}" if "default" in about else "optional"
-            needed = "required" if name in option.get("required", ()) else default
-            yield prefix + one_line(name), type_text(part, root), needed, one_line(about.get("description", ""))
-            if depth < _DEEPEST:
+            presence = "required" if name in option.get("required", ()) else default
+            yield prefix + one_line(name), type_text(part, root), presence, one_line(about.get("description", ""))
+            if depth < _MAX_DEPTH:
                 yield from parameters(part, root, f"{prefix}{one_line(name)}.", depth + 1)
 
 
-def _listed(schema: Schema) -> list[Any]:
+def _listed_values(schema: Schema) -> list[Any]:
     return [schema["const"]] if "const" in schema else list(schema.get("enum", ()))

@@ -1,74 +1,145 @@
-"""`ask-tools show`: the purpose, parameters and origin of a tool."""
+"""`ask-tools show` and `schema`: the definitions of tools, for people and for providers."""
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
+from shlex import quote
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_core._cli._installed import load, origin
+from tools_core._cli._output import CommandError, aligned, json_text, one_line, write, write_json
 from tools_core._cli._schema_text import choices, parameters, type_text
-from tools_core._cli._terminal import aligned, one_line, write, write_json
+from tools_core._cli._tools import PATTERN_HELP, Match, find_tools, load_matches
+from tools_core._tools._tool import Tool
+from tools_core.formats import FORMATS
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
-
-    from tools_core._tools._tool import Tool
-
-_EPILOG = """\
+_SHOW = """\
 examples:
   ask-tools show get_weather
-  ask-tools show tools-weather:get_weather --json
+  ask-tools show tools-weather
+  ask-tools show ./weather.py --json
+"""
+_SCHEMA = """\
+One tool is printed as an object; several, and those of --all, as a list for the `tools` of a request. Names that a
+provider does not accept are rewritten; `calls` of tools_core.formats restores them.
+
+examples:
+  ask-tools schema get_weather
+  ask-tools schema get_weather --for openai-strict
+  ask-tools schema --all --for anthropic > tools.json
 """
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `show`."""
-    parser.epilog = _EPILOG
-    parser.add_argument("name", metavar="TOOL", help="NAME, DISTRIBUTION:NAME or FILE.py:NAME")
-    parser.add_argument("--json", action="store_true", help="print the definition and the origin as JSON")
-    parser.set_defaults(run=run)
+    parser.epilog = _SHOW
+    parser.add_argument("patterns", metavar="TOOL", nargs="+", help=PATTERN_HELP)
+    text = "print the definition and the origin as JSON; a list for several tools"
+    parser.add_argument("--json", action="store_true", help=text)
+    parser.set_defaults(run=_show, intermixed=True)
 
 
-def run(options: Namespace) -> int:
-    """Print one tool's definition."""
-    tool = load(options.name)
-    definition, source = tool.definition, origin(options.name, tool)
+def configure_schema(parser: ArgumentParser) -> None:
+    """Add the arguments of `schema`."""
+    parser.epilog = _SCHEMA
+    parser.add_argument("patterns", metavar="TOOL", nargs="*", default=[], help=PATTERN_HELP)
+    parser.add_argument("--all", action="store_true", help="every installed tool")
+    text = f"the format of a provider: {', '.join(FORMATS)}"
+    parser.add_argument("--for", dest="format", metavar="FORMAT", choices=list(FORMATS), help=text)
+    parser.set_defaults(run=_schema, intermixed=True)
+
+
+def _show(options: Namespace) -> int:
+    matches = find_tools(options.patterns)
+    tools = load_matches(matches)
     if options.json:
-        write_json({**definition, "origin": source})
-        return 0
+        facts = [{**tool.definition, **_facts(tool), "origin": _origin(match, tool)} for match, tool in tools]
+        write_json(facts if len(matches) > 1 else facts[0])
+    else:
+        write("\n\n".join(_text(match, tool) for match, tool in tools))
+    return 0 if len(tools) == len(matches) else 1
+
+
+def _schema(options: Namespace) -> int:
+    if options.all == bool(options.patterns):
+        raise CommandError("name tools, or use --all", "ask-tools schema --help")
+    matches = find_tools(None if options.all else options.patterns)
+    tools = load_matches(matches, optional=options.all)
+    # Two tools may share their own name, but not the one in the registry.
+    definitions = [{**tool.definition, "name": match.name if match.origin else tool.name} for match, tool in tools]
+    if options.format is not None:
+        definitions = FORMATS[options.format].definitions(definitions)
+    write_json(definitions if options.all or len(matches) > 1 else definitions[0])
+    return 0 if len(tools) == len(matches) else 1
+
+
+def _text(match: Match, tool: Tool) -> str:
+    definition = tool.definition
     schema = definition["input_schema"]
     sections = {
         definition["name"]: [definition["description"] or "(without a description)"],
         "parameters": aligned(list(parameters(schema, schema)) or [["none"]]),
         "properties": _properties(tool),
-        "origin": [f"{key:<14}{value}" for key, value in source.items() if value],
-        "example": [f"ask-tools call {options.name}{_example(schema)}"],
+        "origin": [f"{key:<14}{value}" for key, value in _origin(match, tool).items() if value],
+        "examples": _examples(match, tool),
     }
-    write("\n\n".join(title + "\n" + indent("\n".join(lines), "  ") for title, lines in sections.items() if lines))
-    return 0
+    return "\n\n".join(title + "\n" + indent("\n".join(lines), "  ") for title, lines in sections.items() if lines)
+
+
+def _facts(tool: Tool) -> dict[str, Any]:
+    """Return what the definition leaves out."""
+    return {
+        "examples": getattr(tool, "examples", []),
+        "deferred": getattr(tool, "deferred", False),
+        "verify": getattr(tool, "verify", None),
+    }
+
+
+def _origin(match: Match, tool: Tool) -> dict[str, Any]:
+    """Return package and version of a tool, and file and line of its code, as far as they are known."""
+    facts: dict[str, Any] = {}
+    if (point := match.origin) is not None:
+        facts = {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
+        if not point.module:  # the tool of a source, such as an MCP server
+            return facts
+    function = getattr(tool, "__wrapped__", None) or type(tool).execute
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is not None:
+        facts |= {"file": code.co_filename, "line": code.co_firstlineno}
+    return facts
 
 
 def _properties(tool: Tool) -> list[str]:
     """Return what a caller should know before a call."""
-    found = [f"{'' if value else 'not '}{hint.replace('_', '-')}" for hint, value in tool.annotations.items()]
+    facts = _facts(tool)
+    properties = [f"{'' if value else 'not '}{hint.replace('_', '-')}" for hint, value in tool.annotations.items()]
     if tool.requires_approval:
-        found.append("requires approval")
+        properties.append("requires approval")
     if tool.timeout is not None:
-        found.append(f"time limit {tool.timeout:g} s")
+        properties.append(f"time limit {tool.timeout:g} s")
     if not tool.repair:
-        found.append("arguments are not repaired")
+        properties.append("arguments are not repaired")
+    if facts["deferred"]:
+        properties.append("deferred: a model finds it by search")
+    if facts["verify"]:
+        properties.append(f"verified by {one_line(facts['verify'])}")
     if tool.tags:
-        found.append(f"tags {', '.join(map(one_line, tool.tags))}")
-    return found
+        properties.append(f"tags {', '.join(map(one_line, tool.tags))}")
+    return properties
 
 
-def _example(schema: dict[str, Any]) -> str:
-    """Return the required arguments, each with a choice or a placeholder."""
-    words: list[str] = []
+def _examples(match: Match, tool: Tool) -> list[str]:
+    """Return commands: those with the examples of the tool, or one with placeholders for the required arguments."""
+    call = f"ask-tools call {match.name}"
+    examples = _facts(tool)["examples"]
+    if examples:
+        return [f"{call} {quote(one_line(json_text(arguments, pretty=False)))}" for arguments in examples]
+    schema = tool.definition["input_schema"]
+    words = [call]
     for name in schema.get("required", ()):
         member = schema["properties"].get(name)
         texts = [choice for choice in choices(member, schema) if isinstance(choice, str)]
         kind = type_text(member, schema)
         sample = texts[0] if texts else kind.upper() if kind.isidentifier() else "VALUE"
-        words.append(f" {one_line(name)}={sample}")
-    return "".join(words)
+        words.append(f"{one_line(name)}={sample}")
+    return [" ".join(words)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._terminal import CommandError, json_text, one_line
+from tools_core.command import CommandError, json_text, one_line
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
 from tools_agent._commands._sessions import add_store, opened, short
-from tools_core._cli._installed import discovered, load, load_all, note_problems, prints_aside
-from tools_core._cli._terminal import CommandError, is_terminal, note, write_json
+from tools_core.command import CommandError, is_terminal, load_tools, note, stdout_to_stderr, write_json
 from tools_core.text import visible
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tools_agent import Agent, Response, Session, Store
-    from tools_core import Tool
 
 _EPILOG = """\
 Calls that do more than read are asked about on the terminal, unless a rule of the policy decides (ask-tools policy).
@@ -45,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do; - for standard input; none to go on")
     text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
     parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
-    text = "names or patterns of installed tools, or FILE.py:NAME; separated by commas; by default all installed tools"
+    text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
     parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
     parser.add_argument("--session", metavar="NAME", help="the session to go on with, or the name of a new one")
     parser.add_argument("--instructions", metavar="TEXT", help="instructions of a new session")
@@ -69,7 +66,7 @@ def run(options: Namespace) -> int:
     if prompt is None and options.session is None:
         raise CommandError("there is nothing to do: give a prompt, or --session NAME to go on", "ask-tools run --help")
     with opened(options) as store:
-        tools = _tools(options.tools)
+        tools = load_tools(options.tools)
         try:
             policy = Policy(files=options.policy)
         except PolicyError as error:
@@ -88,20 +85,6 @@ def run(options: Namespace) -> int:
             note(f"\ninterrupted; go on with: {resume}")
             return 130
     return _report(response, session, resume, options)
-
-
-def _tools(words: list[str] | None) -> dict[str, Tool]:
-    installed = discovered()
-    if words is None:
-        tools = load_all(installed)
-        note_problems(installed)
-        return tools
-    tools = {}
-    for word in filter(None, ",".join(words).split(",")):
-        names = [name for name in installed if fnmatchcase(name, word)] or [word]
-        found = [load(name, installed) for name in names]
-        tools |= {tool.name: tool for tool in found}
-    return tools
 
 
 def _session(options: Namespace, store: Store, prompt: str | None) -> tuple[Session, str, str]:
@@ -144,7 +127,7 @@ def _provider(model: str) -> Any:
 def _standard_output() -> Generator[TextIO]:
     """Yield standard output, while what tools print goes to standard error."""
     sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace") as output, prints_aside():
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace") as output, stdout_to_stderr():
         yield output
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tools_agent._commands._sessions import add_store, opened, short
-from tools_core._cli._terminal import CommandError, write, write_json, write_table
+from tools_core.command import CommandError, write, write_json, write_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core._cli._commands import configured
-from tools_core._cli._terminal import CommandError, write
+from tools_core.command import CommandError, make_parser, write
 from tools_core.files import replace
 from tools_mcp._commands import _edit, serve
 from tools_mcp._commands._clients import CLIENTS
@@ -38,7 +37,8 @@ def configure_install(parser: ArgumentParser) -> None:
     """Add the arguments of `mcp install`."""
     configure_uninstall(parser)
     parser.epilog = _INSTALL
-    parser.add_argument("--tools", metavar="TOOL,...", help="names or patterns of tools to serve; by default all")
+    text = f"the tools to serve: {serve.PATTERNS}; by default all installed tools"
+    parser.add_argument("--tools", metavar="TOOL,...", help=text)
     text = "the folder that file tools are confined to; by default that of the project in the client"
     parser.add_argument("--workspace", metavar="DIR", help=text)
     parser.set_defaults(run=_install, command=[])
@@ -63,13 +63,20 @@ def _install(options: Namespace) -> int:
             raise CommandError(f"the workspace {folder} is not a folder")
     if not (client.project or folder or options.project):
         raise CommandError(f"{client.title} has no projects; say which folder file tools may use", "--workspace DIR")
-    given = [("--tools", options.tools), ("--workspace", folder)]
-    words = [word for pair in given if pair[1] for word in pair] + options.command
-    serve.check(configured(serve.configure, "serve", "").parse_args(words))
+    options_of_serve = [("--tools", _absolute(options.tools)), ("--workspace", folder or None)]
+    words = [word for pair in options_of_serve if pair[1] is not None for word in pair] + options.command
+    serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
     arguments = ["-P", "-m", "tools_core", "serve", *words]
     kind = {"type": "stdio"} if client.is_typed else {}
     return _change(options, {**kind, "command": sys.executable, "args": arguments})
+
+
+def _absolute(patterns: str | None) -> str | None:
+    """Make the paths of files absolute, since clients start servers in another folder."""
+    if patterns is None:
+        return None
+    return ",".join(str(Path(part.strip()).absolute()) if ".py" in part else part for part in patterns.split(","))
 
 
 def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:

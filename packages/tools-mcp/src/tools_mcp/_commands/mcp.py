@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import REMAINDER
 from typing import TYPE_CHECKING
 
-from tools_core._cli._commands import configured
-from tools_core._cli._main import run_command
+from tools_core.command import make_parser, run_parser
 from tools_mcp._commands import install, servers
 
 if TYPE_CHECKING:
@@ -36,10 +35,10 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run the action; `command` is the words after `--`."""
     configure_action, summary = _ACTIONS[options.action]
-    parser = configured(configure_action, f"mcp {options.action}", summary)
+    parser = make_parser(configure_action, f"mcp {options.action}", summary)
     words: list[str] = options.rest
     if parser.get_default("command") is not None and "--" in words:
         end = words.index("--")
         words, command = words[:end], words[end + 1 :]
         parser.set_defaults(command=command)
-    return run_command(parser, words)
+    return run_parser(parser, words)

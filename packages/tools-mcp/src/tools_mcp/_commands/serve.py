@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
-from fnmatch import filter as matching
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools_core import Registry
-from tools_core._cli._terminal import CommandError, did_you_mean, note
+from tools_core.command import CommandError, load_tools, select_tools
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tools_core import Tool
     from tools_mcp._server._oauth import OAuth
 
 _TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
@@ -20,6 +20,7 @@ _NEEDED = {
     "http": ("url", "token_file", "oauth_issuer"),
     "oauth_issuer": ("oauth_audience", "oauth_scopes"),
 }
+PATTERNS = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME, separated by commas"
 _EPILOG = f"""\
 Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
 an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
@@ -39,10 +40,10 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `serve`."""
     parser.description = "Serve the installed tools over the Model Context Protocol, by default on standard streams."
     parser.epilog = _EPILOG
-    text = "names or patterns of installed tools, separated by commas; by default all"
-    parser.add_argument("--tools", metavar="TOOL,...", type=_words, default=["*"], help=text)
-    text = "names or patterns of tools whose calls need no approval, separated by commas"
-    parser.add_argument("--allow", metavar="TOOL,...", type=_words, default=[], help=text)
+    text = f"the tools to serve: {PATTERNS}; by default all installed tools"
+    parser.add_argument("--tools", metavar="TOOL,...", help=text)
+    text = "the tools whose calls need no approval; a pattern as for --tools"
+    parser.add_argument("--allow", metavar="TOOL,...", help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
     text = "the folder that file tools are confined to; by default here"
@@ -66,7 +67,8 @@ def run(options: Namespace) -> int:
     from tools_mcp._server._server import Server  # not needed for --help
     from tools_runtime import Policy
 
-    check(options)
+    _check_combinations(options)
+    tools, allowed = _selected(options)
     token = os.environ.pop(_TOKEN, None)  # hidden from tools and their child processes
     if options.read_only:
         os.environ["ASK_TOOLS_READ_ONLY"] = "1"
@@ -75,10 +77,10 @@ def run(options: Namespace) -> int:
         raise CommandError(f"the workspace {workspace} is not a folder")
     try:
         server = Server(
-            only=options.tools,
+            tools,
             read_only=options.read_only,
             policy=Policy(files=options.policy),
-            allow=options.allow,
+            allow=allowed,
             workspace=workspace,
             timeout=options.timeout or None,
         )
@@ -93,17 +95,26 @@ def run(options: Namespace) -> int:
 
 
 def check(options: Namespace) -> None:
-    """Refuse options that would have no effect, and warn of names without a tool, whose package may still come."""
+    """Refuse options that would have no effect, and patterns that match no tool."""
+    _check_combinations(options)
+    _selected(options)
+
+
+def _check_combinations(options: Namespace) -> None:
     for needed, others in _NEEDED.items():
         for other in others:
             if getattr(options, other) and getattr(options, needed) is None:
                 given, missing = (f"--{each.replace('_', '-')}" for each in (other, needed))
                 raise CommandError(f"{given} has no effect without {missing}", "ask-tools serve --help")
-    wanted = [*options.tools, *options.allow]
-    installed = list(Registry(auto=True)) if wanted != ["*"] else []
-    for name in wanted:
-        if name != "*" and not matching(installed, name):
-            note(f"warning: no tool is installed as {name}; {did_you_mean(name, installed) or 'ask-tools list'}")
+
+
+def _selected(options: Namespace) -> tuple[dict[str, Tool] | None, list[str]]:
+    """Return the tools to serve, None for all installed ones, and the names of tools whose calls need no approval."""
+    tools = None if options.tools is None else load_tools(options.tools)
+    allowed: list[str] = []
+    for pattern in [] if options.allow is None else options.allow.split(","):
+        allowed += fnmatch.filter(tools or (), pattern.strip()) or select_tools(pattern)
+    return tools, allowed
 
 
 def _address(http: str) -> tuple[str, int]:

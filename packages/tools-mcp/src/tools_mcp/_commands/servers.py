@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
-from tools_core._cli._terminal import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
+from tools_core.command import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
 from tools_mcp import McpToolset
 from tools_mcp._client._address import described
 from tools_mcp._client._configured import Configured, read_servers, write_server

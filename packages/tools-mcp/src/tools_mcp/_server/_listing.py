@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import fnmatch
 import re
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import translate
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from tools_core import DefinitionError, Registry, Tool, ToolError, schema
+from tools_core import DefinitionError, Registry, Tool, ToolError, UnknownToolError, schema
 from tools_core.formats import mcp
 
 if TYPE_CHECKING:
@@ -52,12 +53,12 @@ class Listing:
     event when tools have come or gone: a package was installed or removed, a tool registered or unregistered.
     """
 
-    def __init__(self, tools: Mapping[str, Tool] | None, only: Sequence[str], *, read_only: bool) -> None:
+    def __init__(self, tools: Mapping[str, Tool] | None, only: Sequence[str] | None, *, read_only: bool) -> None:
         self._installed: Registry | None = None
         if tools is None:
             tools = self._installed = Registry()
         self._source = tools
-        self._is_wanted = re.compile("|".join(map(translate, only))).match
+        self._only = only
         self._read_only = read_only
         self._reading = anyio.Lock()
         self._stamps: list[int] = []
@@ -109,7 +110,7 @@ class Listing:
         if self._installed is not None:
             self._discover(self._installed)
         found: dict[str, Tool] = {}
-        for name in filter(self._is_wanted, self._source):
+        for name in self._names():
             try:
                 tool = self._source[name]
             except (ToolError, KeyError):  # broken, or removed meanwhile
@@ -126,6 +127,19 @@ class Listing:
             del self.tools[gone]
         self.tools.update(found)
         return True
+
+    def _names(self) -> list[str]:
+        """Return the names of the tools to serve; a pattern that matches nothing now may match later."""
+        if self._only is None:
+            return list(self._source)
+        names: set[str] = set()
+        for pattern in self._only:
+            if isinstance(self._source, Registry):
+                with suppress(UnknownToolError):
+                    names.update(self._source.select(pattern))
+            else:
+                names.update(fnmatch.filter(self._source, pattern))
+        return [name for name in self._source if name in names]
 
     def _discover(self, installed: Registry) -> None:
         """Find the packages that were installed or removed, if an installer has written to one of their folders."""

@@ -43,7 +43,7 @@ class Server:
 
     Args:
         tools: A registry or other mapping, or a sequence of tools; by default what is installed.
-        only: Names or patterns of the tools that are served; by default all.
+        only: Patterns of the tools that are served, as for `Registry.select`; by default all.
         read_only: Whether to serve only tools that are annotated as read-only.
         policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
         allow: Names or patterns of tools whose calls need no approval.
@@ -60,7 +60,7 @@ class Server:
         self,
         tools: Mapping[str, Tool] | Sequence[Any] | None = None,
         *,
-        only: Sequence[str] = ("*",),
+        only: Sequence[str] | None = None,
         read_only: bool = False,
         policy: Any = None,
         allow: Sequence[str] = (),

@@ -91,10 +91,9 @@ def run(options: Namespace) -> int:
 
 def _explain(options: Namespace, policy: Policy) -> Found:
     from tools_core import Context, ToolCall  # these are loaded already
-    from tools_core._cli._arguments import read_arguments
-    from tools_core._cli._installed import load
+    from tools_core.command import load_tool, read_arguments
 
-    tool = load(options.name)
+    tool = load_tool(options.name)
     call = ToolCall(None, tool.name, read_arguments(options.words, tool.definition["input_schema"]))
     outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
     answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import shutil
 import sys
-from typing import TYPE_CHECKING, Any
+import threading
+import traceback
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from typing import Any, Self, TextIO
 
 from tools_core.text import replace_hidden, visible
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import TextIO
+_PROGRESS_INTERVAL = 0.05  # seconds between two lines: a tool may report a million times
 
 
 class CommandError(Exception):
@@ -60,7 +64,7 @@ def write_table(rows: Sequence[Sequence[str]]) -> None:
     """Print aligned columns; on a terminal each row is cut to its width."""
     lines = aligned(rows)
     if is_terminal(sys.stdout):
-        width = terminal_width()
+        width = _terminal_width()
         lines = [line if len(line) <= width else line[: width - 1] + "…" for line in lines]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 
@@ -86,40 +90,65 @@ def error(message: str, hints: Iterable[str] = ()) -> None:
 def show_traceback(failure: BaseException | None) -> None:
     """Print the traceback of a failure if `ASK_TOOLS_DEBUG` is set."""
     if failure is not None and os.environ.get("ASK_TOOLS_DEBUG"):
-        from traceback import format_exception  # only here
-
-        note("".join(format_exception(failure)).rstrip())
+        note("".join(traceback.format_exception(failure)).rstrip())
 
 
 def location(failure: BaseException | None, package: str) -> str:
     """Return `FILE:LINE` of the innermost code of a top-level package in a traceback; empty if there is none."""
     if isinstance(failure, SyntaxError) and failure.filename:
         return f"{failure.filename}:{failure.lineno}"
-    found = ""
-    trace = failure.__traceback__ if failure else None
-    while trace is not None:
-        frame = trace.tb_frame
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == package:
-            found = f"{frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found
+    frames = traceback.walk_tb(failure.__traceback__ if failure else None)
+    places = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in frames
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
+    ]
+    return places[-1] if places else ""
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return `1 tool`, `2 tools`."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `did you mean list?` if a known name is similar, else an empty string."""
-    import difflib  # only for a mistake
-
-    near = difflib.get_close_matches(name[:100], list(known), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else ""
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """Return `did you mean list?` if a candidate is similar, else an empty string."""
+    similar = difflib.get_close_matches(name[:100], list(candidates), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(similar)}?" if similar else ""
 
 
-def terminal_width() -> int:
-    """Return the columns of the terminal."""
-    import shutil  # 5 ms that only output to a terminal needs
+class ProgressLine:
+    """Progress of a tool on one line of a terminal; each report overwrites it, and leaving the context erases it."""
 
+    def __enter__(self) -> Self:
+        self._lock = threading.Lock()  # a tool may report from several threads
+        self._width = 0
+        self._next = 0.0
+        self._is_closed = False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._is_closed = True  # threads that the call has abandoned may still report
+            if self._width:
+                self._draw("")
+                sys.stderr.write("\r")
+                sys.stderr.flush()
+
+    def __call__(self, done: float, total: float | None, message: str) -> None:
+        """Draw a report, unless another one was drawn within the interval."""
+        with self._lock:
+            if not self._is_closed and (monotonic() >= self._next or done == total):
+                self._next = monotonic() + _PROGRESS_INTERVAL
+                amount = f"{done:g}/{total:g}" if total else f"{done:g}"
+                # After the last column a terminal would begin a new line.
+                self._draw(f"{amount} {one_line(message)}".strip()[: _terminal_width() - 1])
+
+    def _draw(self, line: str) -> None:
+        sys.stderr.write(f"\r{line.ljust(self._width)}")  # spaces erase the rest of a longer line
+        sys.stderr.flush()
+        self._width = len(line)
+
+
+def _terminal_width() -> int:
     return shutil.get_terminal_size().columns
