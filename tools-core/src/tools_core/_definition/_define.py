@@ -17,7 +17,7 @@ from tools_core._definition._hints._models import is_model
 from tools_core._definition._hints._reader import Reader
 from tools_core._definition._hints._signature import MISSING, Signature, read_signature
 from tools_core._definition._parameter import Parameter, schema_of_parameters
-from tools_core._definition._spec import Arguments, Convert, Spec, is_async
+from tools_core._definition._spec import Arguments, Convert, Spec, check_defaults, checked_examples, is_async
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, InvalidArguments, SchemaError
 from tools_core._values._problem import Problem
@@ -66,8 +66,8 @@ def define(
     if not spec.is_trusted:
         _compile(spec, owner)
     if input_schema is None and not parameters:
-        _check_defaults(spec, signature.name)
-    spec.examples = _checked_examples(spec, owner, examples)
+        check_defaults(spec, signature.name)
+    spec.examples = checked_examples(spec, owner, examples)
     return spec
 
 
@@ -80,7 +80,7 @@ def _check_kinds(signature: Signature) -> None:
     if signature.star is not None:
         raise DefinitionError(
             f"{signature.name}: arguments are passed by name, which `*{signature.star}` cannot take; "
-            f"write `{signature.star}: list[str]` or the like"
+            f"write `{signature.star}: list[str]` instead"
         )
     if signature.positional_only:
         raise DefinitionError(
@@ -275,42 +275,3 @@ def _check_names(signature: Signature, owner: str, spec: Spec, always: Iterable[
     for name, default in defaults.items():
         if default is MISSING and name not in always:
             raise DefinitionError(f"{owner}: the function needs {name!r}; require it, or give it a default")
-
-
-def _check_defaults(spec: Spec, owner: str) -> None:
-    """Refuse defaults that their type hints do not allow.
-
-    Only defaults in the schema are checked: not None, which stands for "absent" in `x: int = None`, and not objects
-    that JSON cannot express.
-    """
-    properties = spec.input_schema["properties"]
-    defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
-    if not defaults:
-        return
-    for problem in spec.check(defaults, repair=False).problems:
-        path = problem.where
-        while path is not None and path[0] is not None:
-            path = path[0]
-        if path is not None and path[1] in defaults:
-            raise DefinitionError(f"{owner}: the default of {problem}; change the default or the type hint")
-
-
-def _checked_examples(spec: Spec, owner: str, examples: Iterable[Mapping[str, Any]]) -> list[Arguments]:
-    """Return a copy of the examples; DefinitionError if one is not a valid call."""
-    if isinstance(examples, str | Mapping) or not isinstance(examples, Iterable):
-        raise DefinitionError(f"{owner}: examples must be a list of arguments, each a dict; got {examples!r}")
-    copies: list[Arguments] = []
-    for number, example in enumerate(examples, 1):
-        if not isinstance(example, Mapping):
-            raise DefinitionError(f"{owner}: example {number} must be a dict of arguments, got {example!r}")
-        arguments = deepcopy(dict(example))
-        problems: Sequence[Problem] = spec.check(arguments, repair=False).problems
-        if not problems and spec.convert is not None:
-            try:
-                spec.convert(arguments, ())
-            except InvalidArguments as error:
-                problems = error.problems
-        if problems:
-            raise DefinitionError(f"{owner}: example {number} is not a valid call: {InvalidArguments(problems)}")
-        copies.append(arguments)
-    return copies

@@ -61,7 +61,7 @@ def _indent(line: str) -> int:
 
 
 def _read_section(lines: list[str], start: int, parameters: dict[str, str]) -> int:
-    """Read the section or field that starts at a line; return its end, or `start` if there is none."""
+    """Read the section or field that starts at a line; return its end, or `start` for any other line."""
     line = lines[start].strip()
     if line.startswith(":"):
         return _read_field(lines, start, parameters)
@@ -115,7 +115,7 @@ def _read_numpy(lines: list[str], start: int, parameters: dict[str, str]) -> int
 
 
 def _block_end(lines: list[str], start: int) -> int:
-    """Find the end of what is indented below a line, blank lines inside it included."""
+    """Return the end of the block that is indented below a line; blank lines inside it count."""
     margin = _indent(lines[start])
     end = start + 1
     for index in range(start + 1, len(lines)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import Any
 
 from tools_core._definition._hints._annotations import Reading, Unsupported
 from tools_core._definition._hints._classes import object_schema
@@ -21,16 +21,14 @@ _TYPES: dict[str, Any] = {name: kind for kind, name in TYPE_NAMES.items() if nam
 _BY_NAME = _TYPES | {hint.__name__: hint for hint in _TYPES.values()}
 _ABSENT: Any = object()
 
-Items: TypeAlias = "type | str | Parameter | Mapping[str, Any]"
-
 
 class Parameter:
     """Declare an argument: `Parameter("limit", int, "Maximum number of results", default=10, ge=1, le=100)`.
 
     `type` is a type hint, or a JSON Schema type as text. `items` describes the items of an array: a type hint, a
-    Parameter or a JSON Schema. `properties` are the Parameters of an object, or of each object in an array. The bounds
-    are those of `Limits`. A parameter with a default is optional. `examples` are valid values. `desc` is another name
-    for `description`. Raises DefinitionError for values that contradict each other.
+    Parameter or a JSON Schema. `properties` are the Parameters of an object, or of each object in an array. The limits
+    have the names and meanings of `Limits`. A parameter with a default is optional. `examples` are valid values. `desc`
+    is another name for `description`. Raises DefinitionError for values that contradict each other.
     """
 
     __slots__ = ("_content", "_limits", "_schema", "name", "required")
@@ -46,7 +44,7 @@ class Parameter:
         default: Any = _ABSENT,
         enum: Sequence[Any] | None = None,
         examples: Sequence[Any] | None = None,
-        items: Items | None = None,
+        items: Any = None,
         properties: Sequence[Parameter] | None = None,
         ge: float | None = None,
         gt: float | None = None,
@@ -106,7 +104,7 @@ class Parameter:
 
     @property
     def default(self) -> Any:
-        """A copy of the default. None can also mean that there is none; see `has_default`."""
+        """A copy of the default; None without a default, see `has_default`."""
         return self.copy_default()
 
     @property
@@ -119,11 +117,11 @@ class Parameter:
 
     @property
     def converter(self) -> Converter | None:
-        """What converts valid JSON to the type hint, if that is necessary."""
+        """The converter from valid JSON to the type hint, if it needs one."""
         return self._read()[1]
 
     def copy_default(self) -> Any:
-        """Return a copy of the default, None if there is none."""
+        """Return a copy of the default, or None."""
         return deepcopy(self._schema.get("default"))
 
     def schema(self) -> dict[str, Any]:
@@ -157,7 +155,7 @@ class Parameter:
         except Unsupported as error:
             raise self._error(str(error)) from None
 
-    def _read_content(self, type: Any, items: Items | None, properties: Sequence[Parameter] | None) -> Reading:
+    def _read_content(self, type: Any, items: Any, properties: Sequence[Parameter] | None) -> Reading:
         if items is not None and properties is not None:
             raise self._error("has both items and properties; properties says that the items are objects")
         hint = self._hint(type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 
 from tools_core._definition._parameter import Parameter
 from tools_core._jsonschema import Report, Validator, compile_schema
-from tools_core._values._problem import Problem
+from tools_core._values._errors import DefinitionError, InvalidArguments
+from tools_core._values._problem import Problem, path_keys
 
 Arguments: TypeAlias = dict[str, Any]
-# Converts arguments, except those with problems. Raises InvalidArguments with all problems.
+# Converts arguments without problems; raises InvalidArguments with all problems.
 Convert: TypeAlias = Callable[[Arguments, Sequence[Problem]], Arguments]
 
 _ASYNC = 0x80 | 0x200  # inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -56,10 +57,6 @@ class Spec:
             for name, schema in self.input_schema["properties"].items()
         }
 
-    def copy_of_schemas(self) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return copies of the input and the output schema."""
-        return deepcopy(self.input_schema), deepcopy(self.output_schema)
-
 
 def is_async(function: Any) -> bool:
     """Return whether calling `function` returns a coroutine or an asynchronous generator."""
@@ -68,3 +65,39 @@ def is_async(function: Any) -> bool:
         function = getattr(type(function), "__call__", function)  # noqa: B004  (for its code)
     code = getattr(function, "__code__", None)
     return code is not None and bool(code.co_flags & _ASYNC)
+
+
+def check_defaults(spec: Spec, owner: str) -> None:
+    """Refuse defaults that their type hints do not allow.
+
+    Only defaults in the schema are checked: not None, which stands for "absent" in `x: int = None`, and not objects
+    that JSON cannot express.
+    """
+    properties = spec.input_schema["properties"]
+    defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+    if not defaults:
+        return
+    for problem in spec.check(defaults, repair=False).problems:
+        if not defaults.keys().isdisjoint(path_keys(problem.where)[:1]):
+            raise DefinitionError(f"{owner}: the default of {problem}; change the default or the type hint")
+
+
+def checked_examples(spec: Spec, owner: str, examples: Iterable[Mapping[str, Any]]) -> list[Arguments]:
+    """Return a copy of the examples; DefinitionError if one is not a valid call."""
+    if isinstance(examples, str | Mapping) or not isinstance(examples, Iterable):
+        raise DefinitionError(f"{owner}: examples must be a list of arguments, each a dict; got {examples!r}")
+    copies: list[Arguments] = []
+    for number, example in enumerate(examples, 1):
+        if not isinstance(example, Mapping):
+            raise DefinitionError(f"{owner}: example {number} must be a dict of arguments, got {example!r}")
+        arguments = deepcopy(dict(example))
+        problems: Sequence[Problem] = spec.check(arguments, repair=False).problems
+        if not problems and spec.convert is not None:
+            try:
+                spec.convert(arguments, ())
+            except InvalidArguments as error:
+                problems = error.problems
+        if problems:
+            raise DefinitionError(f"{owner}: example {number} is not a valid call: {InvalidArguments(problems)}")
+        copies.append(arguments)
+    return copies

@@ -27,19 +27,19 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
     _method: tuple[Any, str] | None = None  # the toolset and the method that it wraps
 
     def __init__(self, function: Callable[P, R], *, spec: Spec | None = None, **options: Unpack[Options]) -> None:
-        where = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
+        owner = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
         attributes: dict[str, Any] = {**options}
-        check_options(attributes, where)
+        check_options(attributes, owner)
         self._options = options.copy()
         schemas = {name: attributes.pop(name) for name in SCHEMAS if name in attributes}
-        self._spec = spec or define(function, owner=where, **schemas)
-        attributes["name"] = check_name(attributes.get("name") or getattr(function, "__name__", ""), where)
+        self._spec = spec or define(function, owner=owner, **schemas)
+        attributes["name"] = check_name(attributes.get("name") or getattr(function, "__name__", ""), owner)
         desc = attributes.pop("desc", None)
         attributes["description"] = attributes.get("description") or desc or self._spec.description
         for name, value in attributes.items():
-            check_option(name, value, where)
+            check_option(name, value, owner)
         vars(self).update(attributes, description=attributes["description"].strip())
-        check_hints(self, where)
+        check_hints(self, owner)
         self.execute = function  # type: ignore[method-assign]
         self.__wrapped__ = function
         for name in _COPIED:

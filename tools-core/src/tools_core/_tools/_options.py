@@ -63,36 +63,36 @@ def misspelt(name: str) -> str | None:
     return close[0] if close and f"{close[0]}s" != name != close[0].removesuffix("s") else None
 
 
-def check_class_attributes(cls: type, where: str) -> None:
+def check_class_attributes(cls: type, owner: str) -> None:
     """Refuse attributes of a tool class that look like options but are not."""
     for name, value in vars(cls).items():
         option = _SYNONYMS.get(name) or misspelt(name)
         if option and not callable(value) and not is_computed(value):
             raise DefinitionError(
-                f"{where}: a tool has no option {name!r}; did you mean {option!r}? "
+                f"{owner}: a tool has no option {name!r}; did you mean {option!r}? "
                 "Give an attribute with another purpose another name"
             )
 
 
-def check_options(options: Iterable[str], where: str) -> None:
+def check_options(options: Iterable[str], owner: str) -> None:
     """Refuse unknown options of `@tool(...)`."""
     for name in options:
         if name not in OPTIONS:
             option = _SYNONYMS.get(name) or misspelt(name) or next(iter(get_close_matches(name, OPTIONS, n=1)), None)
             advice = f"did you mean {option!r}?" if option else f"it has {', '.join(OPTIONS)}"
-            raise DefinitionError(f"{where}: @tool has no option {name!r}; {advice}")
+            raise DefinitionError(f"{owner}: @tool has no option {name!r}; {advice}")
 
 
-def check_option(name: str, value: Any, where: str) -> None:
+def check_option(name: str, value: Any, owner: str) -> None:
     """Refuse a value that an option cannot have."""
     if name == "name":
-        check_name(value, where)
+        check_name(value, owner)
     elif name == "verify" and value is not None:
-        check_name(value, f"{where}: verify")
+        check_name(value, f"{owner}: verify")
     elif name in _RULES:
         is_valid, rule = _RULES[name]
         if not is_valid(value):
-            raise DefinitionError(f"{where}: {name} must be {rule}, got {value!r}")
+            raise DefinitionError(f"{owner}: {name} must be {rule}, got {value!r}")
 
 
 def _is_flag(value: Any) -> bool:
@@ -118,14 +118,14 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check_hints(tool: Any, where: str) -> None:
+def check_hints(tool: Any, owner: str) -> None:
     """Refuse hints that contradict each other."""
     if tool.read_only and tool.destructive:
-        raise DefinitionError(f"{where} cannot be both read_only and destructive")
+        raise DefinitionError(f"{owner} cannot be both read_only and destructive")
 
 
 def is_computed(value: object) -> bool:
-    """Return whether a class attribute is a property or the like."""
+    """Return whether a class attribute is a property or a similar descriptor."""
     return hasattr(type(value), "__get__") and not callable(value)
 
 

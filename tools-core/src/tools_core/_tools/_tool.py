@@ -101,8 +101,8 @@ class Tool:
     name: str
     description: str
     desc: str = _Description(lambda tool: tool.description)  # type: ignore[assignment]
-    input_schema: Mapping[str, Any] = _derived(lambda tool: tool._spec.copy_of_schemas()[0])
-    output_schema: Mapping[str, Any] | None = _derived(lambda tool: tool._spec.copy_of_schemas()[1])
+    input_schema: Mapping[str, Any] = _derived(lambda tool: copy.deepcopy(tool._spec.input_schema))
+    output_schema: Mapping[str, Any] | None = _derived(lambda tool: copy.deepcopy(tool._spec.output_schema))
     # A class declares a list, and reads a mapping by name.
     parameters: Mapping[str, Parameter] | Any = _derived(lambda tool: tool._spec.parameters)
     examples: Sequence[Mapping[str, Any]] = _derived(lambda tool: copy.deepcopy(tool._spec.examples))
@@ -126,16 +126,16 @@ class Tool:
 
     def __init_subclass__(cls, *, abstract: bool = False, **options: Any) -> None:
         super().__init_subclass__(**options)
-        where = f"{cls.__module__}.{cls.__qualname__}"
+        owner = f"{cls.__module__}.{cls.__qualname__}"
         if "annotations" in vars(cls):
-            raise DefinitionError(f"{where}: set {', '.join(HINTS)} as attributes instead of annotations")
-        check_class_attributes(cls, where)
+            raise DefinitionError(f"{owner}: set {', '.join(HINTS)} as attributes instead of annotations")
+        check_class_attributes(cls, owner)
         if isinstance(vars(cls).get("desc"), str):
             cls.description = vars(cls)["desc"]
             del cls.desc
         cls._is_abstract = abstract
         if not abstract:
-            _define(cls, where)
+            _define(cls, owner)
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         if cls._is_abstract:
@@ -161,7 +161,7 @@ class Tool:
         """Validate, run, and return a Result whatever happens; `call(...).unwrap()` returns the output or raises.
 
         `arguments` are a mapping, JSON text as a model sends it, a `ToolCall`, nothing, or keywords. Only
-        KeyboardInterrupt, SystemExit and their like pass through. An `async def` is run to its end.
+        KeyboardInterrupt, SystemExit and similar exceptions pass through. An `async def` is run to its end.
         """
         prepared = prepare(self, arguments, context, keywords)
         if isinstance(prepared, Result):
@@ -202,20 +202,15 @@ class Tool:
         """Return facts about this machine for `ask-tools doctor`; none by default.
 
         Plain JSON by short names, such as `{"isolation": "bubblewrap", "programs": {"rg": "/usr/bin/rg"}}`, with None
-        for a missing program. Raise ToolError if the tool cannot work here, and say what would help.
+        for a missing program. Raise ToolError if the tool cannot work here, with advice.
         """
         return {}
 
     @property
     def definition(self) -> dict[str, Any]:
         """`name`, `description` and `input_schema`, and `output_schema` and `annotations` if there are any; a copy."""
-        input_schema, output_schema = self._spec.copy_of_schemas()
-        definition: dict[str, Any] = {
-            "name": self.name,
-            "description": self.description,
-            "input_schema": input_schema,
-        }
-        if output_schema is not None:
+        definition = self.tool_definition
+        if (output_schema := self.output_schema) is not None:
             definition["output_schema"] = output_schema
         if annotations := self.annotations:
             definition["annotations"] = annotations
@@ -224,12 +219,12 @@ class Tool:
     @property
     def tool_definition(self) -> dict[str, Any]:
         """`name`, `description` and `input_schema` alone."""
-        return {"name": self.name, "description": self.description, "input_schema": self._spec.copy_of_schemas()[0]}
+        return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
         """A copy of the input schema; None for a tool without parameters."""
-        schema = self._spec.copy_of_schemas()[0]
+        schema = dict(self.input_schema)
         return schema if schema.get("properties") or schema.get("additionalProperties") is not False else None
 
     @property
@@ -252,20 +247,20 @@ class Tool:
         return f"<{type(self).__name__} name={self.name!r}>"
 
 
-def _define(cls: type[Tool], where: str) -> None:
+def _define(cls: type[Tool], owner: str) -> None:
     """Build the Spec of a class, and check its options."""
     attributes = vars(cls)
     if cls.execute is Tool.execute:
         raise DefinitionError(
-            f"{where} does not define execute(self, ...); for a base class, write class ...(Tool, abstract=True)"
+            f"{owner} does not define execute(self, ...); for a base class, write class ...(Tool, abstract=True)"
         )
     docstring, execute = attributes.get("__doc__"), _declaration(cls, "execute")
     if isinstance(execute, ToolMethod) or isinstance(getattr(execute, "__func__", execute), Tool):
-        raise DefinitionError(f"{where}.execute: set the options of @tool as class attributes of the tool")
+        raise DefinitionError(f"{owner}.execute: set the options of @tool as class attributes of the tool")
     if attributes.keys() & {"execute", *SCHEMAS} or not hasattr(cls, "_spec"):
         cls._schemas = _schemas_of(cls)
         is_bound = not isinstance(execute, staticmethod | classmethod)
-        cls._spec = define(cls.execute, owner=where, bound=is_bound, docstring=docstring, **cls._schemas)
+        cls._spec = define(cls.execute, owner=owner, bound=is_bound, docstring=docstring, **cls._schemas)
         text = cls._spec.description
         for schema in SCHEMAS:
             setattr(cls, schema, vars(Tool)[schema])
@@ -273,17 +268,17 @@ def _define(cls: type[Tool], where: str) -> None:
         text = model_text(docstring)
     name: Any = attributes.get("name")
     if not is_computed(name):
-        cls.name = check_name(derive_name(cls.__name__) if name is None else name, where)
+        cls.name = check_name(derive_name(cls.__name__) if name is None else name, owner)
     description: Any = attributes.get("description") or text or getattr(cls, "description", "")
     if not is_computed(description):
-        check_option("description", description, where)
+        check_option("description", description, owner)
         cls.description = description.strip()
     if "execute" in attributes:
         for claim in set(_CLAIMS) - attributes.keys():
             setattr(cls, claim, None)
     for option in (*HINTS, *FLAGS, "timeout", "tags", "verify"):
-        check_option(option, getattr(cls, option), where)
-    check_hints(cls, where)
+        check_option(option, getattr(cls, option), owner)
+    check_hints(cls, owner)
 
 
 def _declaration(cls: type, name: str) -> Any:
@@ -293,7 +288,7 @@ def _declaration(cls: type, name: str) -> Any:
 def _schemas_of(cls: type[Tool]) -> dict[str, Any]:
     """Collect the options for the Spec from a class and its bases.
 
-    Those of a concrete parent describe its own `execute`, and are not mixed with those of another one.
+    The options of a concrete parent describe its own `execute`. They do not apply to another `execute`.
     """
     schemas: dict[str, Any] = {}
     is_replaced = not vars(cls).keys().isdisjoint({"execute", "input_schema", "parameters"})

@@ -61,29 +61,29 @@ class Toolset:
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
-        where = f"{cls.__module__}.{cls.__qualname__}"
-        _check_attributes(cls, where)
+        owner = f"{cls.__module__}.{cls.__qualname__}"
+        _check_attributes(cls, owner)
         attributes = vars(cls)
         cls_name = attributes.get("name") if name is None else name
         if not is_computed(cls_name):
             derived = derive_name(cls.__name__).removesuffix("_toolset").removesuffix("_tools")
-            cls.name = check_name(derived if cls_name is None else cls_name, where)
+            cls.name = check_name(derived if cls_name is None else cls_name, owner)
         if description is not None:
             cls.description = description
         if "description" in attributes:
             cls._is_described = True
             if not is_computed(attributes["description"]):
-                check_option("description", cls.description, where)
+                check_option("description", cls.description, owner)
         elif attributes.get("__doc__"):
             cls._is_described = False
             cls.description = model_text(attributes["__doc__"])
         cls._methods = {
-            method: Method(function, is_bound, options, _define(function, f"{where}.{method}", is_bound, options))
+            method: Method(function, is_bound, options, _define(function, f"{owner}.{method}", is_bound, options))
             for method, function, is_bound, options in public_methods(cls)
         }
         names = [method.options.get("name", name) for name, method in cls._methods.items()]
         if repeated := next((name for name in names if names.count(name) > 1), None):
-            raise DefinitionError(f"{where} has two tools called {repeated!r}; rename one of them")
+            raise DefinitionError(f"{owner} has two tools called {repeated!r}; rename one of them")
 
     @property
     def tools(self) -> tuple[FunctionTool[..., Any], ...]:
@@ -93,7 +93,7 @@ class Toolset:
         return tuple(self.tool(method) for method in self._methods)
 
     def tool(self, method: str) -> FunctionTool[..., Any]:
-        """Return the tool of a method; DefinitionError if there is none."""
+        """Return the tool of a method; DefinitionError if it does not exist."""
         if method not in self._methods:
             names = ", ".join(self._methods) or "none"
             raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {names}")
@@ -239,13 +239,14 @@ def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bo
             method = _read_method(value, f"{base.__module__}.{base.__qualname__}.{name}")
             if method is not None:
                 function, is_bound, options = method
-                inherited = overridden[3] if overridden else {}
-                kept: Any = {option: value for option, value in inherited.items() if option not in _NOT_INHERITED}
-                methods[name] = (name, function, is_bound, {**kept, **options})
+                inherited: Any = dict(overridden[3]) if overridden else {}
+                for option in _NOT_INHERITED:
+                    inherited.pop(option, None)
+                methods[name] = (name, function, is_bound, inherited | options)
     return [methods[name] for name in sorted(methods)]
 
 
-def _read_method(value: object, where: str) -> tuple[Callable[..., Any], bool, Options] | None:
+def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, Options] | None:
     """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
     if isinstance(value, FunctionType):
         return value, True, Options()
@@ -256,12 +257,12 @@ def _read_method(value: object, where: str) -> tuple[Callable[..., Any], bool, O
         if isinstance(function, FunctionTool):  # @staticmethod over @tool
             return function.__wrapped__, False, function._options
         return function, False, Options()
-    if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == where:
-        raise DefinitionError(f"{where}: @tool needs a method with `self`, or a @staticmethod")
+    if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
+        raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
     return None
 
 
-def _check_attributes(cls: type[Toolset], where: str) -> None:
+def _check_attributes(cls: type[Toolset], owner: str) -> None:
     """Refuse methods with a name that Toolset uses, and options of tools as class attributes."""
     reserved = {name for name in vars(Toolset) if not name.startswith("_")} - set(_SETTINGS)
     for base in cls.__mro__[: cls.__mro__.index(Toolset)]:
@@ -269,9 +270,9 @@ def _check_attributes(cls: type[Toolset], where: str) -> None:
             if name in reserved:
                 code = getattr(value, "__code__", None)
                 if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
-                    raise DefinitionError(f"{where}: a Toolset uses the name {name} itself; rename the method")
+                    raise DefinitionError(f"{owner}: a Toolset uses the name {name} itself; rename the method")
             elif name in OPTIONS and name not in _SETTINGS and not callable(value) and not is_computed(value):
-                raise DefinitionError(f"{where}: set {name} on its methods: @tool({name}=...)")
+                raise DefinitionError(f"{owner}: set {name} on its methods: @tool({name}=...)")
 
 
 def _is_ours(base: type) -> bool:

@@ -58,7 +58,7 @@ def hint_name(hint: Any) -> str:
 
 
 def origin_of(hint: Any) -> Any:
-    """Return a generic class or alias without its arguments, and any other hint as it is."""
+    """Return a generic class or alias without its arguments, and any other hint unchanged."""
     return get_origin(hint) or hint
 
 

@@ -56,8 +56,8 @@ def _close(schema: Schema) -> None:
 def _free_names(reader: HintReader, definitions: Mapping[str, Schema]) -> dict[str, str]:
     """Keep the names, unless one already belongs to a different definition; then choose new ones."""
     same = {name: name for name in definitions}
-    taken = definitions.keys() & reader.defs.keys()
-    if all(reader.defs[name] == _moved(definitions[name], same) for name in taken):
+    existing = definitions.keys() & reader.defs.keys()
+    if all(reader.defs[name] == _moved(definitions[name], same) for name in existing):
         return same
     return {name: reader.free_name(name) for name in definitions}
 

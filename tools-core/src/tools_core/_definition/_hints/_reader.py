@@ -142,7 +142,7 @@ class Reader(HintReader):
 
 
 class _Reference:
-    """A reference from a type to itself, in place of the converter that is not complete yet."""
+    """A reference from a type to itself: a converter that delegates to the complete one."""
 
     def __init__(self) -> None:
         self.name: str | None = None  # in `$defs`, once it is used

@@ -42,8 +42,8 @@ class Signature:
 
 def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Signature:
     """Read a callable; `bound` leaves out the first parameter, which is `self`."""
-    written = _innermost(function)
-    name = str(getattr(written, "__qualname__", None) or type(written).__qualname__).rpartition("<locals>.")[2]
+    innermost = _unwrap(function)
+    name = str(getattr(innermost, "__qualname__", None) or type(innermost).__qualname__).rpartition("<locals>.")[2]
     try:
         signature = inspect.signature(function, **_FORMAT)
     except (TypeError, ValueError, NameError) as error:
@@ -57,13 +57,13 @@ def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Sign
     for parameter in parameters:
         names.setdefault(parameter.kind, []).append(parameter.name)
     kinds = inspect.Parameter
-    docstring = written.__doc__
+    docstring = innermost.__doc__
     if not docstring and not isinstance(function, partial):
         docstring = function.__doc__
     return Signature(
         name=name,
         docstring=docstring,
-        module=getattr(written, "__globals__", {}),
+        module=getattr(innermost, "__globals__", {}),
         hints={
             "return": signature.return_annotation,
             **{parameter.name: parameter.annotation for parameter in parameters},
@@ -80,7 +80,7 @@ def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Sign
     )
 
 
-def _innermost(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     """Return the function below partials, decorators and callable objects."""
     while True:
         inner = function.func if isinstance(function, partial) else _wrapped(function)
