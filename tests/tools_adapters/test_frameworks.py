@@ -34,8 +34,10 @@ FRAMEWORKS = sorted(name.removeprefix("to_") for name in tools_adapters.__all__ 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_an_adapter_carries_what_it_promises_and_its_example_runs(environment_with, name, tmp_path):
-    (block,) = [block for block in BLOCKS if re.search(rf"import .*\bto_{name}\b", block)]
-    (tmp_path / "example.py").write_text(block, encoding="utf-8")
+    examples = [block for block in BLOCKS if re.search(rf"import .*\b(?:to|from)_{name}\b", block)]
+    assert examples
+    for number, example in enumerate(examples):
+        (tmp_path / f"example{number}.py").write_text(example, encoding="utf-8")
     extra = name.replace("_", "-")
     ours = ["tools-core", "packages/tools-runtime", f"packages/tools-adapters[{extra}]"]
     python = environment_with(f"adapter-{extra}", ours, ["pytest"], HERE / f"constraints/{name}.txt")

@@ -1,11 +1,14 @@
-"""The documented example of a framework, in the folder where test_frameworks.py has written it."""
+"""The documented examples of a framework, in the folder where test_frameworks.py has written them."""
 
 import re
 import runpy
 from pathlib import Path
 
+import pytest
 
-def test_the_example_shows_its_real_output(capsys):
-    runpy.run_path("example.py", run_name="__main__")
-    shown = re.findall(r"^#> ?(.*)$", Path("example.py").read_text(), re.MULTILINE)
-    assert capsys.readouterr().out.splitlines() == shown
+
+@pytest.mark.parametrize("example", sorted(Path().glob("example*.py")), ids=str)
+def test_an_example_prints_its_documented_output(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    expected = re.findall(r"^#> ?(.*)$", example.read_text(), re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == expected
