@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tools_core.linux import process_fields
 from tools_shell._supervisor import _descendants
-from tools_shell._supervisor._descendants import chain_of, descendants, groups_of, is_zombie, kill, send, stat
+from tools_shell._supervisor._descendants import chain_of, descendants, groups_of, is_zombie, kill, send
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="needs /proc")
 
@@ -46,7 +47,7 @@ def test_killing_a_process_kills_unseen_processes_of_its_group(start, lifeline):
 
 def test_a_process_that_is_in_no_group_that_can_be_named_adds_none():
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    if not any(stat(pid)[2:3] == [b"0"] for pid in pids):
+    if not any(process_fields(pid)[2:3] == [b"0"] for pid in pids):
         pytest.skip("every process here is in a group")
     assert all(group > 1 for group in groups_of(pids))
 
@@ -56,7 +57,7 @@ def test_whatever_a_process_calls_itself_its_parent_and_its_state_are_known(star
     code = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print('ready', flush=True); input()"
     pid = start(sys.executable, "-c", code, name).pid
     assert Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
-    assert int(stat(pid)[1]) == os.getpid()
+    assert int(process_fields(pid)[1]) == os.getpid()
     assert not is_zombie(pid)
 
 
@@ -92,5 +93,5 @@ def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
 def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):
     process = start("/bin/sh", "-c", "echo ready; read line")
     process.communicate("\n")
-    assert (stat(process.pid), is_zombie(process.pid), groups_of([process.pid])) == ([], False, set())
+    assert (process_fields(process.pid), is_zombie(process.pid), groups_of([process.pid])) == ([], False, set())
     send(signal.SIGKILL, [process.pid])

@@ -1,4 +1,4 @@
-"""Make Linux system calls that Python has no function for, and restrict a process with Landlock.
+"""Make Linux system calls that Python has no function for, read /proc, and restrict a process with Landlock.
 
 The module can be imported on every system. If the system or the C library does not have a call, the function raises
 OSError with the code ENOSYS.
@@ -12,6 +12,7 @@ import os
 import stat
 import struct
 import sys
+from contextlib import suppress
 from enum import IntFlag
 from types import TracebackType
 from typing import Self
@@ -88,6 +89,22 @@ def install_seccomp_filter(program: bytes) -> None:
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
     _call("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0)
+
+
+def prefer_for_oom_killer() -> None:
+    """Let the kernel end this process and its children first when the machine runs out of memory."""
+    # Some security modules forbid writing to /proc.
+    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+        file.write(b"1000")
+
+
+def process_fields(process: int | str) -> list[bytes]:
+    """Return the fields of /proc/PID/stat from the state on (proc_pid_stat(5)); an empty list if it has exited."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()  # the name before may contain any character, `)` included
+    except OSError:
+        return []
 
 
 def landlock_abi() -> int:

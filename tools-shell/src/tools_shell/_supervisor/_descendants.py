@@ -7,6 +7,8 @@ import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tools_core.linux import process_fields
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
@@ -51,7 +53,7 @@ def groups_of(pids: Iterable[int]) -> set[int]:
 
     An exiting process may report 0 or -1, which killpg would misinterpret.
     """
-    return {group for pid in pids if (fields := stat(pid)) and (group := int(fields[2])) > 1}
+    return {group for pid in pids if (fields := process_fields(pid)) and (group := int(fields[2])) > 1}
 
 
 def send(number: int, pids: Iterable[int]) -> None:
@@ -70,18 +72,9 @@ def kill(pids: Collection[int]) -> None:
     send(signal.SIGKILL, pids)
 
 
-def stat(process: int | str) -> list[bytes]:
-    """Return the fields of /proc/PID/stat after the name: state, parent and so on; empty if it has exited."""
-    try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()  # the name may contain any character, `)` included
-    except OSError:
-        return []
-
-
 def is_zombie(pid: int) -> bool:
     """Return whether a process is a zombie, which no signal ends."""
-    fields = stat(pid)
+    fields = process_fields(pid)
     return fields[:1] == [b"Z"] and has_ended(fields)
 
 
@@ -114,5 +107,5 @@ def _table() -> Callable[[int], list[int]]:
 
 
 def _parent(pid: int) -> int | None:
-    fields = stat(pid)
+    fields = process_fields(pid)
     return int(fields[1]) if len(fields) > 1 else None

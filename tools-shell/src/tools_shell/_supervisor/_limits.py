@@ -9,7 +9,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tools_shell._supervisor._descendants import has_ended, stat
+from tools_core.linux import process_fields
+from tools_shell._supervisor._descendants import has_ended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,13 +54,6 @@ def limit_open_files(resources: Resources) -> None:
     """Set the limit on open files, which would be too low for the supervisor; called in the leader."""
     if (files := resources["open_files"]) is not None:
         _set(resource.RLIMIT_NOFILE, int(files))
-
-
-def prefer_for_oom_killer() -> None:
-    """Make this process and its children the first candidates of the OOM killer."""
-    # Some security modules forbid writes to /proc.
-    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
-        file.write(b"1000")
 
 
 def raise_priority() -> None:
@@ -108,7 +102,7 @@ class Watch:
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu, threads, memory = ended.ru_utime + ended.ru_stime, 0, 0
         for pid in pids:
-            fields = stat(pid)
+            fields = process_fields(pid)
             if not fields:
                 continue
             # utime, stime, cutime and cstime (proc_pid_stat(5), from field 14)
@@ -140,7 +134,7 @@ def _in_use(pids: Iterable[int]) -> int:
             with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 total += sum(int(line.split()[1]) for line in file if line.startswith((b"Pss:", b"Swap:")))
         except OSError:  # it has exited, or is not readable: use the estimate
-            fields = stat(pid)
+            fields = process_fields(pid)
             total += int(fields[21]) * os.sysconf("SC_PAGE_SIZE") // 1024 if fields else 0
     return total * 1024
 

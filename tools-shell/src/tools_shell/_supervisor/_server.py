@@ -9,10 +9,10 @@ import signal
 import socket
 from contextlib import suppress
 
-from tools_core.linux import adopt_orphans, set_dumpable
+from tools_core.linux import adopt_orphans, prefer_for_oom_killer, set_dumpable
 from tools_shell._supervisor._descendants import descendants, send, wakeup_pipe
 from tools_shell._supervisor._job import supervise
-from tools_shell._supervisor._limits import prefer_for_oom_killer, raise_open_files_limit
+from tools_shell._supervisor._limits import raise_open_files_limit
 
 _MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
 

@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from tools_core.linux import process_fields
+
 
 def this_process() -> str:
     """Return a name for the running process that no other one has; "" where the system does not tell."""
@@ -20,10 +22,9 @@ def has_ended(process: str) -> bool:
 
 
 def _name(pid: int) -> str:
-    with suppress(OSError):
-        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        if state not in "ZX" and (machine := _machine()):
-            return f"{machine} {pid} {fields[18]}"  # in clock ticks since the machine started
+    fields = process_fields(pid)
+    if fields and fields[0] not in b"ZX" and (machine := _machine()):
+        return f"{machine} {pid} {fields[19].decode()}"  # in clock ticks since the machine started
     return ""
 
 

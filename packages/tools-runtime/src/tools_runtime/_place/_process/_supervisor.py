@@ -13,7 +13,7 @@ from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 
-from tools_core.linux import adopt_orphans, signal_at_parent_exit
+from tools_core.linux import adopt_orphans, prefer_for_oom_killer, process_fields, signal_at_parent_exit
 from tools_runtime._place._process._serve import Settings, serve
 
 
@@ -69,8 +69,7 @@ def _redirect_streams() -> None:
 
 def _limit_memory(size: int | None) -> None:
     """Limit this process, and each one that it starts, to `size` bytes beyond what it has now."""
-    with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
-        file.write(b"1000")  # when the machine has no memory left, the kernel kills this process and not the host
+    prefer_for_oom_killer()  # before the host
     if size is None:
         return
     with suppress(OSError), open("/proc/self/statm", "rb") as file:  # only Linux has it
@@ -116,9 +115,8 @@ def _kill_children() -> None:
         while True:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
-            for name in os.listdir("/proc"):
-                # It may have ended, or belong to another user. The name in /proc/PID/stat may contain any character.
-                with suppress(OSError), open(f"/proc/{int(name) if name.isdigit() else 0}/stat", "rb") as file:
-                    if file.read().rpartition(b")")[2].split()[1] == own:
+            for name in filter(str.isdigit, os.listdir("/proc")):
+                if process_fields(name)[1:2] == [own]:
+                    with suppress(OSError):  # it has ended, or belongs to another user
                         os.kill(int(name), signal.SIGKILL)
             os.waitpid(-1, 0)
