@@ -24,8 +24,8 @@ def test_examples_are_kept_and_copied():
 
 
 def test_tools_without_examples_have_an_empty_list():
-    made = tool(lambda: 1, name="one")
-    assert (made.examples, made.deferred, made.verify) == ([], False, None)
+    new_tool = tool(lambda: 1, name="one")
+    assert (new_tool.examples, new_tool.deferred, new_tool.verify) == ([], False, None)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_classes_and_methods_of_toolsets_have_examples():
         def execute(self, text: str) -> None: ...  # type: ignore[override]
 
     class Wide(Search):
-        """Search again."""
+        """Search with other examples."""
 
         examples = [{"query": "y"}]
 
@@ -100,7 +100,7 @@ def test_a_default_that_does_not_fit_its_hint_is_refused(hint, default):
     [(int, None), (float, 1), (Path, Path("a")), (Path, "a"), (date, date(2026, 1, 1)), (int, object()), (int, ...)],
     ids=str,
 )
-def test_none_and_defaults_without_json_are_accepted(hint, default):
+def test_defaults_of_none_and_of_python_objects_are_accepted(hint, default):
     def take(x: Any = default) -> bool:
         return x is default
 

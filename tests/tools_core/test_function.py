@@ -3,11 +3,11 @@
 import inspect
 import pydoc
 import typing
-from typing import Annotated, Literal
+from typing import Annotated
 
 import pytest
 
-from tools_core import Context, DefinitionError, Parameter, Tool, tool
+from tools_core import DefinitionError, tool
 
 
 @tool
@@ -27,7 +27,7 @@ def test_a_decorated_function_is_still_called_as_a_function():
         add()  # type: ignore[call-arg]
 
 
-def test_a_decorated_function_keeps_what_introspection_reads():
+def test_a_decorated_function_keeps_its_name_signature_and_hints():
     assert (add.__name__, add.__module__, add.__doc__[:3]) == ("add", __name__, "Add")
     assert list(inspect.signature(add).parameters) == ["a", "b"]
     assert typing.get_type_hints(add)["a"] is int
@@ -39,25 +39,15 @@ def test_help_shows_the_signature_and_docstring_of_a_tool():
     assert "add(a: int, b: int = 2) -> int\n    Add two numbers.\n" in text
 
 
-def test_a_decorated_function_is_a_tool():
-    assert isinstance(add, Tool)
-    assert (add.name, add.description) == ("add", "Add two numbers.")
-    assert add.call({"a": 1}).output == 3
-    assert add.call(a="x").error_type == "validation_error"
-    assert add.input_schema["properties"]["a"] == {"type": "integer", "description": "The first."}
-
-
-def test_options_are_set_by_keyword_and_misspelt_ones_are_refused():
-    made = tool(
+def test_options_are_set_by_keyword():
+    new_tool = tool(
         lambda: 1, name="one", description="One.", read_only=True, timeout=5, tags=["x"], requires_approval=True
     )
-    assert made.definition == {
+    assert new_tool.definition == {
         "name": "one", "description": "One.", "annotations": {"read_only": True},
         "input_schema": {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
     }  # fmt: skip
-    assert (made.timeout, made.tags, made.requires_approval) == (5, ["x"], True)
-    with pytest.raises(DefinitionError, match="readonly"):
-        tool(lambda: 1, name="one", readonly=True)  # type: ignore[call-arg]
+    assert (new_tool.timeout, new_tool.tags, new_tool.requires_approval) == (5, ["x"], True)
 
 
 def test_a_function_without_a_usable_name_is_refused():
@@ -65,60 +55,19 @@ def test_a_function_without_a_usable_name_is_refused():
         tool(lambda: 1)
 
 
-def test_a_tool_can_be_made_again_with_other_options():
-    again = tool(add, name="plus", read_only=True)
-    assert (again.name, again.annotations, again(1)) == ("plus", {"read_only": True}, 3)
+def test_a_tool_can_be_copied_with_other_options():
+    plus = tool(add, name="plus", read_only=True)
+    assert (plus.name, plus.annotations, plus(1)) == ("plus", {"read_only": True}, 3)
     assert add.name == "add"
 
 
-def test_parameters_may_be_declared_apart_from_the_function():
-    def find(query, limit=10):
-        return [query, limit]
-
-    made = tool(
-        find,
-        description="Find.",
-        parameters=[Parameter("query", str, "What"), Parameter("limit", int, required=False, le=50)],
-    )
-    assert made.call(query="x").output == ["x", 10]
-    assert "limit must be at most 50" in made.call(query="x", limit=51).error
-
-
-def test_a_ready_schema_may_be_given():
-    made = tool(lambda **arguments: arguments, name="echo", input_schema={"type": "object", "required": ["a"]})
-    assert made.call(a=1, b=2).output == {"a": 1, "b": 2}
-    assert "a is required" in made.call(b=2).error
-
-
-def test_an_absent_optional_is_not_passed_so_that_the_functions_own_default_holds():
+def test_an_absent_optional_argument_is_not_passed():
     marker = object()
 
     @tool
     def see(value: Annotated[str, "Any"] = marker, other: int | None = 5) -> str:  # type: ignore[assignment]
         """See."""
-        return "default" if value is marker and other == 5 else "given"
+        return "default" if value is marker and other == 5 else "passed"
 
     assert see.call().output == "default"
-    assert see.call(value="x").output == "given"
-
-
-def test_a_callable_object_and_a_partial_are_tools_too():
-    from functools import partial
-
-    class Adder:
-        def __call__(self, a: int, b: int) -> int:
-            return a + b
-
-    assert tool(Adder(), name="adder").call(a=1, b=2).output == 3
-    assert tool(partial(add.__wrapped__, b=5), name="add_five").call(a=1).output == 6
-
-
-def test_a_literal_is_shown_as_choices_and_a_context_is_not_shown():
-    @tool
-    def weather(city: str, units: Literal["C", "F"] = "C", *, context: Context) -> str:
-        """Weather."""
-        return f"{city} {units} {context.state.get('user')}"
-
-    assert weather.input_schema["properties"]["units"] == {"enum": ["C", "F"], "type": "string", "default": "C"}
-    assert weather.call({"city": "Oslo"}, Context(state={"user": 1})).output == "Oslo C 1"
-    assert 'units must be one of "C", "F", got "K"' in weather.call(city="Oslo", units="K").error
+    assert see.call(value="x").output == "passed"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools_core._definition._naming import derive_name
+from tools_core import DefinitionError, Tool
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,13 @@ from tools_core._definition._naming import derive_name
         ("AB", "ab"), ("ABc", "a_bc"), ("Foo_Bar", "foo_bar"), ("Foo_BarTool", "foo_bar"), ("A__B", "a__b"),
         ("Café", "cafe"), ("CaféTool", "cafe"), ("Naïve", "naive"), ("Über", "uber"), ("ÉcoleTool", "ecole"),
         ("Straße", "strae"), ("Æther", "ther"), ("ﬁle", "file"), ("Ｆoo", "foo"), ("Foo日本", "foo"),
-        ("日本語", ""), ("ΑΒΓ", ""),
     ],
 )  # fmt: skip
-def test_a_name_is_derived_as_the_original_derives_it(class_name, name):
-    assert derive_name(class_name) == name
+def test_a_tool_name_is_derived_from_the_class_name(class_name, name):
+    assert type(class_name, (Tool,), {"execute": lambda self: None}).name == name
+
+
+@pytest.mark.parametrize("class_name", ["日本語", "ΑΒΓ"])
+def test_a_class_name_without_ascii_letters_needs_a_name(class_name):
+    with pytest.raises(DefinitionError, match='set name = "my_tool"'):
+        type(class_name, (Tool,), {"execute": lambda self: None})

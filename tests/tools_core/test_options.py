@@ -98,8 +98,8 @@ def test_a_misspelt_class_attribute_is_refused_with_the_option(name, option):
 
 @pytest.mark.parametrize("name", ["_readonly", "names", "url", "index", "timeouts", "api_key", "repeat", "limit"])
 def test_private_names_and_helper_attributes_are_allowed(name):
-    made = type("Remove", (Tool,), {name: "x", "params_of": lambda self: 1, "execute": lambda self: None})
-    assert getattr(made, name) == "x"
+    new_tool = type("Remove", (Tool,), {name: "x", "params_of": lambda self: 1, "execute": lambda self: None})
+    assert getattr(new_tool, name) == "x"
 
 
 def test_a_misspelt_attribute_of_an_instance_is_refused():
@@ -151,9 +151,9 @@ def test_hints_that_an_instance_sets_have_their_effect():
     ("name", "value"), [("read_only", "yes"), ("timeout", -1), ("tags", "files"), ("description", 5), ("verify", 1)]
 )
 def test_invalid_options_are_refused_on_instances_and_functions(name, value):
-    made = tool(lambda: 1, name="one")
+    new_tool = tool(lambda: 1, name="one")
     with pytest.raises(DefinitionError, match=name):
-        setattr(made, name, value)
+        setattr(new_tool, name, value)
     with pytest.raises(DefinitionError, match=name):
         tool(lambda: 1, **{"name": "one", name: value})
 

@@ -1,4 +1,4 @@
-"""Tools go to other processes as functions do: by reference."""
+"""Tools are pickled by reference, like functions."""
 
 import copy
 import pickle
@@ -78,51 +78,41 @@ class OpenedInSlots(Opened):
         self.kept = "kept"
 
 
-def again(value):
+def unpickled(value):
     return pickle.loads(pickle.dumps(value))
 
 
 def test_a_tool_of_a_module_is_the_same_tool():
-    assert again(double) is double
+    assert unpickled(double) is double
 
 
-@pytest.mark.parametrize("made", [renamed, wrapped], ids=["of a tool", "of a function"])
-def test_a_tool_made_of_another_keeps_what_it_was_given(made):
-    other = again(made)
-    assert other.definition == made.definition
-    assert (other.tags, other.timeout) == (made.tags, made.timeout)
-    assert other.call(number=4) == made.call(number=4)
-
-
-def test_a_renamed_tool_is_another_one_here_and_there():
-    other = double.renamed("doubled")
-    assert (double.name, other.name, again(other).name) == ("double", "doubled", "doubled")
-    assert again(other).call(number=4).output == 8
-
-
-def test_an_instance_keeps_its_state():
-    assert again(Shift(by=3)).call(number=4).output == 7
+@pytest.mark.parametrize("original", [renamed, wrapped], ids=["of a tool", "of a function"])
+def test_a_derived_tool_keeps_its_options_when_pickled(original):
+    other = unpickled(original)
+    assert other.definition == original.definition
+    assert (other.tags, other.timeout) == (original.tags, original.timeout)
+    assert other.call(number=4) == original.call(number=4)
 
 
 @pytest.mark.parametrize("toolset", [Notes, Prepared])
 def test_the_tool_of_a_toolset_comes_with_its_toolset(toolset):
     (add,) = toolset(Path("notes")).tools
-    assert again(add).call(text="x") == add.call(text="x")
+    assert unpickled(add).call(text="x") == add.call(text="x")
 
 
 @pytest.mark.parametrize("kind", [Opened, OpenedLater, OpenedInSlots])
-@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
-def test_a_toolset_that_was_set_up_is_set_up_anew_where_it_comes_to(kind, anew):
+@pytest.mark.parametrize("copy_tool", [unpickled, copy.copy, copy.deepcopy])
+def test_a_copied_toolset_runs_setup_again(kind, copy_tool):
     with closing(kind()) as here:
         assert here.tool("count").call().output == 1
-        with closing(anew(here)) as there:
+        with closing(copy_tool(here)) as there:
             assert there.tool("count").call().output == 2
             assert there.tool("count").call().output == 2
             assert getattr(there, "kept", None) == getattr(here, "kept", None)
-        assert here.tool("count").call().output == 1  # and is left as it was
+        assert here.tool("count").call().output == 1
 
 
-def test_a_toolset_that_is_being_set_up_goes_without_that():
+def test_the_state_of_a_setup_is_not_copied():
     class Slow(Opened):
         def setup(self) -> None:
             states.append(self.__getstate__())
@@ -133,7 +123,7 @@ def test_a_toolset_that_is_being_set_up_goes_without_that():
     assert states == [{"times": 0}]
 
 
-# A function as it is in a module, and tools of it that were given more than it says.
+# A plain function of a module, and tools with more options than it has itself.
 def plain(count, note=""):
     """Count."""
     return count
@@ -146,7 +136,7 @@ LIMITED = {
     "additionalProperties": False,
 }
 with_schema = tool(plain, name="schema", input_schema=LIMITED)
-with_parameters = tool(plain, name="params", parameters=[Parameter("count", "integer", description="How many")])
+with_parameters = tool(plain, name="params", parameters=[Parameter("count", "integer", description="Number of items")])
 with_description = tool(halve, name="text", description="Halve it.", requires_approval=True)
 of_a_tool = tool(
     double,
@@ -154,7 +144,7 @@ of_a_tool = tool(
     description="Double it.",
     input_schema=LIMITED | {"properties": {"number": {}}, "required": ["number"]},
 )
-MADE = [with_schema, with_parameters, with_description, of_a_tool, with_schema.renamed("other")]
+TOOLS_TO_COPY = [with_schema, with_parameters, with_description, of_a_tool, with_schema.renamed("other")]
 
 
 class Counter(Toolset):
@@ -164,17 +154,23 @@ class Counter(Toolset):
 
 
 @pytest.mark.parametrize(
-    "made", [*MADE, *Counter().tools, Counter().tool("count").renamed("x")], ids=lambda made: made.name
+    "original",
+    [*TOOLS_TO_COPY, *Counter().tools, Counter().tool("count").renamed("x")],
+    ids=lambda original: original.name,
 )
-@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
-def test_a_tool_travels_whole(made, anew):
-    other = anew(made)
-    assert other.definition == made.definition
-    assert list(other.parameters) == list(made.parameters)
-    assert (other.requires_approval, other.timeout, other.tags) == (made.requires_approval, made.timeout, made.tags)
+@pytest.mark.parametrize("copy_tool", [unpickled, copy.copy, copy.deepcopy])
+def test_a_copied_tool_keeps_its_definition_and_options(original, copy_tool):
+    other = copy_tool(original)
+    assert other.definition == original.definition
+    assert list(other.parameters) == list(original.parameters)
+    assert (other.requires_approval, other.timeout, other.tags) == (
+        original.requires_approval,
+        original.timeout,
+        original.tags,
+    )
     for arguments in ({"count": 1_000_000}, {"count": 1}, {"number": 1}):
-        assert other.call(arguments) == made.call(arguments)
-    assert other.definition == again(other).definition
+        assert other.call(arguments) == original.call(arguments)
+    assert other.definition == unpickled(other).definition
 
 
 TOOLS = """
@@ -205,7 +201,7 @@ for each in pickle.load(sys.stdin.buffer):
 """
 
 
-def test_a_tool_that_comes_from_another_process_still_refuses_what_its_schema_refuses(tmp_path):
+def test_a_tool_from_another_process_keeps_its_schema(tmp_path):
     (tmp_path / "sums.py").write_text(TOOLS)
     sent = subprocess.run([sys.executable, "-c", SEND], cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
     words = [sys.executable, "-c", RECEIVE]
@@ -216,7 +212,7 @@ def test_a_tool_that_comes_from_another_process_still_refuses_what_its_schema_re
     ]
 
 
-def test_a_deep_copy_of_the_tool_of_a_bound_method_has_an_object_of_its_own():
+def test_a_deep_copy_of_a_bound_method_copies_its_object():
     numbers = [1]
     count = tool(Numbers(numbers).count, name="count")
     other = copy.deepcopy(count)
@@ -233,16 +229,16 @@ class Numbers:
         return len(self.numbers)
 
 
-@pytest.mark.parametrize("anew", [again, copy.copy, copy.deepcopy])
-def test_exceptions_come_back_whole(anew):
+@pytest.mark.parametrize("copy_tool", [unpickled, copy.copy, copy.deepcopy])
+def test_exceptions_keep_their_data_when_copied(copy_tool):
     with pytest.raises(InvalidArguments) as caught:
         double.call(number="many").unwrap()
-    invalid = anew(caught.value)
+    invalid = copy_tool(caught.value)
     assert [str(problem) for problem in invalid.problems] == ['number must be an integer, got "many"']
     assert (str(invalid), invalid.type) == (str(caught.value), "validation_error")
     foreign = double.call(number=lambda: 1).exception  # the error does not need what was sent
-    assert str(anew(foreign)) == str(foreign) == "number must be JSON, got a function"
+    assert str(copy_tool(foreign)) == str(foreign) == "number must be JSON, got a function"
     with pytest.raises(UnknownToolError) as missing:
         Registry()["nope"]
-    unknown = anew(missing.value)
+    unknown = copy_tool(missing.value)
     assert (str(unknown), unknown.name, unknown.near) == (str(missing.value), "nope", ())

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from tools_core import Context, DefinitionError, Toolset, tool
+from tools_core import DefinitionError, Toolset, tool
 
 
 class Notes(Toolset):
-    """Notes that are kept."""
+    """Notes of one person."""
 
     def __init__(self, owner: str) -> None:
         self.owner = owner
@@ -44,19 +44,11 @@ class Notes(Toolset):
 
 
 def by_name(toolset):
-    return {made.name: made for made in toolset.tools}
+    return {new_tool.name: new_tool for new_tool in toolset.tools}
 
 
 def test_each_public_method_is_a_tool_named_after_toolset_and_method():
     assert list(by_name(Notes("a"))) == ["notes_add", "notes_count_words", "read_notes"]
-
-
-def test_state_and_settings_belong_to_the_object():
-    mine, yours = Notes("me"), Notes("you")
-    by_name(mine)["notes_add"].call(text="x")
-    by_name(yours)["notes_add"].call(text="y")
-    assert by_name(mine)["read_notes"].call().output == ["me: x"]
-    assert by_name(yours)["read_notes"].call().output == ["you: y"]
 
 
 def test_methods_stay_methods():
@@ -71,7 +63,7 @@ def test_options_and_descriptions_come_from_each_method():
     assert tools["read_notes"].annotations == {"read_only": True}
     assert tools["notes_add"].definition["description"] == "Add a note."
     assert tools["notes_add"].input_schema["properties"]["text"]["description"] == "What to remember."
-    assert Notes.description == "Notes that are kept."
+    assert Notes.description == "Notes of one person."
 
 
 def test_methods_of_a_parent_toolset_count_and_may_be_taken_away():
@@ -97,21 +89,12 @@ def test_the_prefix_can_be_left_out():
     assert by_name(Maths())["double"].call(n=2).output == 4
 
 
-def test_a_method_that_no_model_could_call_is_refused_when_the_class_is_defined():
+def test_a_method_without_type_hints_is_refused_at_definition():
     with pytest.raises(DefinitionError, match="hit"):
 
         class Bad(Toolset):
             def hit(self, target) -> str:
                 return target
-
-
-def test_the_context_reaches_methods():
-    class Who(Toolset):
-        def am_i(self, context: Context) -> str:
-            """Tell."""
-            return context.state["user"]
-
-    assert by_name(Who())["who_am_i"].call(context=Context(state={"user": "ada"})).output == "ada"
 
 
 class Connected(Toolset):
@@ -263,8 +246,10 @@ def test_tools_are_typed_as_the_functions_and_methods_that_they_are(tmp_path):
     module = tmp_path / "module.py"
     module.write_text(TYPED + "\n".join(MISTYPED))
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", module]
-    told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()[:-1]
-    assert [line.rpartition("[")[2] for line in told if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]
+    output = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()[:-1]
+    assert [line.rpartition("[")[2] for line in output if "error:" in line] == [
+        f"{code}]" for code in MISTYPED.values()
+    ]
 
 
 class Static(Toolset):
@@ -296,10 +281,10 @@ class Static(Toolset):
 
 @pytest.mark.parametrize("name", ["inner", "outer"])
 def test_a_static_method_keeps_its_options_in_either_order_of_decorators(name):
-    made = by_name(Static())[name]
-    assert (made.requires_approval, made.annotations, made.timeout) == (True, {"destructive": True}, 5)
-    assert made.description == "Double a number."
-    assert made.call(number=4).output == 8
+    new_tool = by_name(Static())[name]
+    assert (new_tool.requires_approval, new_tool.annotations, new_tool.timeout) == (True, {"destructive": True}, 5)
+    assert new_tool.description == "Double a number."
+    assert new_tool.call(number=4).output == 8
 
 
 def test_static_methods_are_named_after_the_toolset_and_stay_callable():
@@ -308,18 +293,6 @@ def test_static_methods_are_named_after_the_toolset_and_stay_callable():
     assert tools["static_third"].description == "Double it."
     assert tools["static_third"].call(n=4).output == tools["static_fourth"].call(number=4).output == 8
     assert Static.first(4) == Static().first(4) == Static.second(4) == Static().second(4) == 8
-
-
-def test_a_toolset_with_a_setup_prepares_its_static_methods():
-    class Opened(Static, name="static"):
-        opened = 0
-
-        def setup(self) -> None:
-            self.opened += 1
-
-    opened = Opened()
-    assert by_name(opened)["static_fourth"].call(number=4).output == 8
-    assert opened.opened == 1
 
 
 def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
@@ -379,6 +352,6 @@ class Described(Toolset, description="The shared notebook of the team."):
 
 
 def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool():
-    add, read = (made.definition["description"] for made in Described().tools)
+    add, read = (new_tool.definition["description"] for new_tool in Described().tools)
     assert add == "Add a note.\n\nThe shared notebook of the team."
     assert read == "Read all notes.\n\nThe shared notebook of the team."

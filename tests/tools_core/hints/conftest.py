@@ -30,7 +30,7 @@ class OneArgument:
         return valid
 
     def convert(self, value: Any) -> Any:
-        """Return what the function is given; raises InvalidArguments."""
+        """Return what the function receives; raises InvalidArguments."""
         self.tool.call({"x": value}).unwrap()
         return self.taken
 

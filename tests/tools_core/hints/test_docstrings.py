@@ -5,7 +5,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tools_core import tool
-from tools_core._definition._docstring import parse_docstring
+
+
+def parse_docstring(docstring):
+    """Return the description of a tool, and the texts of its parameters by name."""
+
+    def function(query="", limit="", offset="", names="", rest="", a="", b="", city="", days=""): ...
+
+    function.__doc__ = docstring
+    read = tool(function)
+    texts = {name: parameter.description for name, parameter in read.parameters.items()}
+    return read.description, {name: text for name, text in texts.items() if text}
+
 
 GOOGLE = """Find things.
 
@@ -139,7 +150,7 @@ def test_variants(docstring, description, parameters):
         ("First.\n    Args:\n        a: The a.\nLast.", "First.\nLast.", {"a": "The a."}),
     ],
 )
-def test_what_is_malformed_is_description(docstring, description, parameters):
+def test_malformed_sections_stay_in_the_description(docstring, description, parameters):
     assert parse_docstring(docstring) == (description, parameters)
 
 
@@ -189,9 +200,4 @@ def test_a_text_without_sections_is_kept_word_for_word(text):
     ids=["closing line", "no closing line"],
 )
 def test_a_section_may_start_on_the_first_line(docstring):
-    def forecast(city: str, days: int) -> None: ...
-
-    forecast.__doc__ = docstring
-    made = tool(forecast)
-    assert made.description == ""
-    assert [made.parameters[name].description for name in ("city", "days")] == ["The city.", "Number."]
+    assert parse_docstring(docstring) == ("", {"city": "The city.", "days": "Number."})

@@ -59,7 +59,7 @@ def test_limits_are_enforced(arguments, text):
     assert text in wait.call(arguments).error
 
 
-def test_limits_show_what_they_are():
+def test_limits_have_a_repr():
     assert repr(Limits(ge=1, pattern="a")) == "Limits(ge=1, pattern='a')"
 
 
@@ -68,19 +68,19 @@ class Coded(BaseModel):
 
 
 @pytest.mark.parametrize("pattern", ["(", r"\p{L}+", "a{99999999999}"])
-@pytest.mark.parametrize("made", [lambda pattern: Limits(pattern=pattern), lambda pattern: Field(pattern=pattern)])
-def test_a_pattern_that_cannot_be_enforced_is_refused_when_the_tool_is_defined(made, pattern):
+@pytest.mark.parametrize("new_tool", [lambda pattern: Limits(pattern=pattern), lambda pattern: Field(pattern=pattern)])
+def test_an_unsupported_pattern_is_refused_at_definition(new_tool, pattern):
     def take(x: str) -> str:
         return x
 
-    take.__annotations__["x"] = Annotated[str, made(pattern)]
+    take.__annotations__["x"] = Annotated[str, new_tool(pattern)]
     with pytest.raises(DefinitionError, match=r"take.*#/properties/x/pattern cannot be enforced"):
         tool(take)
     with pytest.raises(DefinitionError, match="cannot be enforced"):
         tool(lambda x: x, name="take", parameters=[Parameter("x", pattern=pattern)])
 
 
-def test_a_model_that_asks_for_what_cannot_be_enforced_is_refused_when_the_tool_is_defined():
+def test_a_model_with_an_unsupported_pattern_is_refused_at_definition():
     def take(coded: Coded) -> None: ...
 
     with pytest.raises(DefinitionError, match=r"take.*pattern"):

@@ -59,7 +59,7 @@ def test_metadata_is_written_into_the_schema(read, hint, schema):
     ],
     ids=range(5),
 )
-def test_what_json_schema_cannot_say_is_checked_at_conversion(read, hint, good, bad, text):
+def test_limits_without_a_keyword_are_checked_at_conversion(read, hint, good, bad, text):
     argument = read(hint)
     argument.convert(good)
     if bad is not None:
@@ -67,7 +67,7 @@ def test_what_json_schema_cannot_say_is_checked_at_conversion(read, hint, good, 
             argument.convert(bad)
 
 
-def test_none_passes_the_checks_of_an_optional_value(read):
+def test_limits_of_an_optional_value_accept_none(read):
     assert read(Annotated[date | None, at.Ge(date(2026, 1, 1))]).convert(None) is None
 
 
@@ -100,15 +100,15 @@ def test_a_field_as_default_carries_limits_text_and_default():
     ):
         return a, b, c
 
-    made = tool(take)
-    assert made.input_schema["required"] == ["a"]
-    assert made.input_schema["properties"] == {
+    new_tool = tool(take)
+    assert new_tool.input_schema["required"] == ["a"]
+    assert new_tool.input_schema["properties"] == {
         "a": {"type": "integer", "minimum": 1, "description": "The a."},
         "b": {"type": "array", "items": {}},
         "c": {"type": "integer", "default": 3},
     }
-    assert made.call(a=1).output == (1, [], 3)
-    assert made.call(a=1, b=[2], c=4).output == (1, [2], 4)
+    assert new_tool.call(a=1).output == (1, [], 3)
+    assert new_tool.call(a=1, b=[2], c=4).output == (1, [2], 4)
 
 
 def test_the_default_of_a_field_is_fresh_for_every_call():
@@ -116,15 +116,15 @@ def test_the_default_of_a_field_is_fresh_for_every_call():
         a.append(1)
         return a
 
-    made = tool(take)
-    assert made.call().output == made.call().output == [1]
+    new_tool = tool(take)
+    assert new_tool.call().output == new_tool.call().output == [1]
 
 
 def test_a_field_in_annotated_may_have_the_default():
     def take(a: Annotated[int, Field(default=3)], b: Annotated[int, Field(ge=1)] = 5):
         return a, b
 
-    made = tool(take)
-    assert made.input_schema["required"] == []
-    assert made.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
-    assert made.call().output == (3, 5)
+    new_tool = tool(take)
+    assert new_tool.input_schema["required"] == []
+    assert new_tool.input_schema["properties"]["b"] == {"type": "integer", "minimum": 1, "default": 5}
+    assert new_tool.call().output == (3, 5)

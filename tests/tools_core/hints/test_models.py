@@ -94,7 +94,7 @@ def test_a_generic_model_is_filled_in(read):
     assert read(Wrapped[date]).convert({"inner": "2026-11-20"}).inner == date(2026, 11, 20)
 
 
-def test_a_root_model_is_what_it_holds(read):
+def test_a_root_model_has_the_schema_of_its_root(read):
     class Days(RootModel[list[date]]): ...
 
     assert read(Days).convert(["2026-11-20"]).root == [date(2026, 11, 20)]
@@ -120,7 +120,7 @@ def test_every_error_of_a_model_is_a_problem_with_its_path(read):
     ]
 
 
-def test_an_error_of_the_model_as_a_whole_has_the_path_of_the_model(read):
+def test_an_error_of_a_whole_model_has_the_path_of_the_model(read):
     class Span(BaseModel):
         first: int
         last: int
@@ -176,7 +176,7 @@ def test_a_pydantic_dataclass_is_a_dataclass(read):
     assert read(Span).convert({"first": 1, "day": "2026-11-20"}) == Span(1, date(2026, 11, 20))
 
 
-def test_a_model_that_cannot_write_its_schema_is_refused_at_definition():
+def test_a_model_without_a_json_schema_is_refused_at_definition():
     class Hidden: ...
 
     class Holder(BaseModel, arbitrary_types_allowed=True):
@@ -189,7 +189,7 @@ def test_a_model_that_cannot_write_its_schema_is_refused_at_definition():
         tool(take)
 
 
-def test_anything_that_offers_the_same_methods_is_a_model(read):
+def test_a_class_with_the_methods_of_a_model_is_a_model(read):
     class Model:
         def __init__(self, value: Any) -> None:
             self.value = value
@@ -209,7 +209,7 @@ def test_anything_that_offers_the_same_methods_is_a_model(read):
         read(Model).convert(-1)
 
 
-def test_an_unknown_member_of_a_model_is_refused_where_the_model_would_drop_it():
+def test_unknown_members_of_a_model_are_refused():
     class Stop(pydantic.BaseModel):
         city: str
         nights: int = 1

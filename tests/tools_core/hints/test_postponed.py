@@ -34,12 +34,12 @@ def test_postponed_hints_are_evaluated_at_every_level():
     def place(order: Order, pair: Pair | None, context: Context) -> Order:
         return order
 
-    made = tool(place)
-    assert made.takes_context
+    new_tool = tool(place)
+    assert new_tool.takes_context
     item = {"name": "a", "day": "2026-11-20"}
-    result = made.call(order={"items": [item], "parent": {"items": []}}, pair=None)
+    result = new_tool.call(order={"items": [item], "parent": {"items": []}}, pair=None)
     assert result.output == Order([{"name": "a", "day": date(2026, 11, 20)}], Order([]))
-    schema = made.input_schema["$defs"]["Order"]["properties"]["items"]["items"]
+    schema = new_tool.input_schema["$defs"]["Order"]["properties"]["items"]["items"]
     assert schema["required"] == ["name"]
     assert schema["properties"]["name"]["description"] == "The name."
 
@@ -79,7 +79,7 @@ def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
         tool(take)
 
 
-def test_a_hint_that_is_quoted_as_a_whole_is_shown_as_it_was_written():
+def test_an_error_shows_the_text_of_a_quoted_hint():
     def take(x): ...
 
     take.__annotations__ = {"x": ForwardRef("dict['a (b)', Later]")}
@@ -95,7 +95,7 @@ def test_a_return_type_that_cannot_be_found_does_no_harm():
     assert signature.output_schema is None
 
 
-def test_a_hint_that_is_no_expression_is_refused():
+def test_a_hint_with_a_syntax_error_is_refused():
     def take(x): ...
 
     take.__annotations__ = {"x": "a list of numbers"}

@@ -85,14 +85,14 @@ def test_a_named_tuple_may_be_recursive(read):
     assert read(Link).convert({"value": 1, "next": {"value": 2}}) == Link(1, Link(2))
 
 
-def test_a_type_that_is_used_twice_but_not_by_itself_is_written_out(read):
+def test_a_type_without_recursion_has_no_reference(read):
     class Point(TypedDict):
         x: int
 
     assert "$defs" not in read(tuple[Point, Point]).tool.input_schema
 
 
-def test_an_alias_is_what_it_stands_for(read):
+def test_a_type_alias_has_the_schema_of_its_type(read):
     assert read(Dates).convert(["2026-11-20"]) == [date(2026, 11, 20)]
 
 

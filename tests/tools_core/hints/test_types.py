@@ -174,7 +174,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("hint", "json", "text"), REFUSED, ids=[str(case[:2])[:60] for case in REFUSED])
-def test_what_does_not_convert_is_a_problem_with_its_path(read, hint, json, text):
+def test_a_failed_conversion_is_a_problem_with_its_path(read, hint, json, text):
     with pytest.raises(InvalidArguments) as caught:
         read(hint).convert(json)
     assert text is None or str(caught.value) == text
@@ -211,7 +211,7 @@ def test_integer_keys_that_would_fall_together_are_not_accepted(read):
     ],
     ids=str,
 )
-def test_what_a_result_shows_an_argument_takes(read, hint, values):
+def test_arguments_accept_values_in_the_form_of_results(read, hint, values):
     argument = read(hint)
 
     @given(values)

@@ -80,7 +80,7 @@ def test_the_first_branch_that_fits_converts(read, hint, json, python):
     assert read(hint).convert(json) == python
 
 
-def test_a_value_that_no_branch_converts_has_the_problems_of_the_first_that_fits(read):
+def test_a_failed_union_reports_the_problems_of_the_first_matching_branch(read):
     with pytest.raises(InvalidArguments, match='x must be a date like 2026-11-20, got "soon"'):
         read(int | date | Decimal | None).convert("soon")
 
