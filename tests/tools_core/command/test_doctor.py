@@ -127,7 +127,7 @@ DIAGNOSING = '''
         def execute(self) -> None: ...
 
         def diagnose(self):
-            return {**super().diagnose(), "isolation": "landlock"}
+            return {**super().diagnose(), "isolation": "landlock", "warnings": ["no sandbox: install one"]}
 
 
     class Lame(Tool):
@@ -155,10 +155,13 @@ def test_facts_about_the_machine_are_shown_once_for_each_package(ask_tools, site
     (package,) = report.json["distributions"]
     programs = {"rg": "/usr/bin/rg", "bwrap": None}
     facts = {"isolation": "none", "programs": programs, "for_all": ["a", 1], "two isolation": "landlock"}
+    facts["warnings"] = ["no sandbox: install one"]
     assert (report.code, package["facts"]) == (0, facts)
     lines = ask_tools("doctor").out.splitlines()
     for line in ("  isolation: none", "  programs: rg /usr/bin/rg, bwrap none", "  for all: a, 1"):
         assert line in lines
+    assert "  ! no sandbox: install one" in lines
+    assert lines[-1] == "no problems, 1 warning"
 
 
 def test_a_tool_that_cannot_work_here_is_a_problem(ask_tools, site):

@@ -69,6 +69,8 @@ def test_json_has_every_field(ask_tools, site):
             "version": "1.0",
             "entry_point": "tools_a:get",
             "description": "Get something.",
+            "deferred": False,
+            "verify": None,
             "error": None,
         }
     ]

@@ -102,11 +102,12 @@ def test_missing_descriptions_are_warnings_and_errors_with_strict(ask_tools, sit
     assert ask_tools("check", "bare", "--strict").code == 1
 
 
-def test_placeholder_descriptions_are_warnings(ask_tools, tmp_path):
+def test_placeholders_and_unknown_parameters_in_docstrings_are_warnings(ask_tools, tmp_path):
     source = '@tool\ndef {0}(x: int) -> int:\n    """{1}\n\n    Args:\n        x: {2}\n    """\n\n\n'
     tools = [
         ("fresh", "Describe here what the tool does and when to use it.", "How many."),
         ("later", "Count.", "TODO: describe"),
+        ("unused", "Count.", "How many.\n        y: None."),
         ("fine", "Describe a city for tourists.", "How many."),
     ]
     (tmp_path / "here" / "lib.py").write_text(
@@ -117,6 +118,7 @@ def test_placeholder_descriptions_are_warnings(ask_tools, tmp_path):
     assert {row["name"]: row["warnings"] for row in report.json["tools"]} == {
         "lib.py:fresh": ["its description is a placeholder"],
         "lib.py:later": ["the description of parameter `x` is a placeholder"],
+        "lib.py:unused": ["its docstring describes `y`, which is not a parameter"],
         "lib.py:fine": [],
     }
 

@@ -59,3 +59,17 @@ def test_an_unknown_tool_is_an_error_with_the_nearest_name(ask_tools, site):
     ended = ask_tools("show", "forcast")
     assert ended.code == 2
     assert ended.err == 'error: no tool or package "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
+
+
+def test_show_has_examples_and_how_models_use_the_tool(ask_tools, tmp_path):
+    (tmp_path / "here" / "lib.py").write_text(
+        "from tools_core import tool\n\n\n"
+        "@tool(examples=[{'city': 'Oslo'}], deferred=True, verify='rain')\n"
+        "def flood(city: str) -> str:\n    'Let it rain.'\n    return city\n"
+    )
+    lines = ask_tools("show", "lib.py").out.splitlines()
+    assert '  ask-tools call lib.py:flood \'{"city":"Oslo"}\'' in lines
+    assert "  deferred: a model finds it by search" in lines
+    assert "  verified by rain" in lines
+    report = ask_tools("show", "lib.py", "--json").json
+    assert (report["examples"], report["deferred"], report["verify"]) == ([{"city": "Oslo"}], True, "rain")

@@ -7,8 +7,9 @@ from shlex import quote
 from typing import Any
 
 from tools_core._cli._output import CommandError
-from tools_core._cli._schema_text import Schema, is_object, schema_at, split_key, types
+from tools_core._cli._schema_text import Schema, schema_at, split_key
 from tools_core._jsonschema._references import flatten
+from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show
@@ -19,7 +20,7 @@ _NUMBERS = {"integer", "number"}
 def read_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any] | str:
     """Convert `key=value` to the types in a tool's input schema and parse `key:=json`; a repeated key makes an array.
 
-    A single word that begins with `{` is returned as it is: JSON text of all arguments. A value that does not fit its
+    A single word that begins with `{` is returned unchanged: JSON text of all arguments. A value that does not fit its
     type stays text, which the tool reports.
 
     Raises: CommandError for a word that is not an argument.
@@ -38,8 +39,7 @@ def read_arguments(words: Sequence[str], schema: Schema) -> dict[str, Any] | str
         else:
             texts.setdefault(split_key(key, schema, schema), []).append(text)
     for path, values in texts.items():
-        options = flatten(schema_at(path, schema), schema)
-        _put(arguments, path, _typed(values, options, schema, ".".join(path)))
+        _put(arguments, path, _typed(values, schema_at(path, schema), schema, ".".join(path)))
     return arguments
 
 
@@ -61,45 +61,43 @@ def _json_value(text: str) -> Any:
 
 
 def _put(arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
-    place = arguments
+    parent = arguments
     for name in path[:-1]:
-        inner = place.setdefault(name, {})
-        if not is_object(inner):
+        parent = parent.setdefault(name, {})
+        if not isinstance(parent, dict):
             raise CommandError(f"{'.'.join(path)} and {name} are both given; use one of them")
-        place = inner
-    if path[-1] in place:
+    if path[-1] in parent:
         raise CommandError(f"{'.'.join(path)} is given twice")
-    place[path[-1]] = value
+    parent[path[-1]] = value
 
 
-def _typed(texts: list[str], options: list[Schema], root: Schema, name: str) -> Any:
+def _typed(texts: list[str], schema: Any, root: Schema, name: str) -> Any:
     """Convert the texts of one key to the type in the schema; a text that does not fit stays text."""
-    arrays = [option for option in options if "array" in types(option)]
+    types = accepted_types(schema, root)
     if len(texts) == 1:
-        value = _scalar(texts[0], options)
-        if not arrays or value is not texts[0] or "string" in types(*options):
+        value = _scalar(texts[0], types)
+        if "array" not in types or value is not texts[0] or "string" in types:
             return value
-    elif options and not arrays:
+    elif types and "array" not in types:
         raise CommandError(f"{name} is given {len(texts)} times, but takes one value")
-    items = [item for option in arrays for item in flatten(option.get("items"), root)]
-    return [_scalar(text, items) for text in texts]
+    arrays = [option for option in flatten(schema, root) if "array" in accepted_types(option, root)]
+    items = {"anyOf": [option.get("items", True) for option in arrays]}
+    return [_scalar(text, accepted_types(items, root)) for text in texts]
 
 
-def _scalar(text: str, options: list[Schema]) -> Any:
-    """Convert `text` to a type of the options; return the same object if it stays text."""
-    kinds = types(*options)
-    if not kinds or "string" in kinds:
+def _scalar(text: str, types: list[str]) -> Any:
+    """Convert `text` to one of the types; return the same object if it stays text."""
+    if not types or "string" in types:
         return text
-    if text.lower() in ("true", "false") and "boolean" in kinds:
+    if text.lower() in ("true", "false") and "boolean" in types:
         return text.lower() == "true"
     try:
         value = _json_value(text)
     except InvalidArguments:
         return text
-    fitting = types({"const": value})
-    if fitting & _NUMBERS:  # also a fraction for an integer: the tool reports it
-        fitting = _NUMBERS
-    return value if kinds & fitting else text
+    name = TYPE_NAMES[type(value)]
+    # Also converts a fraction for an integer, which the tool reports.
+    return value if name in types or (name in _NUMBERS and not _NUMBERS.isdisjoint(types)) else text
 
 
 def _suggestion(words: Sequence[str], schema: Schema) -> str:

@@ -17,18 +17,19 @@ from tools_core._jsonschema import compile_schema
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._load_problem import LoadProblem
 from tools_core._registry._registry import Registry
+from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 
 Row = dict[str, Any]
 
-# Descriptions that only stand for one: those of `ask-tools new` and `add`, and what people write to fill it in later.
+# Placeholder descriptions: the text of `ask-tools new` and `add`, and marks to fill them in later.
 _PLACEHOLDER = re.compile(r"\W*(describe (here|the|this)\b|todo\b|fixme\b|tbd\b|xxx\b|lorem ipsum|\W*$)", re.IGNORECASE)
 _CHARACTERS_PER_TOKEN = 4  # of English text; models differ
 
 _EPILOG = """\
 Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: descriptions
-that are missing or placeholders. ~tokens estimates the cost of a definition in each request: the characters of name,
-description and input schema as compact JSON, divided by 4.
+that are missing, placeholders, or of unknown parameters. ~tokens estimates the cost of a definition in each request:
+the characters of name, description and input schema as compact JSON, divided by 4.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
@@ -67,10 +68,10 @@ def _rows(patterns: list[str], registry: Registry) -> list[Row]:
     for match in find_tools(patterns or None, registry):
         row = _row(match.name, match.origin)
         with suppress(CommandError):  # a tool that cannot be loaded is among the problems of the registry
-            definition = match.load().definition
+            definition = (tool := match.load()).definition
             row["errors"] += _invalid(definition)
             if not row["errors"]:
-                row |= {"tokens": _tokens(definition), "warnings": list(_undescribed(definition))}
+                row |= {"tokens": _tokens(definition), "warnings": [*_undescribed(definition), *_unused(tool)]}
         if match.origin is not None:
             by_origin[match.origin.distribution, match.origin.name] = row
         rows.append(row)
@@ -111,6 +112,11 @@ def _invalid(definition: dict[str, Any]) -> Iterator[str]:
         json.dumps(definition, allow_nan=False)
     except (DefinitionError, TypeError, ValueError, RecursionError) as error:
         yield f"its definition is not valid: {error}"
+
+
+def _unused(tool: Tool) -> Iterator[str]:
+    for name in tool._spec.unused_docs:
+        yield f"its docstring describes `{name}`, which is not a parameter"
 
 
 def _undescribed(definition: dict[str, Any]) -> Iterator[str]:

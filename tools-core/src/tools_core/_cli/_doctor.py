@@ -20,9 +20,9 @@ from tools_core._version import __version__
 Facts = dict[str, Any]
 
 _EPILOG = """\
-For each package: its tools, the time of its import, and what its tools report about this machine, such as isolation or
-programs. A tool reports by a method `diagnose(self) -> Mapping[str, object]`, which raises ToolError if the tool cannot
-work here. Packages are imported in another process, so that one that hangs or crashes is reported like others.
+For each package: its tools, the time of its import, and facts about this machine, such as isolation or programs. A tool
+reports them by a method `diagnose(self) -> Mapping[str, object]`, with `warnings` as a list of sentences; it raises
+ToolError if the tool cannot work here. Packages are imported in another process, which may hang or crash.
 Exit codes: 0 no problem, 1 a problem.
 
 examples:
@@ -99,19 +99,15 @@ def _has_failed(tool: Facts) -> bool:
 
 def _failure(point: EntryPoint, facts: Facts) -> Facts:
     missing = (facts.get("missing") or "").partition(".")[0]
-    error, where = facts.get("error") or facts["unusable"], facts.get("location", "")
+    error, place = facts.get("error") or facts["unusable"], facts.get("location", "")
     if "unusable" in facts:
         fix = "see above"
     elif missing and missing != point.module.partition(".")[0]:
         fix = f"{pip('install', missing)}, if that is the name of its package"
     else:
         fix = point.fix or reinstall(point.distribution)
-    return _problem(point.name, point.distribution, point.version, error, fix, where)
-
-
-def _problem(name: str, distribution: str, version: str, error: str, fix: str, where: str = "") -> Facts:
-    origin = {"name": name, "distribution": distribution, "version": version}
-    return {**origin, "error": error, "location": where, "fix": fix}
+    origin = {"name": point.name, "distribution": point.distribution, "version": point.version}
+    return {**origin, "error": error, "location": place, "fix": fix}
 
 
 def _lines(report: Facts) -> Iterator[str]:
@@ -122,7 +118,9 @@ def _lines(report: Facts) -> Iterator[str]:
     for package in report["distributions"]:
         yield f"{package['distribution']} {package['version']}: {', '.join(package['tools'])}"
         yield f"  loaded in {package['milliseconds']:.0f} ms"
-        yield from (f"  {key.replace('_', ' ')}: {_text(value)}" for key, value in package["facts"].items())
+        facts = {key: value for key, value in package["facts"].items() if key != "warnings"}
+        yield from (f"  {key.replace('_', ' ')}: {_text(value)}" for key, value in facts.items())
+        yield from (f"  ! {warning}" for warning in package["facts"].get("warnings", ()))
     if not report["distributions"]:
         yield "no tools are installed; create one: ask-tools new NAME"
     yield from (f"blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK: {name}" for name in report["blocked"])
@@ -133,7 +131,9 @@ def _lines(report: Facts) -> Iterator[str]:
             yield f"  at {problem['location']}"
         yield f"  fix: {problem['fix']}"
     yield ""
-    yield counted(len(report["problems"]), "problem") if report["problems"] else "no problems"
+    warnings = sum(len(package["facts"].get("warnings", ())) for package in report["distributions"])
+    problems = counted(len(report["problems"]), "problem") if report["problems"] else "no problems"
+    yield f"{problems}, {counted(warnings, 'warning')}" if warnings else problems
 
 
 def _text(value: Any) -> str:

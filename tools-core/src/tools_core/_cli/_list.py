@@ -51,6 +51,8 @@ def _row(match: Match) -> dict[str, Any]:
         "version": point.version if point else "",
         "entry_point": point.value if point else "",
         "description": "",
+        "deferred": False,
+        "verify": None,
         "error": None,
     }
     try:
@@ -58,7 +60,8 @@ def _row(match: Match) -> dict[str, Any]:
     except CommandError as failure:
         cause = failure.__cause__
         return {**row, "error": f"{type(cause).__name__}: {cause}" if cause else str(failure)}
-    return {**row, "description": tool.definition["description"].strip().partition("\n")[0]}
+    description = tool.definition["description"].strip().partition("\n")[0]
+    return {**row, "description": description, "deferred": tool.deferred, "verify": tool.verify}
 
 
 def _text(row: dict[str, Any]) -> str:

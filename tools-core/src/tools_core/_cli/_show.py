@@ -20,7 +20,7 @@ examples:
   ask-tools show ./weather.py --json
 """
 _SCHEMA = """\
-One tool is printed as an object; several, and those of --all, as a list for the `tools` of a request. Names that a
+Prints an object for one tool; a list, for the `tools` of a request, for several tools and for --all. Names that a
 provider does not accept are rewritten; `calls` of tools_core.formats restores them.
 
 examples:
@@ -53,7 +53,16 @@ def _show(options: Namespace) -> int:
     matches = find_tools(options.patterns)
     tools = load_matches(matches)
     if options.json:
-        facts = [{**tool.definition, **_facts(tool), "origin": _origin(match, tool)} for match, tool in tools]
+        facts = [
+            {
+                **tool.definition,
+                "examples": list(tool.examples),
+                "deferred": tool.deferred,
+                "verify": tool.verify,
+                "origin": _origin(match, tool),
+            }
+            for match, tool in tools
+        ]
         write_json(facts if len(matches) > 1 else facts[0])
     else:
         write("\n\n".join(_text(match, tool) for match, tool in tools))
@@ -86,17 +95,8 @@ def _text(match: Match, tool: Tool) -> str:
     return "\n\n".join(title + "\n" + indent("\n".join(lines), "  ") for title, lines in sections.items() if lines)
 
 
-def _facts(tool: Tool) -> dict[str, Any]:
-    """Return what the definition leaves out."""
-    return {
-        "examples": getattr(tool, "examples", []),
-        "deferred": getattr(tool, "deferred", False),
-        "verify": getattr(tool, "verify", None),
-    }
-
-
 def _origin(match: Match, tool: Tool) -> dict[str, Any]:
-    """Return package and version of a tool, and file and line of its code, as far as they are known."""
+    """Return package and version of an installed tool, and file and line of its code if it is Python code."""
     facts: dict[str, Any] = {}
     if (point := match.origin) is not None:
         facts = {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
@@ -111,7 +111,6 @@ def _origin(match: Match, tool: Tool) -> dict[str, Any]:
 
 def _properties(tool: Tool) -> list[str]:
     """Return what a caller should know before a call."""
-    facts = _facts(tool)
     properties = [f"{'' if value else 'not '}{hint.replace('_', '-')}" for hint, value in tool.annotations.items()]
     if tool.requires_approval:
         properties.append("requires approval")
@@ -119,21 +118,20 @@ def _properties(tool: Tool) -> list[str]:
         properties.append(f"time limit {tool.timeout:g} s")
     if not tool.repair:
         properties.append("arguments are not repaired")
-    if facts["deferred"]:
+    if tool.deferred:
         properties.append("deferred: a model finds it by search")
-    if facts["verify"]:
-        properties.append(f"verified by {one_line(facts['verify'])}")
+    if tool.verify is not None:
+        properties.append(f"verified by {one_line(tool.verify)}")
     if tool.tags:
         properties.append(f"tags {', '.join(map(one_line, tool.tags))}")
     return properties
 
 
 def _examples(match: Match, tool: Tool) -> list[str]:
-    """Return commands: those with the examples of the tool, or one with placeholders for the required arguments."""
+    """Return commands with the examples of the tool, or with placeholders for its required arguments."""
     call = f"ask-tools call {match.name}"
-    examples = _facts(tool)["examples"]
-    if examples:
-        return [f"{call} {quote(one_line(json_text(arguments, pretty=False)))}" for arguments in examples]
+    if tool.examples:
+        return [f"{call} {quote(one_line(json_text(arguments, pretty=False)))}" for arguments in tool.examples]
     schema = tool.definition["input_schema"]
     words = [call]
     for name in schema.get("required", ()):

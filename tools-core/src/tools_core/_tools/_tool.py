@@ -202,7 +202,8 @@ class Tool:
         """Return facts about this machine for `ask-tools doctor`; none by default.
 
         Plain JSON by short names, such as `{"isolation": "bubblewrap", "programs": {"rg": "/usr/bin/rg"}}`, with None
-        for a missing program. Raise ToolError if the tool cannot work here, with advice.
+        for a missing program; `warnings` is a list of sentences. Raise ToolError if the tool cannot work here, with
+        advice.
         """
         return {}
 

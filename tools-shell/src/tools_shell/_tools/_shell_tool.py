@@ -97,7 +97,7 @@ class ShellTool(Tool, abstract=True):
             try:
                 isolation_for(replace(self._sandbox, level="required"), place)
             except ToolError as reason:
-                facts["no_sandbox"] = str(reason)
+                facts["warnings"] = [f"no sandbox: commands can do what you can do; {reason}"]
         return {**facts, "programs": {name: shutil.which(name) for name in ("bash", "bwrap")}}
 
     def redactor(self) -> Redactor:
