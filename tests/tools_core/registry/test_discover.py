@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from textwrap import dedent
 
 import pytest
+from tests.tools_core.registry.conftest import GET
 
 from tools_core import Registry, Tool, UnknownToolError
 
@@ -93,13 +95,46 @@ def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(sit
     assert run_python(code, options=options, cwd=workspace, PYTHONPATH=path) == "['forged', 'get']"  # named by the user
 
 
-def test_what_a_tool_wrote_to_the_current_folder_hides_no_module_of_a_package(site, tmp_path, run_python):
-    source = "import beside, colorsys\nfrom tools_core import tool\n@tool\ndef get(): 'Get.'\n"
-    site.install("tools-weather", ["get = {}:get"], source)
-    (tmp_path / "colorsys.py").write_text("raise SystemExit('forged')")
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        ("ask_tools.tools", ["show", "weather"]),
+        ("ask_tools.sources", ["show", "get"]),
+        ("ask_tools.commands", ["weather"]),
+        ("ask_tools.call", ["call", "get"]),
+    ],
+)
+def test_files_in_the_current_folder_shadow_no_module_of_a_package(site, tmp_path, run_python, group, words):
+    source = """
+        import beside, colorsys
+        from tools_core import Result, tool
+
+        @tool(name="weather")
+        def ask_tools_tools() -> None: ...
+
+        def ask_tools_sources():
+            return []
+
+        def ask_tools_commands(parser):
+            parser.set_defaults(run=lambda options: 0)
+
+        def ask_tools_call(tool, call, context, approve):
+            return Result.ok("installed")
+    """
+    site.install("tools-good", ["get = {}:Get"])
+    site.install("tools-weather", [f"weather = {{}}:{group.replace('.', '_')}"], source, group=group)
+    for module in ("colorsys", "tools_weather"):
+        (tmp_path / f"{module}.py").write_text("raise SystemExit('forged')")
     (tmp_path / "beside.py").write_text("")  # a module of the user, which is found
+    *options, last = words
+    assert "forged" not in run_python(last, options=["-m", "tools_core", *options], cwd=tmp_path)
+    assert site.times_imported("tools_weather") == 1
+
+
+def test_the_import_path_is_restored_after_a_package_is_imported(site, tmp_path, run_python):
+    site.install("tools-weather", ["get = {}:Get"], f"import sys\nsys.path.append('/more')\n{dedent(GET)}")
     code = "import sys\nbefore = sys.path[:]\nfrom tools_core import registry\nprint(registry['get'].name)\n"
-    (tmp_path / "agent.py").write_text(code + "print(sys.path == before)")
+    (tmp_path / "agent.py").write_text(code + "print(sys.path == [*before, '/more'])")
     assert run_python("", options=["agent.py"], cwd=tmp_path).split() == ["get", "True"]
 
 
@@ -114,6 +149,10 @@ def test_entry_points_that_cannot_be_read_are_a_problem_and_hide_no_other_packag
     (problem,) = registry.problems
     assert (problem.distribution, problem.version) == ("tools-bad", "1.0")
     assert problem.error.startswith(f"{path} cannot be read: it is not ")
+    path.unlink() if not path.is_dir() else path.rmdir()
+    path.write_text("[ask_tools.tools]\nput = tools_good:Get\n")
+    registry.discover(paths=[site.folder])
+    assert (list(registry), registry.problems) == (["put", "get"], [])
 
 
 def test_a_new_version_replaces_the_old_one_at_the_next_discovery(site, discovered):
@@ -124,6 +163,15 @@ def test_a_new_version_replaces_the_old_one_at_the_next_discovery(site, discover
     assert registry.discover(paths=[site.folder]) == ["get"]
     assert registry.origin("get").version == "1.1"
     assert registry["get"] is not before
+
+
+def test_tools_of_an_uninstalled_package_are_gone_at_the_next_discovery(site, discovered):
+    info = site.install("tools-weather", ["get = {}:Nothing"])
+    registry = discovered()
+    assert (registry.all(), len(registry.problems)) == ([], 1)
+    info.rename(info.with_suffix(".removed"))
+    registry.discover(paths=[site.folder])
+    assert (list(registry), registry.problems) == ([], [])
 
 
 # --- two tools with one name
@@ -160,26 +208,35 @@ def test_the_qualified_name_always_works(site, discovered, name):
         registry[name + "s"]
 
 
-def test_a_registered_tool_needs_replace_to_take_the_name_of_a_discovered_one(site, discovered):
+@pytest.mark.parametrize("first", ["register", "discover"])
+def test_a_registered_tool_comes_before_a_discovered_one_in_either_order(site, first):
     site.install("tools-weather", ["get = {}:Get"], version="3.1")
-    registry = discovered()
-    with pytest.raises(ValueError, match=r"Mine` cannot be registered as `get`: tools-weather 3\.1") as refused:
+    registry = Registry()
+    if first == "register":
         registry.register(Mine)
-    assert "(tools_weather:Get) has that name" in str(refused.value)
-    registry.register(Mine, replace=True)
+        assert registry.discover(paths=[site.folder]) == ["tools-weather:get"]
+    else:
+        assert registry.discover(paths=[site.folder]) == ["get"]
+        registry.register(Mine)
     assert list(registry) == ["get", "tools-weather:get"]
     assert registry["get"].call().output == "mine"
     assert registry["tools-weather:get"].call().output == "tools_weather"
-    assert "Mine" in problems_of(registry)[0]
+    (problem,) = problems_of(registry)
+    assert "`get` is also the name of" in problem
+    assert "Mine" in problem
 
 
-def test_a_tool_registered_before_the_discovery_keeps_its_name(site):
+@pytest.mark.parametrize("first", ["register", "discover"])
+def test_registering_the_object_of_an_entry_point_is_fine_in_either_order(site, first):
     site.install("tools-weather", ["get = {}:Get"])
     registry = Registry()
-    registry.register(Mine)
-    assert registry.discover(paths=[site.folder]) == ["tools-weather:get"]
-    assert registry["get"].call().output == "mine"
-    assert "`get` is also the name of" in problems_of(registry)[0]
+    for step in ("register", "discover") if first == "register" else ("discover", "register"):
+        if step == "discover":
+            registry.discover(paths=[site.folder])
+        else:
+            registry.register(__import__("tools_weather").Get)
+    assert (list(registry), registry.problems) == (["get"], [])
+    assert registry.origin("get").distribution == "tools-weather"
 
 
 @pytest.mark.parametrize("first", ["", "import tools_both"])

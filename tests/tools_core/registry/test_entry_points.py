@@ -103,6 +103,17 @@ def test_the_first_distribution_of_a_name_on_the_path_counts_even_without_entry_
     assert found(two, one, group="g") == [("tools-a:old", "a:old"), ("tools-b:old", "b:old")]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [("1.9", "1.10"), ("2.0rc1", "2.0"), ("2.0.dev3", "2.0"), ("2.0", "2.0.post1"), ("9.0", "10.0rc2")]
+)
+def test_of_two_versions_in_one_folder_the_higher_one_counts(tmp_path, old, new):
+    for version in (old, new):
+        write(tmp_path / f"w-{version}.dist-info", "[g]\na = b:c\n")
+    registry = Registry()
+    registry.discover("g", paths=[tmp_path])
+    assert registry.origin("a").version == new
+
+
 def test_a_distribution_that_pip_has_half_removed_is_skipped(site):
     site.install("~ools-weather", ["get = {}:Get"], module="leftover")
     assert found(site.folder) == []

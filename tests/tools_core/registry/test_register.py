@@ -71,7 +71,7 @@ def test_a_second_tool_with_the_same_name_is_refused_and_both_origins_are_named(
     other = named("weather")
     with pytest.raises(ValueError, match=r"named\.<locals>\.Made` cannot be registered as `weather`") as refused:
         registry.register(other)
-    assert f"{first.__module__}:Weather has that name" in str(refused.value)
+    assert f"the name is taken by `{first.__module__}:Weather`" in str(refused.value)
     assert "replace=True" in str(refused.value)
     assert isinstance(registry["weather"], Weather)
     registry.register(other, replace=True)
@@ -124,6 +124,18 @@ def test_a_class_whose_constructor_needs_arguments_is_refused_and_an_instance_ac
         registry.register(Search)
     registry.register(Search("here"))
     assert registry["search"].call().output == "here"
+
+
+def test_a_list_of_tools_is_refused_with_the_loop_to_write():
+    with pytest.raises(DefinitionError, match="register each tool"):
+        Registry().register([Weather, add])
+
+
+def test_calling_by_name_instead_of_a_tool_call_is_explained():
+    registry = Registry()
+    registry.register(add)
+    with pytest.raises(TypeError, match=r"ToolCall\(None, 'add', \{...\}\)"):
+        registry.call("add", {"a": 1, "b": 2})
 
 
 def test_an_unknown_name_names_the_nearest_ones():
@@ -276,4 +288,7 @@ def test_classes_that_cannot_be_made_and_names_that_are_taken_become_problems():
     assert "NeedsIndex: " in needs
     assert "index" in needs
     assert "Taken" in taken
-    assert f"{__name__}:Weather has that name" in taken
+    assert f"the name is taken by `{__name__}:Weather`" in taken
+    registry.unregister("weather")
+    assert registry.discover_subclasses(Base) == [Taken]
+    assert len(registry.problems) == 2

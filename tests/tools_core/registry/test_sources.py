@@ -87,6 +87,43 @@ def test_a_source_that_fails_is_a_problem_and_hides_nothing_else(site, discovere
     assert list(registry) == ["get"]
     (problem,) = registry.problems
     assert (problem.distribution, problem.error) == ("tools-far", "OSError: gone")
+    registry.discover(paths=[site.folder], deny=["tools-far"])
+    assert registry.problems == []
+
+
+def test_a_source_that_reads_the_registry_while_it_is_imported_blocks_no_thread(site, run_python):
+    site.install("import-gate", [], "import threading\nimported = threading.Event()\ndiscovering = threading.Event()")
+    first = "import import_gate\ndef source():\n    import_gate.discovering.set()\n    return ()"
+    site.install("a-first", ["first = {}:source"], first, group="ask_tools.sources")
+    second = """
+        import import_gate
+        from tools_core import registry
+
+        import_gate.imported.set()
+        import_gate.discovering.wait()
+        list(registry)
+
+        def source():
+            return ()
+    """
+    site.install("b-second", ["second = {}:source"], second, group="ask_tools.sources")
+    site.install("tools-near", ["get = {}:Get"])
+    printed = run_python("""
+        import importlib, threading
+        import import_gate
+        from tools_core import registry
+
+        threads = [threading.Thread(target=importlib.import_module, args=["b_second"], daemon=True)]
+        threads[0].start()
+        import_gate.imported.wait()
+        threads.append(threading.Thread(target=list, args=[registry], daemon=True))
+        threads[1].start()
+        for thread in threads:
+            thread.join(20)
+        print([thread.is_alive() for thread in threads])
+        print(list(registry), registry.problems)
+    """)
+    assert printed.splitlines() == ["[False, False]", "['get'] []"]
 
 
 @pytest.mark.parametrize("deny", ["far", "tools-far", "far:hub", "far:*", "far:hub:search", "search"])

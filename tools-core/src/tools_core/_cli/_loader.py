@@ -17,8 +17,8 @@ from typing import Any
 import tools_core._tools._as_tools  # noqa: F401  (imported here, so that its time is not counted as a package's)
 from tools_core._cli._output import CommandError, location
 from tools_core._cli._tools import discovered
+from tools_core._registry._entry import LoadProblem
 from tools_core._registry._entry_points import search_path
-from tools_core._registry._load_problem import LoadProblem
 from tools_core._registry._registry import Registry
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import ToolError

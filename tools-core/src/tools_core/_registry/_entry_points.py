@@ -1,140 +1,135 @@
-"""Entry points of installed distributions, read from their metadata without importing a package.
-
-`importlib.metadata` takes 30 ms to import, so it is used for zip archives only.
-"""
+"""Entry points of installed distributions, read from their metadata without importing a package."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+import threading
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from tools_core._registry._patterns import normalize
-
-TYPE_CHECKING = False  # importing typing costs 4 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
 
 _reference = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?").fullmatch
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryPoint:
-    """One line of a distribution's `entry_points.txt`: `name = value`, such as `get = tools_weather:get`.
+    """A line of a distribution's `entry_points.txt`, `name = value`, or a tool of a source.
 
-    `group` is the section of the line, `version` the version of the distribution, and `folder` has its metadata.
+    `group` is the section of the line, `version` the version of the distribution, and `folder` has its metadata. `fix`
+    says how to repair a tool of a source.
     """
 
-    __slots__ = ("distribution", "folder", "group", "name", "value", "version")
-
-    def __init__(self, name: str, value: str, group: str, distribution: str, version: str, folder: str) -> None:
-        self.name = name
-        self.value = value
-        self.group = group
-        self.distribution = distribution
-        self.version = version
-        self.folder = folder
+    name: str
+    value: str
+    group: str
+    distribution: str
+    version: str
+    folder: str
+    fix: str = ""
+    source_tool: Any = field(default=None, repr=False, hash=False)
 
     @property
     def qualified(self) -> str:
-        """Return the name that no other distribution can have: `tools-weather:get`."""
+        """The name that is unique among all distributions: `tools-weather:get`."""
         return f"{self.distribution}:{self.name}"
 
     @property
-    def fix(self) -> str:
-        """Return how to repair its tool; empty where that is to install its distribution again."""
-        return ""
-
-    @property
     def module(self) -> str:
-        """Return the module of the value; empty if the value is malformed."""
-        match = _reference(self.value)
+        """The module of the value; empty for a malformed value or a tool of a source."""
+        match = None if self.source_tool is not None else _reference(self.value)
         return match[1] if match else ""
 
     @property
     def attribute(self) -> str:
-        """Return the part of the value after the colon, such as `Notes.add`; empty for a module."""
-        match = _reference(self.value)
+        """The part of the value after the colon, such as `Notes.add`; empty for a module."""
+        match = None if self.source_tool is not None else _reference(self.value)
         return match[2] or "" if match else ""
 
     def load(self) -> Any:
         """Import the module and return the object that the value names.
 
-        Raises: ValueError for a malformed value; AttributeError if there is no such object.
+        Raises: ValueError for a malformed value; AttributeError if the object does not exist.
         """
-        return self.load_with_owner()[1]
+        return self.resolve()[-1]
 
-    def load_with_owner(self) -> tuple[Any, Any]:
-        """Return the object that the value names, after the one that has it as an attribute: class or module."""
-        from importlib import import_module  # not needed to list names
+    def resolve(self) -> list[Any]:
+        """Import the module, and return it and the object of each attribute: `[module, Notes, Notes.add]`."""
+        with installed_packages_first():
+            if self.source_tool is not None:
+                tool = self.source_tool.load()
+                return [tool if tool.name == self.name else tool.renamed(self.name)]
+            if not self.module:
+                raise ValueError(f"`{self.value}` is not of the form `module:attribute`")
+            objects: list[Any] = [import_module(self.module)]
+            for attribute in self.attribute.split(".") if self.attribute else ():
+                try:
+                    objects.append(getattr(objects[-1], attribute))
+                except AttributeError as error:
+                    raise AttributeError(f"`{self.value}` does not exist: {error}") from error
+            return objects
 
-        if not self.module:
-            raise ValueError(f"`{self.value}` is not of the form `module:attribute`")
-        owner, found = None, import_module(self.module)
-        for attribute in self.attribute.split(".") if self.attribute else ():
-            try:
-                owner, found = found, getattr(found, attribute)
-            except AttributeError as error:
-                raise AttributeError(f"`{self.value}` does not exist: {error}") from error
-        return owner, found
-
-    def is_of(self, source: object) -> bool:
-        """Return whether the value names a class or function, or a method of it; its package may export it."""
-        package, name = str(getattr(source, "__module__", "")).partition(".")[0], getattr(source, "__qualname__", None)
+    def names(self, value: object) -> bool:
+        """Return whether this is the entry point of a class or function, or of a method; its package may export it."""
+        package, name = str(getattr(value, "__module__", "")).partition(".")[0], getattr(value, "__qualname__", None)
         is_named = name is not None and f"{self.attribute}.".startswith(f"{name}.")
         return is_named and package == self.module.partition(".")[0]
-
-    def is_same(self, other: EntryPoint) -> bool:
-        """Return whether the other one has the same value, from the same installation."""
-        return (self.value, self.version, self.folder) == (other.value, other.version, other.folder)
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version} ({self.value})"
 
-    def __repr__(self) -> str:
-        return f"<EntryPoint {self.name} of {self}>"
+
+class Distribution(NamedTuple):
+    """An installed distribution; `error` says why its `entry_points.txt` cannot be read."""
+
+    name: str
+    version: str
+    folder: str
+    text: str
+    error: str = ""
+
+    def entry_points(self, group: str) -> Iterator[EntryPoint]:
+        """Yield the entry points of a group; lines of another form are skipped."""
+        is_inside = False
+        for line in map(str.strip, self.text.splitlines() if group in self.text else ()):
+            if line.startswith("[") and line.endswith("]"):
+                is_inside = line.strip("[]") == group
+            elif is_inside and "=" in line and not line.startswith("#"):
+                name, _, value = line.partition("=")
+                yield EntryPoint(
+                    name=name.strip(),
+                    value=value.strip(),
+                    group=group,
+                    distribution=self.name,
+                    version=self.version,
+                    folder=self.folder,
+                )
 
 
-def scan(
-    group: str | tuple[str, ...],
-    paths: Iterable[str | os.PathLike[str]] | None = None,
-    unreadable: list[tuple[str, str, str]] | None = None,
-) -> list[EntryPoint]:
-    """Return the entry points of one or more groups, sorted by distribution and name, from `paths` or `search_path()`.
+def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
+    """Return the entry points of a group, sorted by distribution and name; see `distributions` for `paths`."""
+    points = [point for distribution in distributions(paths) for point in distribution.entry_points(group)]
+    return sorted(points, key=lambda point: (point.distribution, point.name))
 
-    If a distribution is found twice, the first one counts, as for an import. Files that cannot be read are added to
-    `unreadable`, as distribution, version and error.
-    """
-    found: list[EntryPoint] = []
-    groups = (group,) if isinstance(group, str) else group
-    unreadable = [] if unreadable is None else unreadable
+
+def distributions(paths: Iterable[str | os.PathLike[str]] | None = None) -> Iterator[Distribution]:
+    """Yield the distributions in `paths`, by default `search_path()`; the first one of a name, as for an import."""
     seen: set[str] = set()
     for path in search_path() if paths is None else paths:
         folder = os.fspath(path)
         try:
-            children = os.listdir(folder)
+            installed = _in_folder(folder, os.listdir(folder))
         except (OSError, ValueError):
-            if os.path.isfile(folder):
-                found += _in_archive(folder, groups, seen)
-            continue
-        found += _in_folder(folder, children, groups, seen, unreadable)
-    return sorted(found, key=lambda point: (point.distribution, point.name))
-
-
-class InstalledFirst:
-    """A `with` block in which the folder that tools may write to comes last, so that it hides no other module."""
-
-    def __enter__(self) -> None:
-        """Move it behind the folders of `search_path()`."""
-        first = search_path()
-        self._before = sys.path[:]
-        self._during = [*first, *(folder for folder in self._before if folder not in first)]
-        sys.path[:] = self._during
-
-    def __exit__(self, *_: object) -> None:
-        """Put it back, unless a package has changed the path."""
-        if sys.path == self._during:
-            sys.path[:] = self._before
+            installed = _in_archive(folder) if os.path.isfile(folder) else iter(())
+        for distribution in installed:
+            if distribution.name and distribution.name not in seen:
+                seen.add(distribution.name)
+                yield distribution
 
 
 def search_path() -> list[str]:
@@ -142,7 +137,43 @@ def search_path() -> list[str]:
 
     Tools may write to that folder, and what they write there must not count as an installed distribution.
     """
-    folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
+    excluded = _script_folders()
+    return [folder for index, folder in enumerate(sys.path) if index not in excluded]
+
+
+_path_lock = threading.Lock()
+_imports = 0  # in progress
+_moved: list[tuple[int, str]] = []
+
+
+@contextmanager
+def installed_packages_first() -> Generator[None]:
+    """Import with the script's or current folder last, so that files which tools write there shadow no module."""
+    global _imports  # noqa: PLW0603
+    with _path_lock:
+        _imports += 1
+        if _imports == 1:
+            _moved[:] = [(index, sys.path[index]) for index in _script_folders()]
+            sys.path[:] = [*search_path(), *(folder for _, folder in _moved)]
+    try:
+        yield
+    finally:
+        with _path_lock:
+            _imports -= 1
+            if _imports == 0:
+                _restore_path()
+
+
+def _restore_path() -> None:
+    """Move the folders back; a package may have changed the path meanwhile."""
+    for index, folder in _moved:
+        if folder in sys.path:
+            last = len(sys.path) - 1 - sys.path[::-1].index(folder)
+            sys.path.insert(index, sys.path.pop(last))
+
+
+def _script_folders() -> list[int]:
+    """Return the indexes in `sys.path` of the folders that Python itself puts first."""
     main = sys.modules["__main__"]
     script = getattr(main, "__file__", None)
     first = ""
@@ -150,71 +181,58 @@ def search_path() -> list[str]:
         first = os.getcwd()  # python -m
     elif script is not None:
         first = os.path.dirname(os.path.realpath(script))
-    if first in folders and not sys.flags.safe_path:
-        folders.remove(first)  # once: if it is there again, the user has named it
-    return folders
+    indexes = [index for index, folder in enumerate(sys.path) if folder in ("", os.curdir)]
+    if first in sys.path and not sys.flags.safe_path:
+        indexes.append(sys.path.index(first))  # the first one: if it is there again, the user has named it
+    return sorted({*indexes})
 
 
-def parse(text: str, group: str) -> Iterator[tuple[str, str]]:
-    """Yield name and value of each entry point of a group; other lines are skipped."""
-    is_inside = False
-    for line in map(str.strip, text.splitlines()):
-        if line.startswith("[") and line.endswith("]"):
-            is_inside = line.strip("[]") == group
-        elif is_inside and "=" in line and not line.startswith("#"):
-            name, _, value = line.partition("=")
-            yield name.strip(), value.strip()
-
-
-def _in_folder(
-    folder: str,
-    children: list[str],
-    groups: tuple[str, ...],
-    seen: set[str],
-    unreadable: list[tuple[str, str, str]],
-) -> Iterator[EntryPoint]:
-    # Of two versions in one folder, the higher one comes first. pip renames a package to "~..." while it removes it.
-    for child in sorted((each for each in children if each.endswith((".dist-info", ".egg-info"))), reverse=True):
-        written, _, rest = child.rpartition(".")[0].partition("-")
-        distribution = normalize(written)
-        if distribution in seen or child.startswith("~"):
+def _in_folder(folder: str, children: list[str]) -> Iterator[Distribution]:
+    """Yield the distributions of a folder, the highest of several versions first."""
+    metadata = [child for child in children if child.endswith((".dist-info", ".egg-info"))]
+    for child in sorted(metadata, key=_version_key, reverse=True):
+        if child.startswith("~"):  # pip renames a package so while it removes it
             continue
-        seen.add(distribution)
-        version = rest.partition("-")[0]  # in an .egg-info, the version of Python follows
-        metadata = os.path.join(folder, child)
-        path = os.path.join(metadata, "entry_points.txt")
+        path = os.path.join(folder, child, "entry_points.txt")
         text, reason = _read(path)
-        if reason:
-            unreadable.append((distribution, version, f"{path} cannot be read: {reason}"))
-        for group in groups:
-            if group in text:  # most distributions have no tools
-                yield from (EntryPoint(*each, group, distribution, version, metadata) for each in parse(text, group))
+        error = f"{path} cannot be read: {reason}" if reason else ""
+        name, version = _name_and_version(child)
+        yield Distribution(normalize(name), version, os.path.join(folder, child), text, error)
 
 
-def _in_archive(path: str, groups: tuple[str, ...], seen: set[str]) -> Iterator[EntryPoint]:
-    from importlib.metadata import distributions  # see above
+def _name_and_version(child: str) -> tuple[str, str]:
+    name, _, rest = child.rpartition(".")[0].partition("-")
+    return name, rest.partition("-")[0]  # in an .egg-info, the version of Python follows
 
-    for each in distributions(path=[path]):
+
+def _version_key(child: str) -> tuple[list[int], bool, str]:
+    """Return a key that sorts 1.9 before 1.10, and pre-releases before the release."""
+    version = _name_and_version(child)[1]
+    release = re.match(r"[\d.]*", version)[0]  # type: ignore[index]  # matches any text
+    suffix = version[len(release) :]
+    return [int(part) for part in release.split(".") if part], suffix.startswith(("post", "+")) or not suffix, suffix
+
+
+def _in_archive(path: str) -> Iterator[Distribution]:
+    from importlib.metadata import distributions  # slow to import
+
+    for distribution in distributions(path=[path]):
         try:
-            text = each.read_text("entry_points.txt") or ""
-            name, version = each.metadata["Name"] or "", each.metadata["Version"] or ""
+            text = distribution.read_text("entry_points.txt") or ""
+            name, version = distribution.metadata["Name"] or "", distribution.metadata["Version"] or ""
         except ValueError:  # not UTF-8
             continue
-        distribution = normalize(name)
-        if distribution and distribution not in seen:
-            seen.add(distribution)
-            for group in groups:
-                yield from (EntryPoint(*each, group, distribution, version, path) for each in parse(text, group))
+        yield Distribution(normalize(name), version, path, text)
 
 
-def _read(path: str) -> tuple[str, str | None]:
-    """Return the text of a file, empty if there is none, and why it cannot be read or None."""
+def _read(path: str) -> tuple[str, str]:
+    """Return the text of a file, empty if there is none, and why it cannot be read."""
     if not os.path.isfile(path):  # a named pipe would block
-        return "", "it is not a file" if os.path.lexists(path) else None
+        return "", "it is not a file" if os.path.lexists(path) else ""
     try:
         with open(path, "rb", buffering=0) as file:
             data = file.read()
-    except OSError as failure:
-        return "", failure.strerror
+    except OSError as error:
+        return "", str(error.strerror)
     text = data.decode(errors="replace")
-    return text, "it is not UTF-8" if text.encode() != data else None
+    return text, "it is not UTF-8" if text.encode() != data else ""

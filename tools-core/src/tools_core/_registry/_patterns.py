@@ -14,7 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+
+from tools_core._values._errors import UnknownToolError
+from tools_core._values._problem import listing, show
 
 _separators = re.compile("[-_.]+")
 
@@ -28,9 +32,7 @@ def split_patterns(patterns: Iterable[str] | str) -> list[str]:
     for text in [patterns] if isinstance(patterns, str) else patterns:
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if not parts:
-            raise ValueError(
-                f"empty pattern {text!r}; use the name of a tool or package, or a wildcard such as `get_*`"
-            )
+            raise ValueError(f"empty pattern {text!r}; use the name of a tool or package, or a wildcard (`get_*`)")
         result += parts
     return result
 
@@ -45,6 +47,28 @@ def matches(pattern: str, name: str, package: str = "") -> bool:
     return package != "" and fnmatchcase(f"{package}:{name}", f"{normalize(package_pattern)}:{name_pattern}")
 
 
+def matches_any(patterns: Iterable[str], qualified: str) -> bool:
+    """Return whether one of the patterns selects the tool `package:name`."""
+    package, _, name = qualified.rpartition(":")
+    return any(matches(pattern, name, package) for pattern in patterns)
+
+
 def normalize(package: str) -> str:
     """Return the normalized name of a package (PEP 503): `tools-weather` for `Tools_Weather`."""
     return _separators.sub("-", package).lower()
+
+
+def unknown_tool(
+    name: object, tools: Iterable[str], packages: Iterable[str] | None, blocked: Iterable[str]
+) -> UnknownToolError:
+    """Return the error for a name, or for a pattern if there are `packages`: it names similar or blocked tools."""
+    text, missing = str(name), f"no {'tool' if packages is None else 'tool or package'} {show(name)}"
+    matching = [tool for tool in blocked if matches_any([text], tool)]
+    if matching:
+        return UnknownToolError(text, f"{missing}: an allow or deny list, or a lock, blocks {listing(matching)}")
+    candidates = {candidate.lower(): candidate for candidate in [*tools, *(packages or ())]}
+    if not candidates:
+        return UnknownToolError(text, f"{missing}: there are no tools")
+    similar = [candidates[match] for match in get_close_matches(text[:64].lower(), candidates)]
+    hint = f"did you mean {listing(similar)}?" if similar else f"there are {listing(candidates.values())}"
+    return UnknownToolError(text, f"{missing}; {hint}", similar)

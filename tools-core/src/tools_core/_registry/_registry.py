@@ -4,74 +4,70 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import ItemsView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tools_core._registry._admission import Admission
-from tools_core._registry._catalog import Catalog
-from tools_core._registry._discovered_tool import DiscoveredTool
-from tools_core._registry._entry_points import scan
-from tools_core._registry._load_problem import LoadProblem
-from tools_core._registry._patterns import matches, split_patterns
-from tools_core._registry._registered import Registered
-from tools_core._registry._sources import SOURCES, read_sources
+from tools_core._registry._discovery import GROUP, Admission, concrete_subclasses, discover
+from tools_core._registry._entry import Entry, LoadProblem, origin_of
+from tools_core._registry._entry_points import EntryPoint, search_path
+from tools_core._registry._lock_file import read as read_lock
+from tools_core._registry._patterns import matches, split_patterns, unknown_tool
+from tools_core._registry._store import Store
+from tools_core._tools._approval import acall_if_approved, call_if_approved
+from tools_core._tools._as_tools import as_tools
+from tools_core._tools._tool import Tool
+from tools_core._tools._toolset import Toolset
+from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
+from tools_core._values._result import Result
+from tools_core._values._tool_call import ToolCall
 
-TYPE_CHECKING: bool = False  # importing typing costs 4 ms; with a type, jedi reads the block as well
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, TypeVar
-
-    from tools_core._registry._entry_points import EntryPoint
-    from tools_core._registry._lock_file import Lock
     from tools_core._tools._approval import Approve
-    from tools_core._tools._tool import Tool
-    from tools_core._tools._toolset import Toolset
-    from tools_core._values._context import Context
-    from tools_core._values._result import Result
-    from tools_core._values._tool_call import ToolCall
 
-    T = TypeVar("T")
-
-
-GROUP = "ask_tools.tools"
+T = TypeVar("T")
+D = TypeVar("D")
 
 _FROM_ENVIRONMENT: Any = object()
 
 
-class Registry(Mapping[str, "Tool"]):
+class Registry(Mapping[str, Tool]):
     """Tools by name: those registered, in that order, then those discovered, by distribution and name.
 
-    A discovered tool is imported when it is first used; listing names imports nothing. `distribution:name` is a name
-    of each. If two distributions have a tool of one name, the bare name is an error that lists both, and a registered
-    tool comes before discovered ones. `values`, `items`, `all` and `definitions` load every tool and leave out those
-    that cannot be loaded, which are `problems`. Registries can be used from several threads.
+    A discovered tool is imported when it is first used; listing names imports no package. `distribution:name` is a
+    second name of each. A registered tool comes before discovered ones of the same name; if only two distributions have
+    the name, it is an error that lists both. Registries can be used from several threads.
+
+    Iteration, `in` and `len` are about names. `values`, `items`, `all` and `definitions` load every tool, and leave out
+    those that cannot be loaded, which are `problems`; `get` returns the default for them, `registry[name]` raises.
 
     With `auto=True` the first read discovers the installed tools.
     """
 
+    search_path = staticmethod(search_path)
+
     def __init__(self, *, auto: bool = False) -> None:
         self._auto = auto
-        self._registered: dict[str, Registered] = {}
-        self._catalog = Catalog()
-        self._toolsets: dict[type[Toolset], Toolset] = {}
+        self._store = Store()  # replaced at each change, so that it can be read without the lock
+        self._blocked: list[str] = []
+        self._package_problems: list[LoadProblem] = []
         self._class_problems: dict[str, LoadProblem] = {}
-        self._lock = threading.RLock()  # held for changes, but not while a package is imported
+        self._toolsets: dict[type[Toolset], Toolset] = {}
+        self._discovering: set[int] = set()  # threads
+        self._lock = threading.Lock()  # held for changes, but not while a package is imported
 
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
 
-        Raises: ValueError if another tool has the name and `replace` is not set; DefinitionError if it is not a tool.
+        Raises: ValueError if another registered tool has the name and `replace` is not set; DefinitionError if the
+            object is not a tool.
         """
-        from tools_core._tools._as_tools import as_tools  # not needed to list names
-
-        made = {each.name: Registered(each, tool) for each in as_tools(tool)}
+        if isinstance(tool, list | tuple | set | dict):
+            raise DefinitionError(f"a {type(tool).__name__} is not a tool; register each tool: registry.register(tool)")
+        new = [Entry(made.name, source=tool, tool=made) for made in as_tools(tool)]
         with self._lock:
-            if not replace:
-                made = {name: new for name, new in made.items() if not self._has(name, tool)}
-                for name, new in made.items():
-                    self._check_free(name, new)
-            self._registered.update(made)
+            self._store = self._store.with_registered(new, replace=replace)
         return tool
 
     def unregister(self, name: str) -> None:
@@ -79,23 +75,16 @@ class Registry(Mapping[str, "Tool"]):
 
         Raises: UnknownToolError
         """
+        entry = self._entry(name)
         with self._lock:
-            found = self._find(name)
-            if found is None:
-                raise self._unknown(name)
-            if isinstance(found, DiscoveredTool):
-                self._catalog = self._catalog.without(found)
-            else:
-                del self._registered[name]
+            self._store = self._store.without(entry)
 
     def clear(self) -> None:
         """Remove everything, problems included; installed tools return with the next `discover`."""
         with self._lock:
             self._auto = False
-            self._registered = {}
-            self._catalog = Catalog()
-            self._toolsets = {}
-            self._class_problems = {}
+            self._store, self._blocked, self._package_problems = Store(), [], []
+            self._class_problems, self._toolsets = {}, {}
 
     def discover(
         self,
@@ -108,7 +97,8 @@ class Registry(Mapping[str, "Tool"]):
     ) -> list[str]:
         """Find installed tools by their entry points and return the new names; no package is imported.
 
-        Tools that could not be loaded before get another chance.
+        Tools that could not be loaded are loaded again when they are next used, and tools that an earlier call for the
+        same group and paths found, and that are gone, are removed.
 
         Args:
             group: The group of entry points.
@@ -122,19 +112,15 @@ class Registry(Mapping[str, "Tool"]):
 
         Raises: ValueError if the lock cannot be read.
         """
-        admission = Admission(allow, deny, _read_lock(lock))
-        unreadable: list[tuple[str, str, str]] = []
-        points = scan((group, SOURCES) if group == GROUP else group, paths, unreadable)
-        points, problems = read_sources(points, admission)
+        path = os.environ.get("ASK_TOOLS_LOCK") if lock is _FROM_ENVIRONMENT else lock
+        admission = Admission(allow, deny, None if path is None else read_lock(path))
+        paths = None if paths is None else tuple(paths)
+        discovery = discover(group, paths, admission)
         with self._lock:
             self._auto = False
-            known = self._catalog.tools
-            self._catalog = self._catalog.updated(points, unreadable, admission, self._toolsets, problems)
-            return [
-                self._listed(tool)
-                for name, tool in self._catalog.tools.items()
-                if not (name in known and known[name].point.is_same(tool.point)) and not self._is_registered(tool)
-            ]
+            self._store, new = self._store.with_discovered(discovery)
+            self._blocked, self._package_problems = sorted(discovery.blocked), discovery.problems
+            return [self._store.listed_name(entry) for entry in self._store if entry in new]
 
     def select(self, patterns: Iterable[str] | str) -> list[str]:
         """Return the names of the tools that patterns select, in the order of the registry; no package is imported.
@@ -144,18 +130,14 @@ class Registry(Mapping[str, "Tool"]):
 
         Raises: UnknownToolError for a pattern that matches nothing; ValueError for an empty one.
         """
-        tools = {name: (name, "") for name in self._registered}
-        for name in self:
-            point = None if name in self._registered else self.origin(name)
-            tools[name] = (point.name, point.distribution) if point else (name, "")
+        tools = [(name, entry.bare_name, entry.distribution) for name, entry in self._listed()]
         selected: set[str] = set()
         for pattern in split_patterns(patterns):
-            names = [name for name, tool in tools.items() if pattern == name or matches(pattern, *tool)]
+            names = [name for name, bare_name, package in tools if matches(pattern, bare_name, package)]
             if not names:
-                packages = [package for _, package in tools.values() if package]
-                raise self._unknown(pattern, dict.fromkeys(packages))
+                raise self._unknown(pattern, [package for *_, package in tools if package])
             selected.update(names)
-        return [name for name in tools if name in selected]
+        return [name for name, *_ in tools if name in selected]
 
     def subset(
         self,
@@ -178,89 +160,88 @@ class Registry(Mapping[str, "Tool"]):
         Raises: UnknownToolError for a pattern or an old name without a tool; ValueError for an empty pattern, or if two
             tools would have one name; DefinitionError for an invalid name.
         """
-        excluded, new_names = self.select(exclude), dict(rename or {})
-        for name in new_names:
-            if name not in self:
-                raise self._unknown(name)
-        made = Registry()
-        for name in self if only is None else self.select(only):
-            if name in excluded:
+        new_names = {id(self._entry(old)): new for old, new in (rename or {}).items()}
+        names = {*(self if only is None else self.select(only))} - {*self.select(exclude)}
+        subset = Registry()
+        for name, entry in self._listed():
+            if name not in names:
                 continue
             with suppress(ToolError):  # cannot be loaded: it is among the problems
-                tool = self[name]
-                new = new_names.get(name, prefix + name)
-                if new in made._registered:
-                    raise ValueError(f"two tools would have the name `{new}`; rename one of them")
-                tool = tool if new == name else tool.renamed(new)
-                made._registered[new] = Registered(tool, tool)
-        return made
+                tool = entry.load(self._toolsets)
+                new_name = new_names.get(id(entry), prefix + entry.bare_name if prefix else name)
+                point = entry.point if new_name == name else None
+                tool = tool if new_name == name else tool.renamed(new_name)
+                if subset._store.named(new_name):
+                    raise ValueError(f"two tools would have the name `{new_name}`; rename one of them")
+                new = Entry(new_name, point=point, source=tool, tool=tool)
+                subset._store = subset._store.with_registered([new], replace=True)
+        return subset
 
     def discover_subclasses(self, base: type[Tool] | None = None) -> list[type[Tool]]:
         """Register the concrete subclasses of `base` that are in memory, and return the new ones.
 
         `base` is `Tool` by default. A class that takes arguments, or whose name is taken, becomes a problem.
         """
-        from tools_core._registry._subclasses import concrete_subclasses  # not needed to list names
-        from tools_core._tools._tool import Tool
-
         new: list[type[Tool]] = []
         for cls in concrete_subclasses(base or Tool):
-            if self._has(cls.name, cls):
+            origin = origin_of(cls)
+            self._class_problems.pop(origin, None)
+            if any(entry.is_of(cls) for entry in self._store.named(cls.name)):
                 continue
             try:
                 new.append(self.register(cls))
             except Exception as error:  # noqa: BLE001  (a constructor may raise anything)
-                origin, fix = f"{cls.__module__}:{cls.__qualname__}", "register an instance or rename it"
+                fix = "register an instance or rename it"
                 self._class_problems[origin] = LoadProblem(origin, "", "", str(error), fix, error)
         return new
 
     @property
     def problems(self) -> list[LoadProblem]:
-        """Return what is known to be wrong; that a tool cannot be loaded is known after its first use.
+        """Return the known problems; that a tool cannot be loaded is known after its first use.
 
         A problem has `name`, `distribution` and `version`, the `error`, and a `fix`.
         """
         self._discover_once()
-        found = [*self._class_problems.values(), *self._catalog.problems.values()]
-        for tool in self._catalog.tools.values():
-            found += self._collisions(tool)
-            found += [tool.problem] if tool.problem else []
-        return found
+        problems = [*self._class_problems.values(), *self._package_problems]
+        store = self._store
+        for entry in store:
+            problems += store.collision(entry)
+            problems += [entry.problem] if entry.problem else []
+        return problems
 
     @property
     def blocked(self) -> list[str]:
         """Return the tools that the allow and deny lists and the lock block, as `distribution:name`."""
         self._discover_once()
-        return list(self._catalog.blocked)
+        return list(self._blocked)
 
     def origin(self, name: str) -> EntryPoint | None:
-        """Return the entry point of a discovered tool, without importing it; None for a registered tool.
+        """Return the entry point of a tool, without importing it; None for a tool that only the program registered.
 
         An entry point has `distribution`, `version`, `name` and `value`, and `load` imports its object.
 
         Raises: UnknownToolError if two distributions have the name.
         """
-        found = self._find(name)
-        return found.point if isinstance(found, DiscoveredTool) else None
+        return self._entry(name).point if self._named(name) else None
 
     def __getitem__(self, name: str) -> Tool:
-        found = self._find(name)
-        if found is None:
-            raise self._unknown(name)
-        return found.load()
+        return self._entry(name).load(self._toolsets)
+
+    def get(self, name: str, default: D | None = None, /) -> Tool | D | None:  # type: ignore[override]
+        """Return a tool, or the default if it is unknown or cannot be loaded."""
+        try:
+            return self[name]
+        except (ToolError, UnknownToolError):
+            return default
 
     def __contains__(self, name: object) -> bool:
-        with suppress(UnknownToolError):  # of two distributions
-            return self._find(name) is not None
-        return False
+        return len(self._named(name)) == 1
 
     def __iter__(self) -> Iterator[str]:
-        self._discover_once()
-        tools = self._catalog.tools.values()
-        return iter([*self._registered, *(self._listed(tool) for tool in tools if not self._is_registered(tool))])
+        return iter([name for name, _ in self._listed()])
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._listed())
 
     @property
     def count(self) -> int:
@@ -287,26 +268,20 @@ class Registry(Mapping[str, "Tool"]):
         A tool with `requires_approval` is called if `approve` is "all", or a function that returns True or "once" for
         the ApprovalRequest; else the error is `approval_required` or `denied`.
         """
-        try:
-            tool = self[call.name]
-        except (DefinitionError, ToolError, UnknownToolError) as error:
-            return _not_called(error)
+        tool = self._tool_of(call)
+        if isinstance(tool, Result):
+            return tool
         if not tool.requires_approval or approve == "all":
             return tool.call(call, context)
-        from tools_core._tools._approval import call_if_approved  # not needed for most tools
-
         return call_if_approved(tool, call, context, approve)
 
     async def acall(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
         """`call` for coroutines; `approve` may be a coroutine function."""
-        try:
-            tool = self[call.name]
-        except (DefinitionError, ToolError, UnknownToolError) as error:
-            return _not_called(error)
+        tool = self._tool_of(call)
+        if isinstance(tool, Result):
+            return tool
         if not tool.requires_approval or approve == "all":
             return await tool.acall(call, context)
-        from tools_core._tools._approval import acall_if_approved  # see call
-
         return await acall_if_approved(tool, call, context, approve)
 
     # The inherited comparison would load every tool.
@@ -314,93 +289,62 @@ class Registry(Mapping[str, "Tool"]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        return f"<Registry of {len(self._registered)} registered and {len(self._catalog.tools)} discovered tools>"
+        registered = sum(1 for entry in self._store if entry.is_registered)
+        return f"<Registry of {registered} registered and {len([*self._store]) - registered} discovered tools>"
 
     def _discover_once(self) -> None:
-        if self._auto:
-            with self._lock:
-                if self._auto:
-                    self.discover()
+        thread = threading.get_ident()
+        if self._auto and thread not in self._discovering:  # a source may read the registry while it is imported
+            self._discovering.add(thread)
+            try:
+                self.discover()
+            finally:
+                self._discovering.discard(thread)
 
-    def _find(self, name: object) -> Registered | DiscoveredTool | None:
-        """Return the tool with a name, not loaded yet; UnknownToolError if two distributions have the name."""
+    def _named(self, name: object) -> list[Entry]:
+        """Return the entries that a name stands for; more than one if two distributions have the name."""
         if not isinstance(name, str):
-            return None
-        registered = self._registered.get(name)  # comes first in any case
-        if registered is not None:
-            return registered
+            return []
+        entries = self._store.named(name)
+        if not any(entry.is_registered for entry in entries):  # a registered one comes first in any case
+            self._discover_once()
+            entries = self._store.named(name)
+        return entries
+
+    def _entry(self, name: object) -> Entry:
+        entries = self._named(name)
+        if not entries:
+            raise self._unknown(name)
+        if len(entries) > 1:
+            names = [entry.qualified for entry in entries]
+            choice = " or ".join(f"`{name}`" for name in names)
+            raise UnknownToolError(str(name), f"`{name}` is the name of more than one tool; use {choice}", names)
+        return entries[0]
+
+    def _listed(self) -> list[tuple[str, Entry]]:
         self._discover_once()
-        return self._catalog.find(name)
+        store = self._store
+        return [(store.listed_name(entry), entry) for entry in store]
 
     def _loaded(self) -> dict[str, Tool]:
-        found: dict[str, Tool] = {}
-        for name in self:
-            with suppress(ToolError, UnknownToolError):  # broken, or removed by another thread
-                found[name] = self[name]
-        return found
+        tools: dict[str, Tool] = {}
+        for name, entry in self._listed():
+            with suppress(ToolError):
+                tools[name] = entry.load(self._toolsets)
+        return tools
 
-    def _listed(self, tool: DiscoveredTool) -> str:
-        """Return the name that a discovered tool is listed by: the bare one if it has no other owner."""
-        name = tool.point.name
-        is_shared = name in self._registered or len(self._catalog.owners(name)) > 1
-        return tool.point.qualified if is_shared else name
-
-    def _is_registered(self, tool: DiscoveredTool) -> bool:
-        """Return whether the object that an entry point names was registered as well: then it is one tool."""
-        registered = self._registered.get(tool.point.name)
-        return registered is not None and tool.point.is_of(registered.source)
-
-    def _has(self, name: str, source: object) -> bool:
-        """Return whether an object was registered, or is that of an entry point."""
-        known = self._registered.get(name)
-        if known is not None:
-            return known.source is source
-        return any(tool.point.is_of(source) for tool in self._catalog.owners(name))
-
-    def _check_free(self, name: str, new: Registered) -> None:
-        known = self._registered.get(name)
-        if known is not None and new.is_reload_of(known):
-            return
-        holders = [known.origin] if known else [str(tool.point) for tool in self._catalog.owners(name)]
-        if holders:
-            raise ValueError(
-                f"`{new.origin}` cannot be registered as `{name}`: {' and '.join(holders)} has that name; "
-                f"give one of them another name, or register with replace=True"
-            )
-
-    def _collisions(self, tool: DiscoveredTool) -> list[LoadProblem]:
-        """Return the problem of a discovered tool whose name others have as well."""
-        point = tool.point
-        others = [str(other.point) for other in self._catalog.owners(point.name) if other is not tool]
-        registered = self._registered.get(point.name)
-        others += [registered.origin] if registered is not None and not self._is_registered(tool) else []
-        if not others:
-            return []
-        error = f"`{point.name}` is also the name of {' and '.join(others)}"
-        fix = f"use `{point.qualified}`, or block it: ASK_TOOLS_DENY={point.qualified}"
-        return [LoadProblem.of(point, error, fix)]
+    def _tool_of(self, call: ToolCall) -> Tool | Result:
+        """Return the tool of a call, or the result of a call that has none."""
+        if not isinstance(call, ToolCall):
+            raise TypeError(f"a registry calls a ToolCall: registry.call(ToolCall(None, {call!r}, {{...}}))")
+        try:
+            return self[call.name]
+        except (DefinitionError, ToolError, UnknownToolError) as error:
+            kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
+            return Result.error(str(error), type=kind, exception=error)
 
     def _unknown(self, name: object, packages: Iterable[str] | None = None) -> UnknownToolError:
-        from tools_core._registry._unknown_tool import unknown_tool  # only for a wrong name
-
         return unknown_tool(name, self, packages, self.blocked)
-
-
-def _not_called(error: DefinitionError | ToolError | UnknownToolError) -> Result:
-    from tools_core._values._result import Result  # not needed to list names
-
-    kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
-    return Result.error(str(error), type=kind, exception=error)
-
-
-def _read_lock(path: str | os.PathLike[str] | None) -> Lock | None:
-    if path is _FROM_ENVIRONMENT:
-        path = os.environ.get("ASK_TOOLS_LOCK")
-    if path is None:
-        return None
-    from tools_core._registry._lock_file import read  # brings json, 3 ms
-
-    return read(path)
 
 
 registry = Registry(auto=True)

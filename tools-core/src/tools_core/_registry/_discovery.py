@@ -1,0 +1,171 @@
+"""Discovery: the installed tools that may be used, and the tools of sources such as MCP servers.
+
+The group `ask_tools.sources` has tools that a package finds elsewhere. An entry point `mcp = "tools_mcp:source"` names
+a function without arguments, which starts no program. It returns objects that are equal if nothing has changed. Their
+attributes are `name` of the tool; `origin`, the part of the source that has it, such as a server, and its `version`;
+`value`, what runs when the tool is called; `folder`, the file that lists it; `fix`, how to repair it; `load()`, which
+makes the tool; and `error`, which is not empty if the origin cannot be used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from tools_core._definition._naming import NAME_PATTERN
+from tools_core._registry._entry import Entry, LoadProblem
+from tools_core._registry._entry_points import EntryPoint, distributions, installed_packages_first
+from tools_core._registry._lock_file import Lock
+from tools_core._registry._patterns import matches, normalize, split_patterns
+from tools_core._tools._tool import Tool
+
+GROUP = "ask_tools.tools"
+SOURCES = "ask_tools.sources"
+
+_is_legal_name = re.compile(NAME_PATTERN).fullmatch
+
+
+@dataclass(slots=True)
+class Discovery:
+    """The tools that may be used, the qualified names of those that are blocked, and the problems of packages.
+
+    `search` is the group and the paths that were searched.
+    """
+
+    search: object
+    entries: list[Entry] = field(default_factory=list)
+    blocked: set[str] = field(default_factory=set)
+    problems: list[LoadProblem] = field(default_factory=list)
+
+    def removes(self, entry: Entry) -> bool:
+        """Return whether an entry that was not found is blocked, or gone since an earlier search of the same place."""
+        return entry.qualified in self.blocked or entry.search == self.search
+
+
+class Admission:
+    """Decides which entry points may be imported.
+
+    `allow` and `deny` default to `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY`. Without an allow list every tool is allowed;
+    an empty one allows none.
+    """
+
+    def __init__(self, allow: Iterable[str] | None, deny: Iterable[str] | None, lock: Lock | None) -> None:
+        self._allow = _patterns(allow, "ASK_TOOLS_ALLOW")
+        self._deny = _patterns(deny, "ASK_TOOLS_DENY") or []
+        self._lock = lock
+
+    def admits(self, point: EntryPoint) -> bool:
+        """Return whether an entry point may be imported."""
+        if self._lock is not None and self._lock.digest(point) is None:
+            return False
+        is_allowed = self._allow is None or _is_listed(point, self._allow)
+        return is_allowed and not _is_listed(point, self._deny)
+
+    def admits_source(self, source: EntryPoint) -> bool:
+        """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
+        if self._lock is not None and not any(name.startswith(f"{source.name}:") for name in self._lock.tools):
+            return False
+        if self._allow is not None and not any(_can_select_from(source, pattern) for pattern in self._allow):
+            return False
+        return not _is_listed(source, self._deny)
+
+    def digest(self, point: EntryPoint) -> str | None:
+        """Return the hash that the definition of its tool must have; None without a lock."""
+        return None if self._lock is None else self._lock.digest(point)
+
+
+def discover(group: str, paths: tuple[str | os.PathLike[str], ...] | None, admission: Admission) -> Discovery:
+    """Find entry points in the metadata of distributions; only sources are imported."""
+    discovery = Discovery((group, paths))
+    points: list[EntryPoint] = []
+    sources: list[EntryPoint] = []
+    for distribution in distributions(paths):
+        points += distribution.entry_points(group)
+        sources += distribution.entry_points(SOURCES) if group == GROUP else ()
+        if distribution.error:
+            name, version, fix = distribution.name, distribution.version, f"reinstall {distribution.name}"
+            discovery.problems.append(LoadProblem("entry_points.txt", name, version, distribution.error, fix))
+    points += _points_of_sources(sources, {point.name for point in points}, admission, discovery.problems)
+    values: dict[str, str] = {}
+    for point in points:
+        value = values.setdefault(point.qualified, point.value)
+        if not admission.admits(point):
+            discovery.blocked.add(point.qualified)
+        elif not _is_legal_name(point.name):
+            error = f"{point.name!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
+            discovery.problems.append(LoadProblem.of(point, error, f"rename it in {point.distribution}"))
+        elif value != point.value:
+            error = f"it is listed twice: {value} is used, not {point.value}"
+            fix = f"remove one of the lines in {point.distribution}"
+            discovery.problems.append(LoadProblem.of(point, error, fix))
+        elif point.qualified not in {entry.qualified for entry in discovery.entries}:
+            digest = admission.digest(point)
+            discovery.entries.append(Entry(point.name, point=point, digest=digest, search=discovery.search))
+    return discovery
+
+
+def concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
+    """Return the subclasses in memory that are not abstract, by module and name; the newest of those defined again."""
+    subclasses: dict[tuple[str, str, str], type[Tool]] = {}
+    bases = [base]
+    while bases:
+        for cls in type.__subclasses__(bases.pop(0)):
+            bases.append(cls)
+            is_abstract = cls._is_abstract or getattr(cls, "__abstractmethods__", None)  # pyright: ignore[reportPrivateUsage]
+            if not is_abstract and not cls.__module__.startswith("tools_core."):
+                subclasses[cls.__module__, cls.__qualname__, cls.name] = cls
+    return [subclasses[key] for key in sorted(subclasses)]
+
+
+def _points_of_sources(
+    sources: list[EntryPoint], installed: set[str], admission: Admission, problems: list[LoadProblem]
+) -> list[EntryPoint]:
+    """Return the tools of sources. A tool whose name another package or origin has as well is called `ORIGIN_NAME`."""
+    tools: list[tuple[EntryPoint, Any]] = []
+    for source in sorted(filter(admission.admits_source, sources), key=lambda source: source.qualified):
+        try:
+            with installed_packages_first():
+                tools += [(source, tool) for tool in source.load()()]
+        except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
+            fix = f"repair that, or uninstall {source.distribution}"
+            problems.append(LoadProblem.of(source, f"{type(error).__name__}: {error}", fix, error))
+    counts = Counter([*installed, *(tool.name for _, tool in tools)])
+    points: list[EntryPoint] = []
+    for source, tool in tools:
+        point = EntryPoint(
+            name=f"{tool.origin}_{tool.name}" if counts[tool.name] > 1 and not tool.error else tool.name,
+            value=tool.value,
+            group=source.group,
+            distribution=normalize(f"{source.name}:{tool.origin}"),
+            version=tool.version,
+            folder=tool.folder,
+            fix=tool.fix,
+            source_tool=tool,
+        )
+        if tool.error:
+            problems.append(LoadProblem.of(point, tool.error, tool.fix))
+        else:
+            points.append(point)
+    return points
+
+
+def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None:
+    if patterns is not None:
+        return split_patterns(patterns)
+    text = os.environ.get(variable)
+    return None if text is None else split_patterns(text) if text.strip(", ") else []
+
+
+def _is_listed(point: EntryPoint, patterns: Iterable[str]) -> bool:
+    return any(matches(pattern, point.name, point.distribution) for pattern in patterns)
+
+
+def _can_select_from(source: EntryPoint, pattern: str) -> bool:
+    """Return whether a pattern can select a tool of a source, whose packages are `SOURCE:ORIGIN`."""
+    first, colon, _ = pattern.partition(":")
+    return first in ("*", source.name) or (colon == ":" and fnmatchcase(source.name, first))
