@@ -10,6 +10,8 @@ from __future__ import annotations
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from tools_core._definition._parameter import Parameter
+    from tools_core._registry._entry import LoadProblem
+    from tools_core._registry._entry_points import EntryPoint
     from tools_core._registry._registry import Registry, registry
     from tools_core._tools._approval import ApprovalRequest
     from tools_core._tools._function import tool
@@ -30,11 +32,13 @@ __all__ = [
     "Context",
     "DefinitionError",
     "Effects",
+    "EntryPoint",
     "File",
     "Halt",
     "Image",
     "InvalidArguments",
     "Limits",
+    "LoadProblem",
     "Parameter",
     "Registry",
     "Result",
@@ -49,6 +53,8 @@ __all__ = [
 
 _HOMES = {
     "_definition._parameter": ("Parameter",),
+    "_registry._entry": ("LoadProblem",),
+    "_registry._entry_points": ("EntryPoint",),
     "_registry._registry": ("Registry", "registry"),
     "_tools._approval": ("ApprovalRequest",),
     "_tools._function": ("tool",),

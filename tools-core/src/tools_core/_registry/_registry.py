@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tools_core._registry._discovery import GROUP, Admission, concrete_subclasses, discover
 from tools_core._registry._entry import Entry, LoadProblem, origin_of
-from tools_core._registry._entry_points import EntryPoint, search_path
+from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._lock_file import read as read_lock
 from tools_core._registry._patterns import matches, split_patterns, unknown_tool
 from tools_core._registry._store import Store
@@ -44,8 +44,6 @@ class Registry(Mapping[str, Tool]):
 
     With `auto=True` the first read discovers the installed tools.
     """
-
-    search_path = staticmethod(search_path)
 
     def __init__(self, *, auto: bool = False) -> None:
         self._auto = auto

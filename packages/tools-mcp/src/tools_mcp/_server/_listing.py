@@ -147,9 +147,6 @@ class Listing:
         if stamps != self._stamps:
             self._stamps = stamps
             installed.discover()
-            now = Registry(auto=True)
-            for name in [name for name in installed if name not in now]:
-                installed.unregister(name)
 
 
 def _title(name: str) -> str:
