@@ -3,23 +3,23 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 
-# The Python to use: by default the first of these that is new enough.
+# The Python to use: by default, the first of these that is 3.11 or newer.
 PYTHON ?= $(shell for name in python3 python python3.14 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; assert sys.version_info >= (3, 11); print(sys.executable)' 2>/dev/null && break; done)
 VENV ?= .venv
-# More arguments for pytest: make test PYTEST_ARGS="-x -k registry"
+# Additional arguments for pytest: make test PYTEST_ARGS="-x -k registry"
 PYTEST_ARGS ?=
-# One worker for each processor; make test WORKERS= PYTEST_ARGS=--pdb uses none.
+# One worker for each processor. To debug: make test WORKERS= PYTEST_ARGS=--pdb
 WORKERS ?= --numprocesses=auto --dist=loadfile --max-worker-restart=0
 
 BIN := $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 PROJECTS := tools-core tools-shell tools-filesystem $(patsubst %/pyproject.toml,%,$(wildcard packages/*/pyproject.toml))
-# Editable without its dependency, which is large, and lacks releases for the newest Python: the group `check` has it.
+# Installed without its dependency, which is large and not released for the newest Python; the group `check` has it.
 BARE := packages/tools-ray
 SOURCES := scaffold/src $(PROJECTS:%=%/src)
 
-# pip installs what uv cannot: an index or a proxy may be configured for pip alone.
+# Fall back to pip, since an index or a proxy may be configured only for pip.
 OPTIONS = --quiet --constraint constraints.txt
 install = { uv --version && uv pip install --python $(BIN)/python $(OPTIONS) $(1); } >/dev/null 2>&1 || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(OPTIONS) $(1)
@@ -29,7 +29,7 @@ install = { uv --version && uv pip install --python $(BIN)/python $(OPTIONS) $(1
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-# An environment with this repository's packages, editable; `packages` changes when a package is added or removed.
+# An environment with editable installations of all packages; `packages` changes when one is added or removed.
 $(VENV)/.demo: pyproject.toml constraints.txt packages tools-core/hatch_build.py $(PROJECTS:%=%/pyproject.toml)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python" >&2; exit 1; }
 	@echo "Preparing $(VENV) with $$("$(PYTHON)" --version)" >&2
@@ -41,7 +41,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt packages tools-core/hatch_build.py
 	@$(call install,--no-build-isolation --no-deps $(BARE:%=--editable=./%))
 	@touch $@
 
-# The same with one more dependency group of pyproject.toml.
+# The same environment with another dependency group of pyproject.toml.
 $(VENV)/.%: $(VENV)/.demo
 	@echo "Installing the group $* in $(VENV)" >&2
 	@$(call install,--group $*)
@@ -49,14 +49,14 @@ $(VENV)/.%: $(VENV)/.demo
 
 environment: $(VENV)/.test $(VENV)/.check
 
-demo: ## see tools found, called and newly made
+demo: ## list, call and create tools
 	@$(MAKE) --no-print-directory VENV=.cache/demo .cache/demo/.demo
 	@bash tests/ecosystem/demo.sh .cache/demo
 
 test: $(VENV)/.test ## run the fast tests, in under three minutes
 	$(PYTEST)
 
-test-slow: $(VENV)/.slow test-user ## run the slow tests: whole packages, clusters, crashes, sandboxes, large files
+test-slow: $(VENV)/.slow test-user ## run the slow tests: installation, clusters, crashes, sandboxes, large files
 	$(PYTEST) -m slow
 
 test-user: $(VENV)/.test ## as root: run the fast tests of tools-shell and tools-filesystem as an ordinary user
@@ -73,16 +73,16 @@ check: environment ## lint, types, architecture
 coverage: environment ## run the fast tests and report the lines that they miss
 	$(PYTEST) --cov --cov-report=term
 
-bench: $(VENV)/.test ## compare speeds with their baselines, alone on the machine
+bench: $(VENV)/.test ## compare speeds with their baselines; needs an idle machine
 	$(BIN)/python tests/benchmarks/bench.py $(WORDS)
 
-format: environment ## format, and apply the fixes that ruff has
+format: environment ## format, and apply ruff's fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 build: $(VENV)/.demo ## build every wheel and source distribution into dist/
 	@for project in . $(PROJECTS); do (cd $$project && "$(abspath $(BIN))/python" -m hatchling build -d "$(CURDIR)/dist") || exit 1; done
 
-clean: ## remove what the other targets made
+clean: ## remove the files that other targets create
 	rm -rf .venv .cache dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

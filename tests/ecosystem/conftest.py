@@ -1,4 +1,4 @@
-"""Whole packages: built once, installed by pip into environments that hold nothing else, run as users do."""
+"""Build all packages once, install them with pip into empty environments, and run them as users do."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = "Scripts" if os.name == "nt" else "bin"
-DEADLOCK = 300  # seconds; a command that takes so long hangs
+TIMEOUT = 300  # seconds; a command that takes longer hangs
 
 
 def clean_environ(**more):
-    """Return the environment of a user without settings: no path to this checkout, no settings of pip or of ours."""
+    """Return environment variables without paths to this checkout, and without settings of pip, uv or ask-tools."""
     foreign = (
         "PIP_",
         "UV_",
@@ -30,12 +30,12 @@ def clean_environ(**more):
         "COLUMNS",
         "FORCE_COLOR",
     )
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    return kept | {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"} | more
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return variables | {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONUTF8": "1"} | more
 
 
 def run(command, *, cwd, check=True, **more):
-    """Run a command to its end and return the process, with its output as text."""
+    """Run a command and return the finished process, with its output as text."""
     process = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -44,16 +44,18 @@ def run(command, *, cwd, check=True, **more):
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=DEADLOCK,
+        timeout=TIMEOUT,
         check=False,
     )
     if check:
-        assert process.returncode == 0, f"{command} ended with {process.returncode}\n{process.stdout}\n{process.stderr}"
+        assert process.returncode == 0, (
+            f"{command} exited with {process.returncode}\n{process.stdout}\n{process.stderr}"
+        )
     return process
 
 
 class Environment:
-    """A virtual environment without anything in it, and what a user does there."""
+    """An empty virtual environment, with methods that run its programs."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -74,37 +76,37 @@ class Environment:
     def site_packages(self):
         return Path(self.python("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
 
-    def copy_distribution(self, name, seen=frozenset()):
-        """Bring `name` and what it needs from the environment that runs the tests, without a network."""
-        if name in seen:
+    def copy_distribution(self, name, parents=frozenset()):
+        """Copy `name` and its dependencies from the environment of the tests, without a network."""
+        if name in parents:
             return
-        found = distribution(name)
+        source = distribution(name)
         target = self.site_packages()
-        for file in found.files or ():
+        for file in source.files or ():
             if ".." not in file.parts and "__pycache__" not in file.parts:
                 (target / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(found.locate_file(file), target / file)
-        for text in found.requires or ():
+                shutil.copy2(source.locate_file(file), target / file)
+        for text in source.requires or ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                self.copy_distribution(requirement.name, {*seen, name})
+                self.copy_distribution(requirement.name, {*parents, name})
 
 
 def build(project, folder, *targets):
-    """Build `project` with the build backend that is installed here, without a network."""
+    """Build `project` with the installed build backend, without a network."""
     words = [word for target in targets for word in ("-t", target)]
     run([sys.executable, "-m", "hatchling", "build", "-d", folder, *words], cwd=project)
 
 
 def projects():
-    """Every folder of this repository that is published."""
+    """Return the folder of every published distribution."""
     packages = sorted(path.parent for path in (ROOT / "packages").glob("*/pyproject.toml"))
     return [ROOT, ROOT / "tools-core", ROOT / "tools-filesystem", ROOT / "tools-shell", *packages]
 
 
 @pytest.fixture(scope="session")
 def wheelhouse(tmp_path_factory):
-    """A folder with the wheel and the source distribution of everything that is published."""
+    """A folder with the wheel and the source distribution of every published distribution."""
     folder = tmp_path_factory.mktemp("wheelhouse")
     for project in projects():
         build(project, folder, "sdist", "wheel")
@@ -119,10 +121,10 @@ def environment(tmp_path):
 
 @pytest.fixture
 def install(environment, wheelhouse):
-    """Install distributions by name from the wheelhouse, or wheels by path, and nothing else."""
+    """Install distributions from the wheelhouse by name, or wheels by path; no others."""
 
-    def install(*what):
-        environment.pip("install", "--no-index", "--find-links", wheelhouse, *what)
+    def install(*distributions):
+        environment.pip("install", "--no-index", "--find-links", wheelhouse, *distributions)
         return environment
 
     return install
@@ -130,7 +132,7 @@ def install(environment, wheelhouse):
 
 @pytest.fixture
 def package(tmp_path):
-    """Make the wheel of a small package: a distribution, its module's source, and its entry points."""
+    """Build the wheel of a small package from its name, the source of its module and its entry points."""
 
     def package(name, source, tools):
         project = tmp_path / "projects" / name

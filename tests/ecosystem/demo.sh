@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Usage: demo.sh ENVIRONMENT
-# Show a newcomer how tools are listed, called and generated. It writes into a temporary folder and leaves ENVIRONMENT as
-# it was.
+# List, call and generate tools. The demo writes to a temporary folder and restores ENVIRONMENT.
 set -euo pipefail
 bin=$(cd "$1/bin" && pwd)
 workspace=$(mktemp -d)

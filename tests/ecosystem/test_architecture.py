@@ -1,4 +1,4 @@
-"""Rules of the whole tree, checked by reading it."""
+"""Rules for all source files, checked without running them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_package_has_readme_changelog_and_licence(project):
     assert "MIT License" in (project / "LICENSE").read_text(encoding="utf-8")
 
 
-# What no file of the repository may hold
+# Text that no file may contain
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +172,8 @@ def test_no_file_names_a_path_of_this_machine(texts):
     everywhere = {Path("/"), Path("/root"), Path("/usr"), Path("/usr/local")}  # they say nothing of this one
     places = {ROOT, Path.home(), Path(sys.prefix), Path(sys.base_prefix)} - everywhere
     needles = [f"{place}/".encode() for place in places]
-    found = {name: [needle for needle in needles if needle in text] for name, text in texts.items()}
-    assert {name: needles for name, needles in found.items() if needles} == {}
+    paths = {name: [needle for needle in needles if needle in text] for name, text in texts.items()}
+    assert {name: needles for name, needles in paths.items() if needles} == {}
 
 
 def test_constraints_are_names_and_versions_only():

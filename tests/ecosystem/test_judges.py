@@ -31,11 +31,11 @@ def run(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).parent / str(words[0])
     if not program.exists():
         pytest.skip(f"{words[0]} is not installed")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST_", "UV_"))}
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYTEST_", "UV_"))}
     return subprocess.run(
         [program, *map(str, words[1:])],
         cwd=cwd,
-        env=kept | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONUTF8": "1"},
+        env=variables | {"NO_COLOR": "1", "COLUMNS": "200", "PYTHONUTF8": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -46,10 +46,10 @@ def run(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
+def plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
     plans = {}
     for case, (name, options) in CASES.items():
-        folder = tmp_path_factory.mktemp("judged")
+        folder = tmp_path_factory.mktemp("generated")
         plans[case] = plan_package(
             name, into=folder, **{"author": "Ada Lovelace <ada@example.org>", "url": URL} | options
         )
@@ -62,11 +62,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Plan]:
 
 
 @pytest.fixture(scope="module")
-def folders(made: dict[str, Plan]) -> list[Path]:
-    return [plan.folder for plan in made.values()]
+def folders(plans: dict[str, Plan]) -> list[Path]:
+    return [plan.folder for plan in plans.values()]
 
 
-def test_sp_repo_review_finds_no_failure(folders: list[Path]) -> None:
+def test_sp_repo_review_reports_no_failure(folders: list[Path]) -> None:
     for folder in folders:
         checks = json.loads(run("repo-review", "--format", "json", ".", cwd=folder).stdout)["checks"]
         assert [name for name, check in checks.items() if check["result"] is False] == []
@@ -74,41 +74,41 @@ def test_sp_repo_review_finds_no_failure(folders: list[Path]) -> None:
         assert len([name for name, check in checks.items() if check["result"] is None]) < 5
 
 
-def test_validate_pyproject_finds_nothing(folders: list[Path], tmp_path: Path) -> None:
-    ended = run("validate-pyproject", *(folder / "pyproject.toml" for folder in folders), cwd=tmp_path)
-    assert (ended.returncode, ended.stdout.count("Valid file")) == (0, len(CASES)), ended.stdout
+def test_validate_pyproject_accepts_every_pyproject(folders: list[Path], tmp_path: Path) -> None:
+    process = run("validate-pyproject", *(folder / "pyproject.toml" for folder in folders), cwd=tmp_path)
+    assert (process.returncode, process.stdout.count("Valid file")) == (0, len(CASES)), process.stdout
 
 
 def test_twine_accepts_the_built_distributions(folders: list[Path], tmp_path: Path) -> None:
     for number, folder in enumerate(folders):
-        ended = run("python", "-m", "build", "--no-isolation", "--outdir", tmp_path / str(number), cwd=folder)
-        assert ended.returncode == 0, ended.stdout
-    ended = run("twine", "check", "--strict", *tmp_path.glob("*/*"), cwd=tmp_path)
-    assert (ended.returncode, ended.stdout.count("PASSED")) == (0, 2 * len(CASES)), ended.stdout
+        process = run("python", "-m", "build", "--no-isolation", "--outdir", tmp_path / str(number), cwd=folder)
+        assert process.returncode == 0, process.stdout
+    process = run("twine", "check", "--strict", *tmp_path.glob("*/*"), cwd=tmp_path)
+    assert (process.returncode, process.stdout.count("PASSED")) == (0, 2 * len(CASES)), process.stdout
 
 
-def test_zizmor_finds_nothing_in_its_strictest_mode(folders: list[Path], tmp_path: Path) -> None:
-    ended = run("zizmor", "--offline", "--persona=auditor", *folders, cwd=tmp_path)
-    assert ended.returncode == 0, ended.stdout
+def test_zizmor_reports_nothing_at_its_strictest_level(folders: list[Path], tmp_path: Path) -> None:
+    process = run("zizmor", "--offline", "--persona=auditor", *folders, cwd=tmp_path)
+    assert process.returncode == 0, process.stdout
 
 
-def test_zizmor_would_have_found_an_action_that_is_not_pinned(made: dict[str, Plan], tmp_path: Path) -> None:
-    workflow = made["function"].files[".github/workflows/ci.yml"]
+def test_zizmor_reports_an_action_without_a_pinned_commit(plans: dict[str, Plan], tmp_path: Path) -> None:
+    workflow = plans["function"].files[".github/workflows/ci.yml"]
     folder = tmp_path / ".github" / "workflows"
     folder.mkdir(parents=True)
-    loose = re.sub("actions/checkout@[0-9a-f]{40} # v[0-9.]+", "actions/checkout@v7", workflow)
-    assert loose != workflow
-    (folder / "ci.yml").write_text(loose, encoding="utf-8")
+    unpinned = re.sub("actions/checkout@[0-9a-f]{40} # v[0-9.]+", "actions/checkout@v7", workflow)
+    assert unpinned != workflow
+    (folder / "ci.yml").write_text(unpinned, encoding="utf-8")
     assert run("zizmor", "--offline", ".", cwd=tmp_path).returncode != 0
 
 
-def test_ruff_finds_nothing_to_lint_and_nothing_to_format(folders: list[Path], tmp_path: Path) -> None:
+def test_ruff_accepts_every_generated_package(folders: list[Path], tmp_path: Path) -> None:
     for words in (["check"], ["format", "--check"]):
-        ended = run("ruff", *words, "--no-cache", *folders, cwd=tmp_path)
-        assert ended.returncode == 0, ended.stdout
+        process = run("ruff", *words, "--no-cache", *folders, cwd=tmp_path)
+        assert process.returncode == 0, process.stdout
 
 
-def test_strict_mypy_finds_nothing(folders: list[Path], tmp_path: Path) -> None:
+def test_strict_mypy_accepts_every_generated_package(folders: list[Path], tmp_path: Path) -> None:
     for folder in folders:
-        ended = run("mypy", "--cache-dir", tmp_path, cwd=folder)
-        assert "no issues found" in ended.stdout, ended.stdout
+        process = run("mypy", "--cache-dir", tmp_path, cwd=folder)
+        assert "no issues found" in process.stdout, process.stdout

@@ -31,13 +31,13 @@ def uv():
     def uv(folder, *words):
         environ = {name: value for name, value in os.environ.items() if name not in {"VIRTUAL_ENV", "PYTHONPATH"}}
         environ |= {"UV_PYTHON": sys.executable, "UV_NO_PROGRESS": "1", "PYTHONUTF8": "1"}
-        ended = subprocess.run(
+        process = subprocess.run(
             [program, *words], cwd=folder, env=environ, capture_output=True, encoding="utf-8", check=False
         )
-        if ended.returncode and NO_INDEX.search(ended.stderr):
-            pytest.skip(f"packages are not downloaded: {ended.stderr.strip().splitlines()[-1]}")
-        assert ended.returncode == 0, f"uv {' '.join(words)}\n{ended.stdout}\n{ended.stderr}"
-        return ended.stdout
+        if process.returncode and NO_INDEX.search(process.stderr):
+            pytest.skip(f"packages are not downloaded: {process.stderr.strip().splitlines()[-1]}")
+        assert process.returncode == 0, f"uv {' '.join(words)}\n{process.stdout}\n{process.stderr}"
+        return process.stdout
 
     return uv
 
