@@ -32,7 +32,7 @@ PAGES += [*sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("packages/*/README.
 # These take seconds, or need the SDKs of providers.
 LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "docs/plugins.md"}
 LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
-# Their programs need frameworks: tests/tools_adapters runs each in an environment of its own.
+# Their programs need frameworks: tests/tools_adapters runs each in a separate environment.
 ELSEWHERE = {ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"}
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
@@ -57,9 +57,9 @@ TYPED = [page for page in PAGES if page not in UNTYPED and any(block[1] == "pyth
 
 def environ(folder):
     scripts = str(Path(sys.executable).parent)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "PYTHON"))}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "PYTHON"))}
     path = os.pathsep.join([scripts, os.environ["PATH"]])
-    return kept | {"PATH": path, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
+    return variables | {"PATH": path, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
 
 
 def run(command, folder, **options):
@@ -78,27 +78,29 @@ def run(command, folder, **options):
     )
 
 
-def run_python(text, folder, where):
+def run_python(text, folder, location):
     name = re.match(r"# (\w+\.py)\n", text)
     program = folder / (name[1] if name else "block.py")
     program.write_text(text, encoding="utf-8")
-    ended = run([sys.executable, program.name], folder)
-    assert ended.returncode == 0, f"{where}\n{ended.stdout}"
+    process = run([sys.executable, program.name], folder)
+    assert process.returncode == 0, f"{location}\n{process.stdout}"
     if not name:
         program.unlink()
-    assert not re.search(r"^\s*# > ", text, re.MULTILINE), f"{where}: a formatter has spoilt the marks of the output"
+    assert not re.search(r"^\s*# > ", text, re.MULTILINE), (
+        f"{location}: a formatter has changed the marks of the output"
+    )
     expected = re.findall(r"^\s*#> ?(.*)$", text, re.MULTILINE)
     if expected:
-        assert ended.stdout.splitlines() == expected, where
+        assert process.stdout.splitlines() == expected, location
 
 
-def run_console(text, folder, where):
+def run_console(text, folder, location):
     parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
-    assert not parts[0].strip(), f"{where}: a console block begins with a command"
+    assert not parts[0].strip(), f"{location}: a console block begins with a command"
     for command, expected in zip(parts[1::2], parts[2::2], strict=True):
-        ended = run(command, folder, shell=True)  # noqa: S604 - a page shows what a user types
-        assert ended.returncode == 0, f"{where}: {command}\n{ended.stdout}"
-        assert matches(ended.stdout, expected), f"{where}: {command}\n{ended.stdout}\nis not\n{expected}"
+        process = run(command, folder, shell=True)  # noqa: S604 - a page shows what a user types
+        assert process.returncode == 0, f"{location}: {command}\n{process.stdout}"
+        assert matches(process.stdout, expected), f"{location}: {command}\n{process.stdout}\nis not\n{expected}"
 
 
 def matches(output, expected):
@@ -152,15 +154,15 @@ def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, mo
         monkeypatch.setenv(f"{provider}_BASE_URL", model_server(forecast).url)
         monkeypatch.setenv(f"{provider}_API_KEY", "none")
     for line, language, text in blocks(page):
-        where = f"{page.relative_to(ROOT).as_posix()}:{line}"
+        location = f"{page.relative_to(ROOT).as_posix()}:{line}"
         if language == "python" and page in ELSEWHERE:
             continue
         if language == "python":
-            run_python(text, tmp_path, where)
+            run_python(text, tmp_path, location)
         elif language == "console":
-            run_console(text, tmp_path, where)
+            run_console(text, tmp_path, location)
         else:
-            assert language in NOT_RUN, f"{where}: a block is python, console, or one of {sorted(NOT_RUN)}"
+            assert language in NOT_RUN, f"{location}: a block is python, console, or one of {sorted(NOT_RUN)}"
 
 
 @pytest.mark.slow
@@ -188,8 +190,8 @@ def test_an_example_is_short_and_prints_its_documented_output(example, tmp_path)
     assert len(text.splitlines()) <= 60
     _, _, output = text.partition("\n# Output:\n")
     if output:
-        ended = run([sys.executable, example], tmp_path)
-        assert ended.stdout == output.replace("# ", "", 1).replace("\n# ", "\n")
+        process = run([sys.executable, example], tmp_path)
+        assert process.stdout == output.replace("# ", "", 1).replace("\n# ", "\n")
 
 
 def test_the_web_application_streams_events_of_the_agent():
@@ -223,7 +225,7 @@ def test_every_page_of_docs_is_linked_from_the_readme():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_to_a_file_of_the_tree_leads_somewhere(page):
+def test_every_link_to_a_file_has_a_target(page):
     links = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
 
@@ -234,7 +236,7 @@ def test_every_package_with_tools_shows_them_at_work():
     assert [page for page in silent if "python" not in {language for _, language, _ in blocks(page)}] == []
 
 
-def test_no_page_installs_our_names_from_the_index_where_they_are_not_published():
+def test_no_page_installs_unpublished_names_from_the_index():
     for page in PAGES:
         for line in page.read_text(encoding="utf-8").splitlines():
             assert not re.search(r"pip install (?:ask-tools|tools-\w+)", line) or "once published" in line.lower(), line
@@ -260,7 +262,7 @@ def test_the_page_on_tools_has_every_option():
     assert [option for option in options - {"type"} if f"`{option}`" not in page] == []
 
 
-def test_what_follows_a_command_is_compared_with_its_output():
+def test_the_text_after_a_command_is_compared_with_its_output():
     assert matches("one\ntwo\n", "one\n...\n")
     assert matches("one\ntwo\n", "...tw...\n")
     assert not matches("one\ntwo\n", "one\n")
