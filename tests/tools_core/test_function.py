@@ -3,7 +3,6 @@
 import inspect
 import pydoc
 import typing
-from typing import Annotated
 
 import pytest
 
@@ -59,15 +58,3 @@ def test_a_tool_can_be_copied_with_other_options():
     plus = tool(add, name="plus", read_only=True)
     assert (plus.name, plus.annotations, plus(1)) == ("plus", {"read_only": True}, 3)
     assert add.name == "add"
-
-
-def test_an_absent_optional_argument_is_not_passed():
-    marker = object()
-
-    @tool
-    def see(value: Annotated[str, "Any"] = marker, other: int | None = 5) -> str:  # type: ignore[assignment]
-        """See."""
-        return "default" if value is marker and other == 5 else "passed"
-
-    assert see.call().output == "default"
-    assert see.call(value="x").output == "passed"

@@ -273,18 +273,6 @@ def test_unwrap_returns_the_plain_value_and_raises():
     assert caught.value.problems[0].path == "name"
 
 
-def test_all_problems_are_reported_at_once():
-    class Order(Tool):
-        """Order."""
-
-        def execute(self, item: str, count: int, size: Annotated[str, "S, M or L"] = "M") -> None: ...
-
-    message = Order().call({"count": "many", "sise": "L"}).error
-    assert "item is required" in message
-    assert 'count must be an integer, got "many"' in message
-    assert 'did you mean "size"?' in message
-
-
 # --- refused at definition ------------------------------------------------------------------------------
 
 
@@ -558,20 +546,6 @@ def test_desc_is_another_name_of_description():
     assert (Greet.desc, Greet.description, Greet().desc) == ("Greet a person.",) * 3
     assert Welcome.desc == Welcome().definition["description"] == "Welcome a person."
     assert add.desc == add.description == "Add."
-
-
-def test_a_name_set_on_an_instance_is_checked():
-    class Show(Tool):
-        """Show."""
-
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def execute(self) -> None: ...
-
-    assert Show("other").definition["name"] == "other"
-    with pytest.raises(DefinitionError, match="bad name"):
-        Show("bad name")
 
 
 def test_a_function_with_self_outside_a_class_is_an_error():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from inspect import getattr_static
 from typing import Any, ClassVar, Self
 
 from tools_core._definition._define import define, model_text
@@ -29,9 +30,6 @@ from tools_core._values._context import Context
 from tools_core._values._effects import Effects
 from tools_core._values._errors import DefinitionError
 from tools_core._values._result import Result
-
-# Claims about the code of one class; a subclass with another `execute` does not inherit them.
-_CLAIMS = ("read_only", "idempotent")
 
 
 class _Derived:
@@ -255,7 +253,7 @@ def _define(cls: type[Tool], owner: str) -> None:
         raise DefinitionError(
             f"{owner} does not define execute(self, ...); for a base class, write class ...(Tool, abstract=True)"
         )
-    docstring, execute = attributes.get("__doc__"), _declaration(cls, "execute")
+    docstring, execute = attributes.get("__doc__"), getattr_static(cls, "execute")
     if isinstance(execute, ToolMethod) or isinstance(getattr(execute, "__func__", execute), Tool):
         raise DefinitionError(f"{owner}.execute: set the options of @tool as class attributes of the tool")
     if attributes.keys() & {"execute", *SCHEMAS} or not hasattr(cls, "_spec"):
@@ -274,16 +272,12 @@ def _define(cls: type[Tool], owner: str) -> None:
     if not is_computed(description):
         check_option("description", description, owner)
         cls.description = description.strip()
-    if "execute" in attributes:
-        for claim in set(_CLAIMS) - attributes.keys():
+    if "execute" in attributes:  # claims about the code of a parent do not hold for other code
+        for claim in {"read_only", "idempotent"} - attributes.keys():
             setattr(cls, claim, None)
     for option in (*HINTS, *FLAGS, "timeout", "tags", "verify"):
         check_option(option, getattr(cls, option), owner)
     check_hints(cls, owner)
-
-
-def _declaration(cls: type, name: str) -> Any:
-    return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
 
 
 def _schemas_of(cls: type[Tool]) -> dict[str, Any]:

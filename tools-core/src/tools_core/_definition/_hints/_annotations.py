@@ -34,12 +34,15 @@ class HintReader(Protocol):
 
     def read(self, hint: Any) -> Reading:
         """Return the schema of a hint, and its converter; raises Unsupported."""
+        ...
 
     def free_name(self, name: str) -> str:
         """Reserve a name in `$defs`, with a number if it is taken."""
+        ...
 
     def class_names(self) -> Mapping[str, Any]:
         """Return names that the hints of these classes may use, even if their module does not have them."""
+        ...
 
 
 class Unsupported(Exception):
