@@ -355,3 +355,10 @@ def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool(
     add, read = (new_tool.definition["description"] for new_tool in Described().tools)
     assert add == "Add a note.\n\nThe shared notebook of the team."
     assert read == "Read all notes.\n\nThe shared notebook of the team."
+
+
+def test_a_subclass_keeps_the_description_of_its_toolset():
+    class Archive(Described):
+        """For programmers."""
+
+    assert Archive().tool("add").description == "Add a note.\n\nThe shared notebook of the team."

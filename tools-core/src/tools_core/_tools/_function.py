@@ -39,6 +39,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         for name, value in attributes.items():
             check_option(name, value, owner)
         vars(self).update(attributes, description=attributes["description"].strip())
+        self.tags = list(self.tags)
         check_hints(self, owner)
         self.execute = function  # type: ignore[method-assign]
         self.__wrapped__ = function

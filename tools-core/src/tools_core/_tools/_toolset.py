@@ -74,8 +74,7 @@ class Toolset:
             cls._is_described = True
             if not is_computed(attributes["description"]):
                 check_option("description", cls.description, owner)
-        elif attributes.get("__doc__"):
-            cls._is_described = False
+        elif attributes.get("__doc__") and not cls._is_described:
             cls.description = model_text(attributes["__doc__"])
         cls._methods = {
             method: Method(function, is_bound, options, _define(function, f"{owner}.{method}", is_bound, options))
