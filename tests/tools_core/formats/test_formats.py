@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import tools_core.formats
 from tools_core import File, Image, Registry, Result, Tool, ToolCall, tool
@@ -194,4 +195,40 @@ def test_content_has_texts_and_files_in_their_order_and_describes_what_the_provi
     first, shown, last = FORMATS[name].content(["What is it?", *files])
     assert first["text"] == "What is it?"
     assert image.items() <= shown.items()
-    assert "cannot be shown it" in last["text"]
+    assert "not supported by this provider" in last["text"]
+
+
+class Routed(Tool):
+    """Find a route."""
+
+    examples = [{"from": "Oslo", "via[]": ["Moss"]}]
+    input_schema = {
+        "type": "object",
+        "properties": {"from": {"type": "string"}, "via[]": {"type": "array", "items": {"type": "string"}}},
+        "required": ["from"],
+        "additionalProperties": False,
+    }
+
+    def execute(self, **arguments):
+        return arguments
+
+
+@pytest.mark.parametrize("name", ["anthropic", "anthropic-strict"])
+def test_anthropic_has_examples_in_a_field_with_legal_names(name):
+    [definition] = FORMATS[name].definitions([Routed()])
+    assert definition["input_examples"] == [{"from": "Oslo", "via__": ["Moss"]}]
+    assert definition["description"] == "Find a route."
+    assert Draft202012Validator(definition["input_schema"]).is_valid(definition["input_examples"][0])
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-strict", "responses", "responses-strict", "gemini", "mcp"])
+def test_other_formats_have_examples_in_the_description(name):
+    definition = {**Routed().definition, "examples": [*Routed.examples, {"from": "Å"}]}
+    [written] = FORMATS[name].definitions([definition])
+    description = written.get("function", written)["description"]
+    assert description == 'Find a route.\n\nExamples:\n{"from":"Oslo","via[]":["Moss"]}\n{"from":"Å"}'
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_tools_without_examples_send_none(name):
+    assert "xamples" not in json.dumps(FORMATS[name].definitions([Greeter()]))

@@ -291,7 +291,7 @@ def test_chat_has_a_message_for_each_call_and_pictures_in_one_message_after_them
     assert [message["role"] for message in written] == ["tool", "tool", "user"]
     assert written[0]["content"] == (
         "A map:\n[image 1, in the message that follows]\n"
-        "[file raw.bin, application/octet-stream, 2 bytes: this model cannot be shown it]"
+        "[file raw.bin, application/octet-stream, 2 bytes, not supported by this provider]"
     )
     texts = [part["text"] for part in written[2]["content"] if part["type"] == "text"]
     assert texts == ["image 1, from weather_get (call_a):", "image 2, from now (call_b):"]

@@ -203,7 +203,7 @@ def test_what_is_not_a_chunk_is_refused(format_, chunk):
     ],
 )
 def test_a_failure_within_a_stream_is_an_error(format_, chunk):
-    with pytest.raises(AnswerError, match=r"overloaded|stream_function_call_arguments|failed to make its calls"):
+    with pytest.raises(AnswerError, match=r"overloaded|stream_function_call_arguments|failed to write its calls"):
         format_.stream().feed(chunk)
 
 

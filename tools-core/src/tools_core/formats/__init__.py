@@ -1,8 +1,8 @@
-"""Tools in the shapes of model providers: definitions out, calls in, results out.
+"""Convert tools, calls and results to and from the APIs of model providers.
 
 `openai` (Chat Completions), `responses`, `anthropic`, `gemini` and `mcp` are the formats, with the strict variants
-`openai_strict`, `responses_strict` and `anthropic_strict`; `FORMATS` has them by name. They write plain dicts, and read
-dicts and the objects of the providers' SDKs. `stream(tools)` assembles the calls of a streamed answer.
+`openai_strict`, `responses_strict` and `anthropic_strict`; `FORMATS` has them by name. They return plain dicts, and
+read dicts and the objects of the providers' SDKs. `stream(tools)` assembles the calls of a streamed answer.
 
     >>> from tools_core import Registry, formats, tool
     >>> registry = Registry()
@@ -24,20 +24,16 @@ dicts and the objects of the providers' SDKs. `stream(tools)` assembles the call
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from tools_core.formats._anthropic import anthropic, anthropic_strict
-from tools_core.formats._format import Format, FormatError
+from tools_core.formats._format import Format, FormatError, legal_names
 from tools_core.formats._gemini import gemini
 from tools_core.formats._mcp import mcp
-from tools_core.formats._names import legal_names
 from tools_core.formats._openai import openai, openai_strict
 from tools_core.formats._responses import responses, responses_strict
 from tools_core.formats._stream import AnswerError, Stream
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = [
     "FORMATS",
@@ -57,4 +53,4 @@ __all__ = [
 ]
 
 _ALL = (openai, openai_strict, responses, responses_strict, anthropic, anthropic_strict, gemini, mcp)
-FORMATS: Mapping[str, Format] = MappingProxyType({each.name: each for each in _ALL})
+FORMATS: Mapping[str, Format] = MappingProxyType({item.name: item for item in _ALL})

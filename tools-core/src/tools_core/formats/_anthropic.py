@@ -7,72 +7,77 @@ from typing import Any
 
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
-from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
-from tools_core.formats._media import PDF, PICTURES, Part, base64_of, described, file_name, parts_of
-from tools_core.formats._names import legal_names
+from tools_core.formats._format import Answer, Definition, Format, WireCall, legal_names, parameters
+from tools_core.formats._media import PDF, PICTURES, Part, base64_of, description_of, file_name, parts_of
 from tools_core.formats._stream import AnswerError, Stream
 from tools_core.formats._strict import strict_schema
 
-# The most that all strict tools of one request may have together.
-_TOOLS, _OPTIONAL, _UNIONS = 20, 24, 16
+# Limits of all strict tools of one request together.
+_MAX_TOOLS, _MAX_OPTIONAL, _MAX_UNIONS = 20, 24, 16
 _LIMITS = ("max_tokens", "model_context_window_exceeded")  # reasons to stop in the middle of a block
 
 
 class Anthropic(Format):
     """`tool_use` blocks are answered by one user message that holds every `tool_result` block.
 
-    The API refuses arguments named like `$filter` or `ids[]`, so that `_` replaces what it refuses.
+    The API rejects arguments with names like `$filter` or `ids[]`: `_` replaces the invalid characters.
     """
 
     answer = "a message, or the list of its content blocks"
     chunk = "an event of a message"
 
-    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
-        tools, optional, unions = _TOOLS, _OPTIONAL, _UNIONS
-        for name, definition in given:
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = []
+        free_tools, optional, unions = _MAX_TOOLS, _MAX_OPTIONAL, _MAX_UNIONS
+        for name, definition in definitions:
             schema, description = parameters(definition)
-            schema = _with_legal_members(schema)
-            made.append({"name": name, "description": description, "input_schema": schema})
-            written = strict_schema(schema, is_openai=False) if self.strict else None
-            if written and tools and written.optional <= optional and written.unions <= unions:
-                tools, optional, unions = tools - 1, optional - written.optional, unions - written.unions
-                made[-1] |= {"input_schema": written.schema, "strict": True}
+            names = _legal_members(schema)
+            schema = _rename_members(schema, names)
+            tool: dict[str, Any] = {"name": name, "description": description, "input_schema": schema}
+            tools.append(tool)
+            if examples := definition.get("examples"):
+                renamed = [{names.get(key, key): value for key, value in example.items()} for example in examples]
+                tool["input_examples"] = renamed
+            strict = strict_schema(schema, is_openai=False) if self.strict else None
+            if strict and free_tools and strict.optional <= optional and strict.unions <= unions:
+                free_tools, optional, unions = free_tools - 1, optional - strict.optional, unions - strict.unions
+                tool |= {"input_schema": strict.schema, "strict": True}
             elif self.strict:
-                made[-1]["strict"] = False
-        return made
+                tool["strict"] = False
+        return tools
 
-    def _own(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
-        wire = _legal_members(definition.get("input_schema") or {})
-        if all(name == legal for name, legal in wire.items()):
+    def _restore(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
+        names = _legal_members(definition.get("input_schema") or {})
+        if all(name == legal for name, legal in names.items()):
             return call
-        own = {legal: name for name, legal in wire.items()}
+        originals = {legal: name for name, legal in names.items()}
         try:
-            return ToolCall(call.id, call.name, {own.get(name, name): each for name, each in call.arguments.items()})
-        except InvalidArguments:  # the tool itself refuses them
+            arguments = {originals.get(name, name): value for name, value in call.arguments.items()}
+        except InvalidArguments:  # the tool itself reports them
             return call
+        return ToolCall(call.id, call.name, arguments)
 
-    def _find(self, response: Any) -> Iterable[WireCall]:
-        found, reason = response, None
-        if isinstance(found, Mapping):
-            reason = found.get("stop_reason")
-            is_message = "content" in found and found.get("type", "message") == "message"
-            found = found["content"] if is_message else [found]
-            found = [] if isinstance(found, str) else found  # a message of text alone
-        blocks = self._items(found)
+    def _read(self, response: Any) -> Iterable[WireCall]:
+        content, reason = response, None
+        if isinstance(response, Mapping):
+            reason = response.get("stop_reason")
+            is_message = "content" in response and response.get("type", "message") == "message"
+            content = response["content"] if is_message else [response]
+            content = [] if isinstance(content, str) else content  # a message of text alone
+        blocks = self._items(content)
         if blocks and blocks[-1].get("type") == "tool_use" and reason in _LIMITS:
             raise AnswerError(f"the answer was cut off ({reason}) in the call `{blocks[-1]['name']}`; raise the limit")
         for block in blocks:
             kind = block.get("type")
             if not isinstance(kind, str) or kind.startswith(("message", "content_block")):
-                self._refuse(block)
+                self._reject(block)
             if kind == "tool_use":
                 yield block.get("id"), block["name"], block.get("input")
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         kind = chunk.get("type") if isinstance(chunk, Mapping) else None
         if not isinstance(kind, str) or kind in ("message", "tool_use"):
-            self._refuse(chunk, self.chunk)
+            self._reject(chunk, self.chunk)
         if kind == "content_block_start" and chunk["content_block"]["type"] == "tool_use":
             block = chunk["content_block"]
             stream.begin(chunk["index"], block["id"], block["name"], block.get("input"))
@@ -86,7 +91,7 @@ class Anthropic(Format):
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for call, _, result in answers:
-            parts = [part for part in parts_of(result) if part != ""]  # the API refuses a block of no text
+            parts = [part for part in parts_of(result) if part != ""]  # the API rejects a block without text
             is_text = len(parts) == 1 and isinstance(parts[0], str)
             content = {"content": parts[0] if is_text else [self._part(part) for part in parts]} if parts else {}
             failed = {} if result.ok else {"is_error": True}
@@ -101,16 +106,15 @@ class Anthropic(Format):
             return {"type": "image", "source": source}
         if part.mime_type == PDF:
             return {"type": "document", "source": source, "title": file_name(part)}
-        return {"type": "text", "text": described(part)}
+        return {"type": "text", "text": description_of(part)}
 
 
 def _legal_members(schema: Mapping[str, Any]) -> dict[str, str]:
-    # Anthropic accepts for an argument what MCP accepts for a tool.
+    # Anthropic accepts the same characters in names of arguments as MCP in names of tools.
     return legal_names(schema.get("properties", ()), "mcp")
 
 
-def _with_legal_members(schema: dict[str, Any]) -> dict[str, Any]:
-    names = _legal_members(schema)
+def _rename_members(schema: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     if all(name == legal for name, legal in names.items()):
         return schema
     members = {names[name]: member for name, member in schema["properties"].items()}

@@ -1,48 +1,49 @@
-"""`Format`, the base of all formats."""
+"""`Format`, the base of all formats, and what providers accept: names, text and the root of a schema."""
 
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
+from hashlib import sha256
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 from tools_core._tools._tool import Tool
+from tools_core._values._content import Block
 from tools_core._values._problem import show
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
-from tools_core.formats._names import legal_names
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import without_absent
 from tools_core.text import sendable
-
-if TYPE_CHECKING:
-    from tools_core._values._content import Block
 
 Definition: TypeAlias = dict[str, Any]
 Tools: TypeAlias = Iterable[Mapping[str, Any] | Tool]
 # A call as the provider wrote it: its id, the name on the wire, and the arguments, parsed or JSON text.
 WireCall: TypeAlias = tuple[str | None, str, Mapping[str, Any] | str | None]
-# A call that was answered, with its name on the wire.
+# A call, its name on the wire, and its result.
 Answer: TypeAlias = tuple[ToolCall, str, Result]
 
-# OpenAI and Anthropic refuse a request when the schema of one tool has one of these at its root.
-_REFUSED = ("$ref", "allOf", "anyOf", "enum", "not", "oneOf")
+# OpenAI and Anthropic reject a request if a schema has one of these at its root.
+_REJECTED = ("$ref", "allOf", "anyOf", "enum", "not", "oneOf")
+_MAX_NAME = 64  # some providers accept up to 128 characters; all accept these
+_PUNCTUATION = {"gemini": "_.:-", "mcp": "_.-"}
 
 
 class FormatError(ValueError):
-    """Definitions that a format cannot carry."""
+    """Definitions that a format cannot represent."""
 
 
 class Format(ABC):
-    """One provider's shape of definitions, calls and results, as plain dicts that go into its requests.
+    """A provider's shape of definitions, calls and results, as plain dicts for its requests.
 
-    Pass the same tools to all methods: together they decide the names on the wire. What is given is neither changed
+    Pass the same tools to all methods: together they determine the names on the wire. Arguments are neither changed
     nor shared.
     """
 
-    answer: ClassVar[str]  # what `calls` reads, and below what a stream reads: for the messages of TypeErrors
+    answer: ClassVar[str]  # the input of `calls`, and below that of a stream, for the messages of TypeErrors
     chunk: ClassVar[str] = ""
 
     def __init__(self, name: str, *, strict: bool = False) -> None:
@@ -50,110 +51,157 @@ class Format(ABC):
         self.strict = strict
 
     def definitions(self, tools: Tools) -> list[dict[str, Any]]:
-        """Return the tools as a request has them; FormatError for two of one name.
+        """Return the tools for a request.
 
-        A strict format sends a tool whose schema cannot be strict as it is, with `strict: false`.
+        `examples`, of a Tool or in a definition, become `input_examples` for Anthropic and part of the description
+        for other providers. A strict format sends a tool whose schema cannot be strict unchanged, with `strict: false`.
+
+        Raises:
+            FormatError: Two tools have the same name.
         """
-        given = plain([_definition(tool) for tool in tools])
-        names = [definition["name"] for definition in given]
+        definitions = plain_json([_definition(tool) for tool in tools])
+        names = [definition["name"] for definition in definitions]
         wire = legal_names(names, self.name)
         if len(wire) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise FormatError(f"{self.name}: two definitions have the name `{twice}`; rename one")
-        return self._define([(wire[definition["name"]], definition) for definition in given])
+            repeated = next(name for name in names if names.count(name) > 1)
+            raise FormatError(f"{self.name}: two definitions have the name `{repeated}`; rename one")
+        return self._define([(wire[definition["name"]], definition) for definition in definitions])
 
     def calls(self, response: Any, tools: Tools = ()) -> list[ToolCall]:
         """Return the calls in a provider's answer: the response, its message, or the list of its items.
 
-        With `tools` their own names come back, and the arguments as their schemas have them. Text that is not valid
-        JSON stays as it is, for the tool to refuse. Raises TypeError for an item of any other kind.
+        With `tools`, calls have the tools' own names, and arguments that match their schemas. Text that is not valid
+        JSON is kept, so that the tool reports it.
+
+        Raises:
+            TypeError: An item is not part of an answer.
         """
-        return self._own_calls(self._find(data(response)), tools)
+        return self._restore_calls(self._read(data(response)), tools)
 
     def stream(self, tools: Tools = ()) -> Stream:
         """Return the assembler of one streamed answer."""
         if not self.chunk:
             raise TypeError(f"{self.name} cannot stream calls")
-        return Stream(self._read_chunk, partial(self._own_calls, tools=list(tools)))
+        return Stream(self._read_chunk, partial(self._restore_calls, tools=list(tools)))
 
     def results(self, answers: Iterable[tuple[ToolCall, Result]], tools: Tools = ()) -> list[dict[str, Any]]:
-        """Return what goes into the conversation after the calls, in their order.
+        """Return the messages that follow the calls, in their order.
 
-        Content that the provider cannot carry, such as sound, is described in text.
+        Content that the provider does not support, such as audio, is described in text.
         """
-        answered = list(answers)
-        names = legal_names([*map(_name, tools), *(call.name for call, _ in answered)], self.name)
-        return self._results([(call, names[call.name], result) for call, result in answered])
+        pairs = list(answers)
+        names = legal_names([*map(_name, tools), *(call.name for call, _ in pairs)], self.name)
+        return self._results([(call, names[call.name], result) for call, result in pairs])
 
     def content(self, parts: Iterable[str | Block]) -> list[dict[str, Any]]:
-        """Return texts and files as a user's message has them; a file that the provider cannot carry is described."""
+        """Return texts and files as content of a user's message; unsupported files are described."""
         return [self._part(sendable(part) if isinstance(part, str) else part) for part in parts]
 
-    def _own_calls(self, found: Iterable[WireCall], tools: Tools) -> list[ToolCall]:
-        """Give calls the names and arguments of the tools themselves; a name that the model made up stays."""
-        known = {_name(tool): tool for tool in tools}
-        own = {wire: name for name, wire in legal_names(known, self.name).items()}
-        calls = [ToolCall(id_, own.get(name, name), arguments) for id_, name, arguments in found]
-        return [self._own(call, _definition(known[call.name])) if call.name in known else call for call in calls]
+    def _restore_calls(self, calls: Iterable[WireCall], tools: Tools) -> list[ToolCall]:
+        """Restore the tools' own names and arguments; an unknown name is kept."""
+        by_name = {_name(tool): tool for tool in tools}
+        names = {wire: name for name, wire in legal_names(by_name, self.name).items()}
+        restored = [ToolCall(id_, names.get(name, name), arguments) for id_, name, arguments in calls]
+        return [
+            self._restore(call, _definition(by_name[call.name])) if call.name in by_name else call for call in restored
+        ]
 
     @abstractmethod
-    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
-        """Write definitions, each with its name on the wire."""
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        """Convert definitions, each with its name on the wire."""
 
     @abstractmethod
-    def _find(self, response: Any) -> Iterable[WireCall]:
-        """Find the calls in an answer."""
+    def _read(self, response: Any) -> Iterable[WireCall]:
+        """Return the calls in an answer."""
 
     @abstractmethod
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        """Write results."""
+        """Convert results."""
 
     @abstractmethod
     def _part(self, part: str | Block) -> dict[str, Any]:
-        """Write one part of a message."""
+        """Convert one part of a message."""
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         """Read one chunk of a streamed answer into `stream`."""
         raise NotImplementedError
 
-    def _own(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
-        """Undo what `_define` did to the arguments."""
+    def _restore(self, call: ToolCall, definition: Mapping[str, Any]) -> ToolCall:
+        """Reverse the changes of `_define` to the arguments."""
         return without_absent(call, definition.get("input_schema")) if self.strict else call
 
-    def _items(self, found: Any) -> list[Any]:
+    def _items(self, items: Any) -> list[Any]:
         """Return the items of a list as dicts; TypeError for anything else."""
-        if not isinstance(found, list | tuple):
-            self._refuse(found)
-        items = [data(item) for item in found]
-        return [item if isinstance(item, Mapping) else self._refuse(item) for item in items]
+        if not isinstance(items, list | tuple):
+            self._reject(items)
+        dicts = [data(item) for item in items]
+        return [item if isinstance(item, Mapping) else self._reject(item) for item in dicts]
 
-    def _refuse(self, got: Any, wanted: str = "") -> NoReturn:
-        """Raise the TypeError for what is not part of an answer."""
+    def _reject(self, value: Any, expected: str = "") -> NoReturn:
+        """Raise the TypeError for a value that is not part of an answer."""
         hint = f"; pass the chunks of a stream to formats.{self.name.replace('-', '_')}.stream()" if self.chunk else ""
-        raise TypeError(f"{self.name}: got {show(got)}; expected {wanted or self.answer + hint}")
+        raise TypeError(f"{self.name}: got {show(value)}; expected {expected or self.answer + hint}")
 
     def __repr__(self) -> str:
         return f"<Format {self.name}>"
 
 
+def legal_names(names: Iterable[str], format: str) -> dict[str, str]:  # noqa: A002  (the field's word)
+    """Map each name to a unique one that the provider of `format` accepts, with at most 64 characters.
+
+    A legal name is unchanged. In other names `_` replaces each invalid character; a digest of the name is appended if
+    the result is too long, has no letter or digit, or equals another name. The order of names does not matter.
+    """
+    allowed = f"A-Za-z0-9{_PUNCTUATION.get(format, '_-')}"
+    first = "A-Za-z_" if format == "gemini" else allowed
+    is_legal = re.compile(f"[{first}][{allowed}]{{0,{_MAX_NAME - 1}}}").fullmatch
+    legal = {name: name for name in names}
+    replaced = {name: re.sub(f"[^{allowed}]", "_", name) for name in sorted(legal) if not is_legal(name)}
+    if not replaced:
+        return legal
+    texts = [text if re.match(f"[{first}]", text) else f"_{text}" for text in replaced.values()]
+    taken = legal.keys() - replaced.keys()
+    is_unique = [texts.count(text) == 1 and text not in taken and is_legal(text) and text.strip("_") for text in texts]
+    taken |= {text for text, unique in zip(texts, is_unique, strict=True) if unique}
+    for name, text, unique in zip(replaced, texts, is_unique, strict=True):
+        legal[name] = text if unique else _with_digest(name, text, taken)
+        taken.add(legal[name])
+    return legal
+
+
+def _with_digest(name: str, text: str, taken: set[str]) -> str:
+    unique = f"{text[: _MAX_NAME - 9]}_{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    # A server may name a tool like the rewritten name of another server's tool: try the next digest.
+    return unique if unique not in taken else _with_digest(f"{name} ", text, taken)
+
+
 def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
     """Return the input schema with a root that providers accept, and the description.
 
-    The description has what was removed, such as a union of all arguments; the tool itself validates it.
+    The description has the removed keywords, such as a union of all arguments; the tool itself validates them.
     """
     description: str = definition.get("description") or ""
     schema = definition.get("input_schema") or {"properties": {}}
-    refused = {key: schema[key] for key in _REFUSED if key in schema}
-    made = {"type": "object"} | {key: schema[key] for key in schema if key not in (*refused, "type", "$schema")}
-    if refused:
-        made = {"additionalProperties": True} | made  # the removed part may name further arguments
-        text = json.dumps(refused, ensure_ascii=False, separators=(",", ":"))
-        description = f"{description}\n\nThe arguments must fit the JSON Schema {text}".lstrip()
-    return made, description
+    removed = {key: schema[key] for key in _REJECTED if key in schema}
+    accepted = {"type": "object"} | {key: schema[key] for key in schema if key not in (*removed, "type", "$schema")}
+    if removed:
+        accepted = {"additionalProperties": True} | accepted  # the removed part may name further arguments
+        description = f"{description}\n\nThe arguments must match the JSON Schema {_compact(removed)}".lstrip()
+    return accepted, description
 
 
-def plain(value: Any) -> Any:
-    """Copy JSON data as dicts and lists; U+FFFD replaces lone surrogates, which UTF-8 cannot carry."""
+def with_examples(description: str, definition: Definition) -> str:
+    """Return the description, followed by the examples as JSON, one per line."""
+    lines = [_compact(example) for example in definition.get("examples") or ()]
+    return "\n".join([*([description, ""] if description else []), "Examples:", *lines]) if lines else description
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def plain_json(value: Any) -> Any:
+    """Return a copy of JSON data that UTF-8 can encode: dicts and lists, with U+FFFD for lone surrogates."""
     return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=dict)))
 
 
@@ -168,4 +216,5 @@ def _definition(tool: Any) -> Mapping[str, Any]:
         raise TypeError(
             f"expected Tool objects, or definitions with a name; got {show(tool)}; see registry.definitions()"
         )
-    return definition
+    examples = getattr(tool, "examples", None)
+    return {**definition, "examples": examples} if examples else definition

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
-from tools_core.formats._media import PDF, Part, base64_of, described, parts_of, structured
+from tools_core._values._content import Block
+from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters, with_examples
+from tools_core.formats._media import PDF, Part, base64_of, description_of, parts_of, structured
 from tools_core.formats._stream import AnswerError, Stream, data
 
-if TYPE_CHECKING:
-    from tools_core._values._content import Block
-
-_CARRIED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
+_SUPPORTED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
 # The REST API has camel case, the SDK snake case.
 _PARTS = frozenset(
     (
@@ -20,7 +18,7 @@ _PARTS = frozenset(
         *("codeexecutionresult", "toolcall", "toolresponse"),
     )
 )
-# Reasons to finish without the calls that the model meant to make.
+# Reasons to finish without the intended calls.
 _FAILED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL")
 
 
@@ -31,40 +29,41 @@ class Gemini(Format):
     chunk = "a response of a stream"
 
     def tools(self, tools: Tools) -> list[dict[str, Any]]:
-        """Return the definitions as the request's `tools` has them: in one tool."""
+        """Return the `tools` of a request: one tool with all definitions."""
         return [{"functionDeclarations": self.definitions(tools)}]
 
-    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
-        for name, definition in given:
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        declarations: list[dict[str, Any]] = []
+        for name, definition in definitions:
             schema, description = parameters(definition)
-            made.append({"name": name, "description": description, "parametersJsonSchema": schema})
-        return made
+            description = with_examples(description, definition)
+            declarations.append({"name": name, "description": description, "parametersJsonSchema": schema})
+        return declarations
 
-    def _find(self, response: Any) -> Iterable[WireCall]:
-        found = response
-        if isinstance(found, Mapping) and "candidates" in found:
-            candidate = data(found["candidates"][0]) if found["candidates"] else {}
+    def _read(self, response: Any) -> Iterable[WireCall]:
+        content = response
+        if isinstance(response, Mapping) and "candidates" in response:
+            candidate = data(response["candidates"][0]) if response["candidates"] else {}
             _finish_reason(candidate)
-            found = data(candidate.get("content")) or []
-        if isinstance(found, Mapping):
-            found = (found["parts"] or []) if "parts" in found else [found]
-        for part in self._items(found):
+            content = data(candidate.get("content")) or []
+        if isinstance(content, Mapping):
+            content = (content["parts"] or []) if "parts" in content else [content]
+        for part in self._items(content):
             call = data(_get(part, "functionCall")) or part
             if _get(call, "willContinue") or _get(call, "partialArgs"):
                 raise AnswerError("arguments in parts are not supported; omit stream_function_call_arguments")
             if isinstance(call.get("name"), str):
                 yield call.get("id"), call["name"], call.get("args")
             elif _PARTS.isdisjoint(key.replace("_", "").lower() for key in part):
-                self._refuse(part)
+                self._reject(part)
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
-        known = ("candidates", "usageMetadata", "promptFeedback")
-        if not isinstance(chunk, Mapping) or all(_get(chunk, key) is None for key in known):
-            self._refuse(chunk, self.chunk)
+        keys = ("candidates", "usageMetadata", "promptFeedback")
+        if not isinstance(chunk, Mapping) or all(_get(chunk, key) is None for key in keys):
+            self._reject(chunk, self.chunk)
         for candidate in (chunk.get("candidates") or ())[:1]:
-            for id_, name, arguments in self._find({"candidates": [candidate]}):
-                stream.begin(object(), id_, name, arguments)  # each call comes whole
+            for id_, name, arguments in self._read({"candidates": [candidate]}):
+                stream.begin(object(), id_, name, arguments)  # calls arrive complete
             if reason := _finish_reason(candidate):
                 stream.end(reason)
         if _get(chunk, "promptFeedback"):
@@ -77,9 +76,9 @@ class Gemini(Format):
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str):
             return {"text": part}
-        if part.mime_type in _CARRIED or part.mime_type.startswith(("audio/", "image/", "video/")):
+        if part.mime_type in _SUPPORTED or part.mime_type.startswith(("audio/", "image/", "video/")):
             return _inline(part)
-        return {"text": described(part)}
+        return {"text": description_of(part)}
 
 
 def _get(value: Mapping[str, Any], key: str) -> Any:
@@ -88,11 +87,11 @@ def _get(value: Mapping[str, Any], key: str) -> Any:
 
 
 def _finish_reason(candidate: Mapping[str, Any]) -> str:
-    """Return why an answer ended; AnswerError where the model failed to make its calls."""
+    """Return why an answer ended; AnswerError if the model failed to write its calls."""
     reason = str(_get(candidate, "finishReason") or "").rpartition(".")[2]  # the SDK has an enum
     if reason in _FAILED:
-        about = _get(candidate, "finishMessage")
-        raise AnswerError(f"the model failed to make its calls ({about or reason}); ask it again")
+        message = _get(candidate, "finishMessage")
+        raise AnswerError(f"the model failed to write its calls ({message or reason}); ask it again")
     return reason
 
 
@@ -103,11 +102,11 @@ def _inline(block: Block) -> dict[str, Any]:
 def _response(answer: Answer) -> dict[str, Any]:
     call, name, result = answer
     parts = parts_of(result)
-    carried = [part for part in parts if not isinstance(part, str) and part.mime_type in _CARRIED]
-    texts = [part if isinstance(part, str) else described(part) for part in parts if part not in carried]
+    files = [part for part in parts if not isinstance(part, str) and part.mime_type in _SUPPORTED]
+    texts = [part if isinstance(part, str) else description_of(part) for part in parts if part not in files]
     value = structured(result)
     output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
-    inline = [_inline(part) for part in carried]
+    inline = [_inline(part) for part in files]
     return (
         ({"id": call.id} if call.id else {})
         | {"name": name, "response": output}

@@ -1,4 +1,4 @@
-"""The Model Context Protocol: what a server lists, takes and answers."""
+"""The Model Context Protocol, from the side of a server: tools, requests and results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from tools_core.formats._format import Answer, Definition, Format, WireCall
+from tools_core.formats._format import Answer, Definition, Format, WireCall, with_examples
 from tools_core.formats._media import Part, base64_of, file_name, parts_of, structured, text_of
 from tools_core.formats._stream import data
 
@@ -16,7 +16,7 @@ _HINTS = {
     "idempotent": "idempotentHint",
     "open_world": "openWorldHint",
 }
-_HALTED = "ask-tools/halted"  # in `_meta`: the protocol itself knows no end of a conversation
+_HALTED = "ask-tools/halted"  # in `_meta`, because the protocol has no field for the end of a conversation
 
 
 class Mcp(Format):
@@ -24,34 +24,35 @@ class Mcp(Format):
 
     answer = "a `tools/call` request, its params, or a list of these"
 
-    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
-        for name, definition in given:
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = []
+        for name, definition in definitions:
             schema = (definition.get("input_schema") or {"properties": {}}) | {"type": "object"}
-            made.append({"name": name, "description": definition.get("description") or "", "inputSchema": schema})
+            description = with_examples(definition.get("description") or "", definition)
+            tools.append({"name": name, "description": description, "inputSchema": schema})
             output = definition.get("output_schema")
             if isinstance(output, dict) and output.get("type") == "object":
-                made[-1]["outputSchema"] = output
+                tools[-1]["outputSchema"] = output
             if hints := definition.get("annotations"):
-                made[-1]["annotations"] = {_HINTS.get(hint, hint): value for hint, value in hints.items()}
-        return made
+                tools[-1]["annotations"] = {_HINTS.get(hint, hint): value for hint, value in hints.items()}
+        return tools
 
-    def _find(self, response: Any) -> Iterable[WireCall]:
+    def _read(self, response: Any) -> Iterable[WireCall]:
         for request in self._items([response] if isinstance(response, Mapping) else response):
             params = data(request.get("params", request))
             if not isinstance(params, Mapping) or not isinstance(params.get("name"), str):
-                self._refuse(request)
+                self._reject(request)
             id_ = request.get("id")
             yield None if id_ is None else str(id_), params["name"], params.get("arguments")
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
-        made: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for _, _, result in answers:
             value = structured(result)
             data = {"content": [self._part(part) for part in parts_of(result)], "isError": not result.ok}
             data |= {"structuredContent": value} if isinstance(value, dict) else {}
-            made.append(data | ({"_meta": {_HALTED: True}} if result.halted else {}))
-        return made
+            results.append(data | ({"_meta": {_HALTED: True}} if result.halted else {}))
+        return results
 
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str):

@@ -1,25 +1,23 @@
-"""Content of results as text and bytes that a provider can carry."""
+"""Content of results as text and base64."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from tools_core._values._content import Block
-from tools_core.formats._format import plain
+from tools_core._values._result import Result
+from tools_core.formats._format import plain_json
 from tools_core.text import sendable
 
-if TYPE_CHECKING:
-    from tools_core._values._result import Result
-
-# All of OpenAI, Anthropic and Gemini show these to their models.
+# Supported by OpenAI, Anthropic and Gemini.
 PICTURES = frozenset(("image/gif", "image/jpeg", "image/png", "image/webp"))
 PDF = "application/pdf"
 Part: TypeAlias = str | Block
 
 
 def parts_of(result: Result, *, error: str = "") -> tuple[Part, ...]:
-    """Return the content as texts and blocks; `error` begins the text of errors where the provider has no flag."""
+    """Return the content as texts and blocks; `error` marks errors if the provider has no flag."""
     content = result.content
     if not result.ok:
         content = f"{error}{content or result.error_type}"
@@ -39,12 +37,13 @@ def data_url(block: Block) -> str:
 
 
 def file_name(block: Block) -> str:
-    """Return the name of a block, or one made of what it is."""
-    return sendable(block.name or "") or f"{block.kind}.{block.mime_type.rpartition('/')[2].partition('+')[0]}"
+    """Return the name of a block, or one derived from its type."""
+    extension = block.mime_type.rpartition("/")[2].partition("+")[0]
+    return sendable(block.name or "") or f"{block.kind}.{extension}"
 
 
 def text_of(block: Block) -> str | None:
-    """Return the text of a file of text; None for other bytes."""
+    """Return the text of a text file; None for other bytes."""
     kind = block.mime_type.partition(";")[0].strip()
     if not (kind.startswith("text/") or kind == "application/json"):
         return None
@@ -54,11 +53,11 @@ def text_of(block: Block) -> str | None:
         return None
 
 
-def described(block: Block) -> str:
-    """Return the content of a file of text, else a description in place of the bytes."""
+def description_of(block: Block) -> str:
+    """Return the content of a text file, or a description instead of the bytes."""
     text = text_of(block)
     head = f"[{block.kind}{f' {file_name(block)}' if block.name else ''}, {block.mime_type}"
-    return f"{head}, {len(block.data):,} bytes: this model cannot be shown it]" if text is None else f"{head}]\n{text}"
+    return f"{head}, {len(block.data):,} bytes, not supported by this provider]" if text is None else f"{head}]\n{text}"
 
 
 def structured(result: Result) -> Any:
@@ -67,6 +66,6 @@ def structured(result: Result) -> Any:
     if not result.ok or isinstance(result.output, str | None) or not isinstance(content, str):
         return None
     try:
-        return plain(json.loads(content))
-    except ValueError:  # the tool wrote other text for the model
+        return plain_json(json.loads(content))
+    except ValueError:  # the tool has other text for the model
         return None

@@ -5,43 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
-from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, described, file_name, parts_of
+from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters, with_examples
+from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, description_of, file_name, parts_of
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import strict_schema
 
-_SOUND = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
+_AUDIO = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
 class OpenAI(Format):
-    """Each call is answered by a message of text; pictures follow in one user message after all of those."""
+    """Each call is answered by a text message; one user message with all pictures follows."""
 
     answer = "a chat completion, its message, or the list of its tool calls"
     chunk = "a chunk of a chat completion"
 
-    def _define(self, given: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
-        return [{"type": "function", "function": function(name, each, strict=self.strict)} for name, each in given]
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        return [
+            {"type": "function", "function": function_definition(name, definition, strict=self.strict)}
+            for name, definition in definitions
+        ]
 
-    def _find(self, response: Any) -> Iterable[WireCall]:
-        found = response
-        if isinstance(found, Mapping) and found.get("choices"):
-            found = data(data(found["choices"][0]).get("message"))
-        if isinstance(found, Mapping):
-            is_message = not found.keys().isdisjoint(("choices", "role", "tool_calls"))
-            found = found.get("tool_calls") or [] if is_message else [found]
-        for call in self._items(found):
+    def _read(self, response: Any) -> Iterable[WireCall]:
+        message = response
+        if isinstance(message, Mapping) and message.get("choices"):
+            message = data(data(message["choices"][0]).get("message"))
+        items = message
+        if isinstance(message, Mapping):
+            is_message = not message.keys().isdisjoint(("choices", "role", "tool_calls"))
+            items = message.get("tool_calls") or [] if is_message else [message]
+        for call in self._items(items):
             function = data(call.get("function"))
             if isinstance(function, Mapping) and "name" in function:
                 yield call.get("id"), function["name"], function.get("arguments")
             elif call.get("type") != "custom":  # calls of tools that are not ours
-                self._refuse(call)
+                self._reject(call)
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         choices = chunk.get("choices") if isinstance(chunk, Mapping) else None
         if not isinstance(choices, list) or not all("delta" in choice for choice in choices):
-            self._refuse(chunk, self.chunk)
+            self._reject(chunk, self.chunk)
         for choice in choices:
-            if choice.get("index"):  # of several answers the first one counts, as in `calls`
+            if choice.get("index"):  # use the first of several answers, as `calls` does
                 continue
             for call in (choice["delta"] or {}).get("tool_calls") or ():
                 function = call.get("function") or {}
@@ -53,20 +57,20 @@ class OpenAI(Format):
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
-        shown: list[dict[str, Any]] = []
+        pictures: list[dict[str, Any]] = []
         for call, name, result in answers:
             texts: list[str] = []
             for part in parts_of(result, error="Error: "):
                 if isinstance(part, str):
                     texts.append(part)
                 elif part.mime_type in PICTURES or part.mime_type == PDF:
-                    label = f"{part.kind} {len(shown) // 2 + 1}"
+                    label = f"{part.kind} {len(pictures) // 2 + 1}"
                     texts.append(f"[{label}, in the message that follows]")
-                    shown += [self._part(f"{label}, from {name} ({call.id}):"), self._part(part)]
+                    pictures += [self._part(f"{label}, from {name} ({call.id}):"), self._part(part)]
                 else:
-                    texts.append(described(part))
+                    texts.append(description_of(part))
             messages.append({"role": "tool", "tool_call_id": call.id or "", "content": "\n".join(texts)})
-        return [*messages, {"role": "user", "content": shown}] if shown else messages
+        return [*messages, {"role": "user", "content": pictures}] if pictures else messages
 
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str):
@@ -75,17 +79,22 @@ class OpenAI(Format):
             return {"type": "image_url", "image_url": {"url": data_url(part)}}
         if part.mime_type == PDF:
             return {"type": "file", "file": {"filename": file_name(part), "file_data": data_url(part)}}
-        if part.mime_type in _SOUND:
-            return {"type": "input_audio", "input_audio": {"data": base64_of(part), "format": _SOUND[part.mime_type]}}
-        return {"type": "text", "text": described(part)}
+        if part.mime_type in _AUDIO:
+            return {"type": "input_audio", "input_audio": {"data": base64_of(part), "format": _AUDIO[part.mime_type]}}
+        return {"type": "text", "text": description_of(part)}
 
 
-def function(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:
+def function_definition(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:
     """Return the function that both APIs of OpenAI define."""
     schema, description = parameters(definition)
-    written = strict_schema(schema, is_openai=True) if strict else None
-    made = {"name": name, "description": description, "parameters": written.schema if written else schema}
-    return made | {"strict": written is not None} if strict else made
+    description = with_examples(description, definition)
+    strict_form = strict_schema(schema, is_openai=True) if strict else None
+    function = {
+        "name": name,
+        "description": description,
+        "parameters": strict_form.schema if strict_form else schema,
+    }
+    return function | {"strict": strict_form is not None} if strict else function
 
 
 openai = OpenAI("openai")

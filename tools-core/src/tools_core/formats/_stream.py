@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools_core._values._tool_call import ToolCall
+from tools_core._values._tool_call import ToolCall
 
 
 class AnswerError(ValueError):
-    """An answer that failed or was cut off: none of its calls may be made."""
+    """An answer that failed or was cut off: do not run its calls."""
 
 
 class Stream:
@@ -27,32 +25,32 @@ class Stream:
         self._is_cut = False
 
     def feed(self, chunk: Any) -> None:
-        """Read one chunk; TypeError for what is not a chunk, AnswerError for one that reports a failure."""
+        """Read one chunk; TypeError for anything else, AnswerError if it reports a failure."""
         self._read(self, data(chunk))
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The calls of the whole answer; AnswerError when it is not complete.
+        """The calls of the complete answer; AnswerError if it is incomplete.
 
-        An answer that ended at a limit is complete unless it ended in the middle of a call.
+        An answer that ended at a limit is complete unless it ended inside a call.
         """
         if self._end is None:
             last = f" (last call: {self._parts[-1]})" if self._parts else ""
             raise AnswerError(f"the stream has not ended{last}; feed all of its chunks, or ask the model again")
-        half = next((part for part in self._parts if self._is_cut and not part.is_whole()), None)
-        if half:
-            raise AnswerError(f"the answer was cut off ({self._end}) in the call {half}; raise the limit")
+        partial = next((part for part in self._parts if self._is_cut and not part.is_complete()), None)
+        if partial:
+            raise AnswerError(f"the answer was cut off ({self._end}) in the call {partial}; raise the limit")
         return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
 
     def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
-        """Begin the call that further chunks name by `key`; known arguments replace those of the chunks so far."""
+        """Start the call that later chunks identify by `key`; complete arguments replace those of earlier chunks."""
         part = self._open.get(key)
         if part is None or (id and part.id and id != part.id):  # some servers give every call the index 0
             part = self._open[key] = _Part()
             self._parts.append(part)
         part.id, part.name = id or part.id, name or part.name
         if arguments is not None:
-            part.given, part.texts = arguments, []
+            part.value, part.texts = arguments, []
 
     def add(self, key: Any, text: str) -> None:
         """Add text to the arguments of a call; text of other items is ignored."""
@@ -60,24 +58,24 @@ class Stream:
             self._open[key].texts.append(text)
 
     def end(self, reason: str, *, is_cut: bool = False) -> None:
-        """Note the end of the answer; `is_cut` when a limit ended it."""
+        """Record the end of the answer; `is_cut` if a limit ended it."""
         self._end, self._is_cut = reason, is_cut
 
 
 class _Part:
-    """A call in the making."""
+    """A call whose arguments are still arriving."""
 
     def __init__(self) -> None:
         self.id: str | None = None
         self.name = ""
-        self.given: Any = None
+        self.value: Any = None
         self.texts: list[str] = []
 
     @property
     def arguments(self) -> Any:
-        return "".join(self.texts) or self.given
+        return "".join(self.texts) or self.value
 
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the arguments are complete; if there are none, they may not have arrived."""
         arguments = self.arguments
         try:
@@ -90,5 +88,5 @@ class _Part:
 
 
 def data(value: Any) -> Any:
-    """Return an SDK's object as the dict that it dumps; anything else as it is."""
+    """Return the dict of an SDK's object; anything else unchanged."""
     return value.model_dump(warnings=False) if hasattr(value, "model_dump") else value
