@@ -1,4 +1,4 @@
-"""Shared by these tests: a tool with one hinted parameter, judged by `jsonschema`, and called."""
+"""Shared by these tests: a tool with one type hint, validated by `jsonschema` and called."""
 
 from typing import Any
 

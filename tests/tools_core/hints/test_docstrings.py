@@ -1,4 +1,4 @@
-"""Docstrings: what is kept for the model, and the text of each parameter."""
+"""Docstrings: the description for the model, and the texts of the parameters."""
 
 import pytest
 from hypothesis import example, given
@@ -25,7 +25,7 @@ GOOGLE = """Find things.
     Args:
         query (str): What to find,
             over two lines.
-        limit (dict[str, int], optional): How many: at most.
+        limit (dict[str, int], optional): Number of items: at most.
         *names: The names.
         **rest: Anything
           else.
@@ -73,7 +73,7 @@ SPHINX = """Find things.
     :param query: What to find,
         over two lines.
     :type query: str
-    :param int limit: How many.
+    :param int limit: Number of items.
     :returns: The things.
     :rtype: list
     :raises ValueError: Never.
@@ -87,7 +87,7 @@ def test_google_style():
     assert description == "Find things.\n\nLooks everywhere: even here.\n\nNote:\n    Stays."
     assert parameters == {
         "query": "What to find, over two lines.",
-        "limit": "How many: at most.",
+        "limit": "Number of items: at most.",
         "names": "The names.",
         "rest": "Anything else.",
     }
@@ -107,7 +107,7 @@ def test_numpy_style():
 def test_sphinx_style():
     description, parameters = parse_docstring(SPHINX)
     assert description == "Find things.\n\nLooks everywhere.\n\nStays."
-    assert parameters == {"query": "What to find, over two lines.", "limit": "How many."}
+    assert parameters == {"query": "What to find, over two lines.", "limit": "Number of items."}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tools_core import DefinitionError, Limits, Parameter, tool
 
 @tool
 def wait(
-    seconds: Annotated[float, "How long", Limits(gt=0, le=600)],
+    seconds: Annotated[float, "Seconds to wait", Limits(gt=0, le=600)],
     code: Annotated[str, Limits(min_length=2, max_length=3, pattern="^[A-Z]+$")] = "AB",
     tags: Annotated[list[str], Limits(max_length=2)] = [],  # noqa: B006  (never changed)
     step: Annotated[int, Limits(ge=0, lt=10, multiple_of=5)] = 0,
@@ -23,7 +23,7 @@ def test_limits_are_shown_to_the_model():
     properties = wait.input_schema["properties"]
     assert properties["seconds"] == {
         "type": "number",
-        "description": "How long",
+        "description": "Seconds to wait",
         "exclusiveMinimum": 0,
         "maximum": 600,
     }

@@ -13,9 +13,9 @@ from typing_extensions import Doc
 from tools_core import DefinitionError, InvalidArguments, tool
 
 SCHEMAS = [
-    (Annotated[int, "How many."], {"type": "integer", "description": "How many."}),
+    (Annotated[int, "Number of items."], {"type": "integer", "description": "Number of items."}),
     (Annotated[Annotated[int, "inner"], "outer"], {"type": "integer", "description": "outer"}),
-    (Annotated[int, Doc("How many.")], {"type": "integer", "description": "How many."}),
+    (Annotated[int, Doc("Number of items.")], {"type": "integer", "description": "Number of items."}),
     (list[Annotated[int, "One."]], {"type": "array", "items": {"type": "integer", "description": "One."}}),
     (Annotated[int, at.Ge(1), at.Lt(9)], {"type": "integer", "minimum": 1, "exclusiveMaximum": 9}),
     (Annotated[float, at.Gt(0), at.Le(1.5)], {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5}),
@@ -31,8 +31,8 @@ SCHEMAS = [
     ),
     (NonNegativeInt, {"type": "integer", "minimum": 0}),
     (
-        Annotated[int, Field(ge=1, description="How many.")],
-        {"type": "integer", "minimum": 1, "description": "How many."},
+        Annotated[int, Field(ge=1, description="Number of items.")],
+        {"type": "integer", "minimum": 1, "description": "Number of items."},
     ),
     (
         Annotated[str, Field(pattern="^a$", examples=["a"])],

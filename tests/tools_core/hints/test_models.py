@@ -159,11 +159,11 @@ def test_the_text_of_a_parameter_goes_before_the_docstring_of_its_model():
         """Take.
 
         Args:
-            a: Where it goes.
+            a: Destination.
         """
 
     properties = tool(take).input_schema["properties"]
-    assert properties["a"]["description"] == "Where it goes."
+    assert properties["a"]["description"] == "Destination."
     assert properties["b"]["description"] == "A place."
 
 

@@ -75,12 +75,12 @@ def test_keyword_only_parameters_are_parameters():
 def test_a_plain_default_stands_in_for_a_missing_hint():
     def take(a="x", b=1, c=1.5, d=True): ...
 
-    types = [one["type"] for one in properties(take).values()]
+    types = [schema["type"] for schema in properties(take).values()]
     assert types == ["string", "integer", "number", "boolean"]
 
 
 @pytest.mark.parametrize(
-    ("hint", "default", "shown"),
+    ("hint", "default", "expected"),
     [
         (int | None, None, {"default": None}),
         (int, None, {}),
@@ -101,9 +101,9 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
     ],
     ids=range(16),
 )
-def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, shown):
+def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, expected):
     schema = read(hint, default).schema
-    assert {key: value for key, value in schema.items() if key == "default"} == shown
+    assert {key: value for key, value in schema.items() if key == "default"} == expected
     assert read(hint, default).tool.input_schema["required"] == []
 
 
@@ -159,7 +159,7 @@ def test_texts_come_from_annotated_first_and_then_from_the_docstring():
 
     new_tool = tool(take)
     assert new_tool.description == "Take things."
-    texts = [one.description for one in new_tool.parameters.values()]
+    texts = [parameter.description for parameter in new_tool.parameters.values()]
     assert texts == ["From the hint.", "From the docstring.", None]
 
 
@@ -180,7 +180,7 @@ def test_the_docstring_of_a_class_goes_before_that_of_its_method():
             """
 
     assert Take().description == "The tool."
-    assert [one.description for one in Take().parameters.values()] == ["Of the class.", "Of the method."]
+    assert [parameter.description for parameter in Take().parameters.values()] == ["Of the class.", "Of the method."]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def base(day: date, count: int = 1, note: str = ""):
     """Count days.
 
     Args:
-        count: How many.
+        count: Number of items.
     """
 
 
