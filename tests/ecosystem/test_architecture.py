@@ -27,6 +27,7 @@ MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_adapters.rigging",
+    "tools_core.command",  # for packages that add sub-commands
     "tools_core.files",  # for tools that change files
     "tools_core.formats",
     "tools_core.linux",  # for packages that start or confine processes
