@@ -77,7 +77,9 @@ def describe(cls: type) -> Iterator[str]:
     yield f"### {cls.__name__}\n"
     yield f"```text\n{signature(cls.__name__, cls)}\n```\n"
     yield f"{prose(doc)}\n"
-    options = dict(ENTRY.findall(doc)) | dict(ENTRY.findall(inspect.getdoc(cls.__init__) or ""))
+    options = dict(ENTRY.findall(doc)) | dict(
+        ENTRY.findall(inspect.getdoc(inspect.getattr_static(cls, "__init__")) or "")
+    )
     for base in cls.__mro__[1:-1] if not options else ():
         options |= dict(ENTRY.findall(inspect.getdoc(base) or ""))
     if options:

@@ -2,12 +2,13 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tools_core import ApprovalRequest, Context, Registry, ToolCall, tool
 from tools_runtime import Executor, Policy
 from tools_runtime.plugins import AuditLog
 
-RULES = [
+RULES: list[dict[str, Any]] = [
     {"decision": "allow", "tool": ["write_file", "edit_file"], "paths": ["notes/**"]},
     {"decision": "deny", "tool": "delete_path", "reason": "nothing may be deleted"},
 ]

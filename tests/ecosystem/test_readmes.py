@@ -224,6 +224,13 @@ def test_every_page_of_docs_is_linked_from_the_readme():
     assert [name_of(page) for page in ROOT.glob("docs/*.md") if f"({name_of(page)})" not in text] == []
 
 
+@pytest.mark.slow
+def test_type_checkers_accept_the_examples(tmp_path):
+    programs = [*EXAMPLES, ROOT / "docs/generate_api.py"]
+    checked = run([sys.executable, "-m", "mypy", "--strict", f"--cache-dir={tmp_path}", *programs], ROOT)
+    assert checked.returncode == 0, checked.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_to_a_file_has_a_target(page):
     links = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
