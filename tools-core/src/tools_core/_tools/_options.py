@@ -140,10 +140,10 @@ class ToolMethod(Generic[P, R]):
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
 
-    def __get__(self, instance: object, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self.function
-        if not getattr(owner, "_has_tool_methods", False):  # a Toolset has
+        if owner is not None and not hasattr(owner, "_has_tool_methods"):  # a Toolset has
             name = self.function.__name__
             raise DefinitionError(f"{name}: @tool on a method needs class {owner.__qualname__}(Toolset)")
         return self.function if self.is_static else self.function.__get__(instance, owner)

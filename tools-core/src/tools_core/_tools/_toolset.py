@@ -24,10 +24,8 @@ _NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
 
 
 class Method(NamedTuple):
-    """A method that is a tool: its function, whether it takes `self`, its options and its Spec."""
+    """A method that is a tool."""
 
-    function: Callable[..., Any]
-    is_bound: bool
     options: Options
     spec: Spec
 
@@ -76,10 +74,7 @@ class Toolset:
                 check_option("description", cls.description, owner)
         elif attributes.get("__doc__") and not cls._is_described:
             cls.description = model_text(attributes["__doc__"])
-        cls._methods = {
-            method: Method(function, is_bound, options, _define(function, f"{owner}.{method}", is_bound, options))
-            for method, function, is_bound, options in public_methods(cls)
-        }
+        cls._methods = _read_methods(cls, owner)
         names = [method.options.get("name", name) for name, method in cls._methods.items()]
         if repeated := next((name for name in names if names.count(name) > 1), None):
             raise DefinitionError(f"{owner} has two tools called {repeated!r}; rename one of them")
@@ -225,24 +220,22 @@ class _State:
             return self._async_lock
 
 
-def public_methods(cls: type[Toolset]) -> list[tuple[str, Callable[..., Any], bool, Options]]:
-    """Return name, function, whether it takes `self`, and options of each method that is a tool, sorted by name."""
-    bases = cls.__mro__[: cls.__mro__.index(Toolset) + 1]
-    reserved = {name for base in bases if _is_ours(base) for name in vars(base)}
-    methods: dict[str, tuple[str, Callable[..., Any], bool, Options]] = {}
-    for base in reversed([base for base in bases if not _is_ours(base)]):
+def _read_methods(cls: type[Toolset], owner: str) -> dict[str, Method]:
+    """Return the methods that are tools by name, sorted."""
+    methods: dict[str, tuple[Callable[..., Any], bool, Options]] = {}
+    for base in reversed(cls.__mro__[: cls.__mro__.index(Toolset)]):
         for name, value in vars(base).items():
             overridden = methods.pop(name, None)  # perhaps by something else than a method
-            if name.startswith("_") or name in reserved:
+            if name.startswith("_") or name in vars(Toolset):
                 continue
             method = _read_method(value, f"{base.__module__}.{base.__qualname__}.{name}")
             if method is not None:
                 function, is_bound, options = method
-                inherited: Any = dict(overridden[3]) if overridden else {}
+                inherited: Any = dict(overridden[2]) if overridden else {}
                 for option in _NOT_INHERITED:
                     inherited.pop(option, None)
-                methods[name] = (name, function, is_bound, inherited | options)
-    return [methods[name] for name in sorted(methods)]
+                methods[name] = (function, is_bound, inherited | options)
+    return {name: _define(f"{owner}.{name}", *methods[name]) for name in sorted(methods)}
 
 
 def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, Options] | None:
@@ -265,7 +258,7 @@ def _check_attributes(cls: type[Toolset], owner: str) -> None:
     """Refuse methods with a name that Toolset uses, and options of tools as class attributes."""
     reserved = {name for name in vars(Toolset) if not name.startswith("_")} - set(_SETTINGS)
     for base in cls.__mro__[: cls.__mro__.index(Toolset)]:
-        for name, value in vars(base).items() if not _is_ours(base) else ():
+        for name, value in vars(base).items():
             if name in reserved:
                 code = getattr(value, "__code__", None)
                 if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
@@ -274,13 +267,9 @@ def _check_attributes(cls: type[Toolset], owner: str) -> None:
                 raise DefinitionError(f"{owner}: set {name} on its methods: @tool({name}=...)")
 
 
-def _is_ours(base: type) -> bool:
-    return base.__module__.partition(".")[0] == "tools_core"
-
-
-def _define(function: Callable[..., Any], owner: str, is_bound: bool, options: Options) -> Spec:
+def _define(owner: str, function: Callable[..., Any], is_bound: bool, options: Options) -> Method:
     schemas: Any = {name: value for name, value in options.items() if name in SCHEMAS}
-    return define(function, owner=owner, bound=is_bound, **schemas)
+    return Method(options, define(function, owner=owner, bound=is_bound, **schemas))
 
 
 async def _in_thread(body: Callable[[], Any]) -> Any:
