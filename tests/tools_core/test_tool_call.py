@@ -16,7 +16,7 @@ JSON = st.recursive(
 )
 
 
-@pytest.mark.parametrize("name", ["id", "name", "arguments", "given", "raw", "more"])
+@pytest.mark.parametrize("name", ["id", "name"])
 def test_attributes_cannot_be_set(name):
     call = ToolCall("1", "send", {"to": "ada"})
     with pytest.raises(AttributeError):
@@ -34,7 +34,7 @@ def test_changing_the_arguments_that_went_in_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    "read", [lambda call: call.arguments, lambda call: call.given, lambda call: call.to_dict()["arguments"]]
+    "read", [lambda call: call.arguments, lambda call: call.raw_arguments, lambda call: call.to_dict()["arguments"]]
 )
 @pytest.mark.parametrize("arguments", [{"to": "ada"}, {"to": ["ada"]}])
 def test_changing_the_arguments_that_came_out_changes_nothing(read, arguments):

@@ -229,7 +229,7 @@ def test_a_hook_cannot_change_a_call_in_place(make):
         @hookimpl(trylast=True)
         def around_tool_call(self, call):
             call.arguments["name"] = "secret"
-            call.given["name"] = "secret"
+            call.raw_arguments["name"] = "secret"
             try:
                 call.name = "other"
             except AttributeError as error:

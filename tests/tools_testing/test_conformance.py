@@ -48,7 +48,7 @@ class Forwarding(Runtime):
     async def dispatch_tool_call(self, call, tools, context):
         if call.name not in tools:
             return super().dispatch_tool_call(call, tools, context)
-        return await tools[call.name].acall(call.given, context)
+        return await tools[call.name].acall(call.raw_arguments, context)
 
 
 class TestDispatch(RuntimeConformance):
@@ -65,7 +65,7 @@ class Pooled(Runtime):
         self.pool = ThreadPoolExecutor(4)
 
     def begin(self, tool, call, context):
-        return self.pool.submit(tool.call, call.given, context)
+        return self.pool.submit(tool.call, call.raw_arguments, context)
 
 
 class TestBegin(RuntimeConformance):
@@ -80,7 +80,7 @@ def test_the_kit_itself_is_abstract():
 
 BROKEN = {
     "ignores the context": (
-        "return tools[call.name].call(call.given)",
+        "return tools[call.name].call(call.raw_arguments)",
         {"test_the_tool_receives_the_context", "test_progress_reaches_the_caller"},
     ),
     "skips validation": (
@@ -88,7 +88,7 @@ BROKEN = {
         {"test_invalid_arguments_are_a_validation_error", "test_a_coroutine_is_awaited"},
     ),
     "forgets halts": (
-        "return Result.ok(tools[call.name].call(call.given, context).output)",
+        "return Result.ok(tools[call.name].call(call.raw_arguments, context).output)",
         {"test_a_halt_becomes_a_result_that_ends_the_conversation", "test_an_exception_becomes_an_error_with_its_name"},
     ),
 }

@@ -200,4 +200,4 @@ def test_arguments_that_are_not_json_stay_for_the_tool_to_refuse():
     definition = {"name": "t", "input_schema": {"properties": {"a": {"type": "string"}}}}
     for text in ('{"a": null', '{"a": null, "a": 1}', "[null]", ""):
         [call] = openai_strict.calls([{"id": "1", "function": {"name": "t", "arguments": text}}], [definition])
-        assert call.given == text
+        assert call.raw_arguments == text

@@ -114,7 +114,7 @@ class BridgedTool:
         """Make a call, the options of the caller, and the function that unlinks its context from the given one."""
         if strict:
             item = {"type": "function_call", "name": self.name, "arguments": arguments}
-            arguments = responses_strict.calls(item, [self.definition])[0].given
+            arguments = responses_strict.calls(item, [self.definition])[0].raw_arguments
         given = self._context
         context = Context(workspace=given.workspace, state=given.state, run_id=str(run_id or given.run_id))
         context.deadline, context.timeout = given.deadline, given.timeout

@@ -254,6 +254,6 @@ def with_unique_ids(reply: Assistant, taken: Container[str | None]) -> Assistant
     for call in reply.tool_calls:
         id = call.id if call.id and call.id not in taken and call.id not in used else f"call_{uuid4().hex[:24]}"
         used.add(id)
-        calls.append(call if id == call.id else ToolCall(id, call.name, call.given))
+        calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
     is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
     return reply if is_same else reply.replace(tool_calls=calls, items=())

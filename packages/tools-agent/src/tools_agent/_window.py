@@ -23,7 +23,7 @@ def estimate_tokens(message: Message) -> int:
     """Return roughly how many tokens a message has: a quarter of its characters, and 1,500 for each file."""
     size = len(str(getattr(message, "content", "")))
     if isinstance(message, Assistant):
-        size += sum(len(call.name) + len(call.raw or json.dumps(call.given)) for call in message.tool_calls)
+        size += sum(len(call.name) + len(call.raw or json.dumps(call.raw_arguments)) for call in message.tool_calls)
     return 8 + size // 4 + 1500 * len(getattr(message, "files", ()))
 
 
@@ -122,7 +122,8 @@ def _rendered(messages: Sequence[Any], session: Session) -> str:
     summary = session._transcript.summary
     earlier = [_HEADING + summary["text"]] if summary and summary["text"] else []
     lines = [
-        f"{each.role}: {each.content}" + "".join(f"\n  calls {call.name}({call.given})" for call in _calls(each))
+        f"{each.role}: {each.content}"
+        + "".join(f"\n  calls {call.name}({call.raw_arguments})" for call in _calls(each))
         for each in messages
     ]
     return "\n\n".join([*earlier, *lines])

@@ -66,7 +66,7 @@ def pack_tool(tool: Tool) -> bytes:
 def pack_call(tool: Tool, packed: bytes, call: ToolCall, context: Context) -> Request:
     """Return what a worker needs for a call; raises ToolError."""
     try:
-        arguments = dump(call.given)
+        arguments = dump(call.raw_arguments)
     except Exception as error:
         text = f"The arguments cannot be sent to the cluster ({describe_error(error)}). Give plain data."
         raise ToolError(text, "validation_error") from error

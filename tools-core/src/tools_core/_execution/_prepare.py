@@ -1,143 +1,99 @@
-"""From what the model sent to what the body is called with: read, validate, repair, convert."""
+"""Prepare a call: read, validate, repair and convert the arguments, and derive the context."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from tools_core._execution._outcome import fail
+from tools_core._execution._outcome import Stopped
 from tools_core._values._context import Context, process_context
 from tools_core._values._errors import InvalidArguments
+from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
-from tools_core._values._result import Result, make_result
 from tools_core._values._tool_call import ToolCall
 
 if TYPE_CHECKING:
     from tools_core._definition._spec import Spec
     from tools_core._jsonschema import Report
-
-    class Callee(Protocol):
-        """The parts of a Tool that a call needs."""
-
-        _spec: Spec
-        timeout: float | None
-        repair: bool
-        manages_timeout: bool
-
-        def execute(self, *args: Any, **kwargs: Any) -> Any: ...
+    from tools_core._tools._tool import Tool
 
 
-# Arguments for the body, the context of this call if it has one, and the repairs made.
-PreparedCall: TypeAlias = "tuple[dict[str, Any], Context | None, Sequence[str]]"
+def prepare(
+    tool: Tool, arguments: Any, context: Any, keywords: dict[str, Any]
+) -> tuple[dict[str, Any], Context | None, Sequence[str]]:
+    """Return the arguments of the body, the context of this call if it needs one, and the repairs.
 
-NO_CONTEXT: Any = object()  # the default of `context=`: None may be the value of an argument of that name
-_NONE: Sequence[str] = ()
-
-
-def prepare(tool: Callee, given: Any, context: Any, keywords: dict[str, Any]) -> PreparedCall | Result:
-    """Validate and convert the arguments, and make the context of the call; a Result where the call ends here."""
+    Raises:
+        InvalidArguments: The arguments cannot be read, or do not fit the schema.
+        Stopped: The context is cancelled, or its deadline has passed.
+    """
     spec = tool._spec
-    if context is not NO_CONTEXT and not isinstance(context, Context):
-        if context is not None or (given is None and "context" in spec.input_schema["properties"]):
-            keywords = {**keywords, "context": context}  # an argument of that name
-        context = NO_CONTEXT
-    try:
-        if type(given) is dict and not keywords:  # at once, as most calls are
-            arguments = given
-            is_valid = spec.accepts(arguments)
-        else:
-            arguments, is_valid = _read(spec, given, keywords)
-        repairs = _NONE
-        if not is_valid:
-            checked = spec.check(arguments, repair=tool.repair)
-            if checked.problems:
-                problems = _with_conversions(spec, checked)
-                return make_result(False, error_type=problems.type, exception=problems)
-            arguments, repairs = checked.value, checked.repairs
-        if spec.convert is not None:
-            arguments = spec.convert(arguments, ())
-        if context is NO_CONTEXT and spec.context is None and tool.timeout is None:
-            return arguments, None, repairs
-        return _in_context(tool, arguments, context, given.id if isinstance(given, ToolCall) else None, repairs)
-    except InvalidArguments as error:
-        known = None if error.reason is None else {"reason": error.reason}
-        return Result.error(error.message, type=error.type, metadata=known, exception=error)
-    # A conversion runs the author's own classes, which may raise anything.
-    except BaseException as error:  # noqa: BLE001
-        return fail(error)
+    if context is not None and not isinstance(context, Context):
+        keywords, context = {**keywords, "context": context}, None  # an argument of that name
+    if type(arguments) is dict and not keywords:
+        values, is_valid = arguments, spec.accepts(arguments)
+    else:
+        values, is_valid = _read(spec, arguments, keywords)
+    repairs: Sequence[str] = ()
+    if not is_valid:
+        report = spec.check(values, repair=tool.repair)
+        if report.problems:
+            raise _all_problems(spec, report)
+        values, repairs = report.value, report.repairs
+    if spec.convert is not None:
+        values = spec.convert(values, ())
+    if context is None and spec.context is None and tool.timeout is None:
+        return values, None, repairs
+    call_id = arguments.id if isinstance(arguments, ToolCall) else None
+    inner = (context or process_context()).for_call(tool.timeout, call_id)
+    if inner.cancelled or inner.remaining == 0:
+        raise Stopped(inner, has_started=False)
+    return (values if spec.context is None else {**values, spec.context: inner}), inner, repairs
 
 
-def _in_context(
-    tool: Callee, arguments: dict[str, Any], context: Any, call_id: str | None, repairs: Sequence[str]
-) -> PreparedCall | Result:
-    """Make the context of this call, and inject it where it is asked for."""
-    name = tool._spec.context
-    outer = process_context() if context is NO_CONTEXT else context
-    own = outer.for_call(tool.timeout, call_id)
-    if own.cancelled or own.remaining == 0:
-        return _too_late(own)
-    return (arguments if name is None else {**arguments, name: own}), own, repairs
+def valid_arguments(tool: Tool, arguments: Any) -> dict[str, Any]:
+    """Return valid, repaired arguments that are not converted yet; InvalidArguments if that is not possible."""
+    values, is_valid = _read(tool._spec, arguments, {})
+    if is_valid:
+        return values
+    report = tool._spec.check(values, repair=tool.repair)
+    if report.problems:
+        raise InvalidArguments(report.problems)
+    return dict(report.value)
 
 
-def read_arguments(tool: Callee, given: Any) -> dict[str, Any]:
-    """Return valid, repaired arguments that are not converted yet; InvalidArguments where that is not possible."""
-    arguments = read_object(given, {})
-    if tool._spec.accepts(arguments):
-        return arguments
-    checked = tool._spec.check(arguments, repair=tool.repair)
-    if checked.problems:
-        raise InvalidArguments(checked.problems)
-    return dict(checked.value)
-
-
-def _with_conversions(spec: Spec, checked: Report) -> InvalidArguments:
-    """Return every problem, those of converting what fits the schema as well."""
-    if spec.convert is not None and checked.is_complete:
+def _all_problems(spec: Spec, report: Report) -> InvalidArguments:
+    """Return every problem, including those of converting values that fit the schema."""
+    if spec.convert is not None and report.is_complete:
         try:
-            spec.convert(checked.value, checked.problems)
+            spec.convert(report.value, report.problems)
         except InvalidArguments as error:
             return error
-    return InvalidArguments(checked.problems)
+    return InvalidArguments(report.problems)
 
 
-def _read(spec: Spec, given: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the arguments, and whether they are valid as they stand."""
-    text = given.raw if isinstance(given, ToolCall) else given
-    if keywords or not isinstance(text, str):
-        arguments = read_object(given, keywords)
-        return arguments, spec.accepts(arguments)
-    from tools_core._values._json import parse  # programs that pass mappings never load json
-
-    arguments = parse(text, exactly=False)
-    is_valid = spec.accepts(arguments)
-    # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
-    is_exact = is_valid and spec.validator.count_members(arguments) == text.count(":")
-    return (arguments if is_exact else parse(text)), is_valid
-
-
-def read_object(given: Any, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one dict of the arguments, in whatever form they came; InvalidArguments if they are not an object."""
-    if isinstance(given, ToolCall):
-        given = given.given
-        if type(given) is dict and not keywords:  # a copy already
-            return given
-    if given is None:
-        return dict(keywords)
-    if isinstance(given, str | bytes):
-        from tools_core._values._json import parse  # see _read
-
-        given = parse(given)
-    if not isinstance(given, Mapping):
-        text = f'the arguments must be an object, got {show(given)}; send {{"name": value, ...}}'
-        raise InvalidArguments([Problem(None, text)], "not_an_object")
-    if given.keys() & keywords.keys():
-        text = "give the arguments once: as an object, as JSON text, or as keywords"
-        raise InvalidArguments([Problem(None, text)], "twice")
-    return {**given, **keywords} if keywords else dict(given)
-
-
-def _too_late(context: Context) -> Result:
-    if context.cancelled:
-        return Result.error("Cancelled by the caller before the call began.", type="cancelled")
-    message = f"Timed out before the call began (limit set by {context.timeout_set_by})."
-    return Result.error(message, type="timeout_error")
+def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Return the arguments as one dict, and whether they are valid without repairs."""
+    if isinstance(arguments, ToolCall):
+        arguments = arguments.raw_arguments
+    if isinstance(arguments, (str, bytes)):
+        text: Any = arguments
+        arguments = parse(text, exactly=False)
+        is_valid = spec.accepts(arguments)
+        # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
+        colons = text.count(":" if isinstance(text, str) else b":")
+        if not is_valid or spec.validator.count_members(arguments) != colons:
+            arguments = parse(text)
+        if not keywords:
+            return arguments, is_valid
+    elif type(arguments) is not dict:
+        if not isinstance(arguments, Mapping | None):
+            message = f'the arguments must be an object, got {show(arguments)}; send {{"name": value, ...}}'
+            raise InvalidArguments([Problem(None, message)], "not_an_object")
+        arguments = dict(arguments or {})
+    if keywords:
+        if arguments.keys() & keywords.keys():
+            message = "pass each argument once: in an object, in JSON text, or as a keyword"
+            raise InvalidArguments([Problem(None, message)], "twice")
+        arguments = {**arguments, **keywords}
+    return arguments, spec.accepts(arguments)

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
 from tools_core._execution._outcome import fail
-from tools_core._execution._prepare import read_arguments
 from tools_core._tools._tool import Tool
 from tools_core._values._context import Context, process_context
 from tools_core._values._effects import Effects
@@ -96,7 +95,7 @@ def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> 
     if approve is not None and not callable(approve):
         raise TypeError(f'approve must be "all", a function of an ApprovalRequest, or None; got {approve!r}')
     try:
-        arguments = read_arguments(tool, call)
+        arguments = tool.valid_arguments(call)
         effects = tool.effects(arguments, context)
     except Exception as error:  # noqa: BLE001  (invalid arguments, or the tool's own code)
         return fail(error)

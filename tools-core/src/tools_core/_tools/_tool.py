@@ -13,7 +13,7 @@ from tools_core._definition._parameter import Parameter
 from tools_core._definition._spec import Spec
 from tools_core._execution._body import arun, run
 from tools_core._execution._outcome import fail, succeed
-from tools_core._execution._prepare import NO_CONTEXT, prepare
+from tools_core._execution._prepare import prepare, valid_arguments
 from tools_core._tools._options import (
     FLAGS,
     HINTS,
@@ -155,34 +155,38 @@ class Tool:
         """Do the work; called with valid, converted arguments, by keyword."""
         raise NotImplementedError(f"{type(self).__name__} must implement execute")
 
-    def call(self, arguments: Any = None, /, context: Any = NO_CONTEXT, **keywords: Any) -> Result:
+    def call(self, arguments: Any = None, /, context: Context | None = None, **keywords: Any) -> Result:
         """Validate, run, and return a Result whatever happens; `call(...).unwrap()` returns the output or raises.
 
         `arguments` are a mapping, JSON text as a model sends it, a `ToolCall`, nothing, or keywords. Only
         KeyboardInterrupt, SystemExit and similar exceptions pass through. An `async def` is run to its end.
         """
-        prepared = prepare(self, arguments, context, keywords)
-        if isinstance(prepared, Result):
-            return prepared
-        ready, context, repairs = prepared
+        repairs: Sequence[str] = ()
         try:
-            value = run(self, ready, context)
+            values, context, repairs = prepare(self, arguments, context, keywords)
+            value = run(self, values, context)
         # The tool boundary: `fail` decides what becomes a Result and what passes through.
         except BaseException as error:  # noqa: BLE001
             return fail(error, repairs)
         return succeed(value, repairs)
 
-    async def acall(self, arguments: Any = None, /, context: Any = NO_CONTEXT, **keywords: Any) -> Result:
+    async def acall(self, arguments: Any = None, /, context: Context | None = None, **keywords: Any) -> Result:
         """`call` for coroutines: a synchronous `execute` runs in a worker thread, cancellation passes through."""
-        prepared = prepare(self, arguments, context, keywords)
-        if isinstance(prepared, Result):
-            return prepared
-        ready, context, repairs = prepared
+        repairs: Sequence[str] = ()
         try:
-            value = await arun(self, ready, context)
+            values, context, repairs = prepare(self, arguments, context, keywords)
+            value = await arun(self, values, context)
         except BaseException as error:  # noqa: BLE001  (see call)
             return fail(error, repairs)
         return succeed(value, repairs)
+
+    def valid_arguments(self, arguments: Any) -> dict[str, Any]:
+        """Return the arguments as the schema has them: validated and repaired, but not converted to Python types.
+
+        Raises:
+            InvalidArguments: They cannot be read, or do not fit the schema.
+        """
+        return valid_arguments(self, arguments)
 
     def effects(
         self,

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import time
-from os import urandom
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    Progress = Callable[[float, float | None, str], object]
+Progress: TypeAlias = Callable[[float, float | None, str], object]
 
 
 class Context:
-    """Injected where `execute` asks for it by annotation; every part is optional.
+    """Data of a call that the model does not see, passed to an `execute` that has a parameter annotated `Context`.
 
-    `workspace` is the folder that file tools stay inside, `state` the caller's own mapping, `timeout` the seconds from
-    now until its calls must have ended, `call_id` the provider's id of the call, `run_id` names one conversation or
-    batch: whatever is remembered between calls is keyed by it. Calls without a context share one run per process.
-    `on_progress` receives the tool's reports. With `enforced=False` the caller watches the limit.
+    ```python
+    tool.call({"city": "Oslo"}, Context(workspace="notes", timeout=30, state={"user": "ada"}))
+    ```
+
+    Args:
+        workspace: The folder that file tools stay inside.
+        state: The caller's own mapping, passed as it is.
+        timeout: The seconds from now until calls must have ended.
+        call_id: The provider's id of the call.
+        run_id: The id of one conversation or batch, the key of whatever tools remember between calls; random if it is
+            None. Calls without a context share one run per process.
+        on_progress: Receives the tool's reports.
+        enforced: False if the caller watches the limit.
     """
 
     __slots__ = (
@@ -44,7 +51,7 @@ class Context:
         self._outer: Context | None = None
         self._cancelled = False
         self._callbacks: dict[object, Callable[[], None]] = {}
-        self._run_ids: list[str] = [] if run_id is None else [run_id]  # shared with the contexts made from this one
+        self._run_ids: list[str] = [] if run_id is None else [run_id]  # shared with derived contexts
         self.state: Mapping[str, Any] = {} if state is None else state
         self.call_id = call_id
         self.deadline = None if timeout is None else _after(timeout)
@@ -54,19 +61,15 @@ class Context:
 
     @property
     def run_id(self) -> str:
-        """The name of the run; random where none was given, and the same in all contexts made from one."""
-        if not self._run_ids:  # another thread may append as well: the first one counts
-            self._run_ids.append(urandom(8).hex())
+        """The id of the run: the same in all contexts that derive from one."""
+        if not self._run_ids:  # another thread may append too: the first id counts
+            self._run_ids.append(os.urandom(8).hex())
         return self._run_ids[0]
 
     @property
     def workspace(self) -> Path | None:
         """The folder that file tools stay inside; None leaves it to the tool."""
-        if self._workspace is None:
-            return None
-        from pathlib import Path  # 5 ms that tools without files never pay
-
-        return Path(self._workspace)
+        return None if self._workspace is None else Path(self._workspace)
 
     @property
     def remaining(self) -> float | None:
@@ -75,11 +78,11 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """True when the caller no longer waits: a tool that works in steps checks this between them, and returns."""
+        """True if the caller no longer waits: tools check this between steps, and return."""
         return self._cancelled or (self._outer is not None and self._outer.cancelled)
 
     def cancel(self) -> None:
-        """Cancel this context and those made from it, and run their callbacks; from any thread."""
+        """Cancel this context and derived ones, and run their callbacks; from any thread."""
         self._cancelled = True
         for key in list(self._callbacks):
             callback = self._callbacks.pop(key, None)
@@ -87,11 +90,11 @@ class Context:
                 callback()
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` once, in the thread that cancels; at once if the context is cancelled already.
+        """Call `callback` once, in the thread that cancels; immediately if the context is already cancelled.
 
         Returns a function that unregisters it. An exception in a callback is logged and stops no other callback.
         """
-        pending, key = [callback], object()  # whoever pops the callback calls it: no two threads can
+        pending, key = [callback], object()  # the thread that pops the callback runs it: no two can
         contexts: list[Context] = [self]
         while (outer := contexts[-1]._outer) is not None:
             contexts.append(outer)
@@ -111,23 +114,23 @@ class Context:
 
         for context in contexts:
             context._callbacks[key] = run
-        if self.cancelled:  # perhaps since a moment ago, by a thread that did not see the callback
+        if self.cancelled:  # perhaps by a thread that did not see the callback yet
             run()
         return unregister
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
-        """Report how far the work has come, in units of the tool's own."""
+        """Report progress, in any unit."""
         if self.on_progress is not None:
             self.on_progress(done, total, message)
 
     def for_call(
         self, timeout: float | None = None, call_id: str | None = None, *, set_by: str = "the tool"
     ) -> Context:
-        """Make the context of one call: cancelled with this one, its deadline the nearer of the two.
+        """Derive the context of one call: cancelled with this one, and with the nearer of the two deadlines.
 
-        `timeout` and `timeout_set_by` of a context describe the limit that gave it its deadline, for messages.
+        `timeout` and `timeout_set_by` of a context describe the limit that its deadline comes from, for messages.
         """
-        inner = object.__new__(Context)  # once for each call: half the time of going through __init__
+        inner = object.__new__(Context)  # `__init__` would resolve every argument again, for each call
         inner._workspace = self._workspace
         inner.on_progress = self.on_progress
         inner._outer = self
@@ -141,15 +144,22 @@ class Context:
         inner.timeout = self.timeout
         inner.timeout_set_by = self.timeout_set_by
         if timeout is not None:
-            own = _after(timeout)
-            if inner.deadline is None or own < inner.deadline:
-                inner.deadline = own
+            deadline = _after(timeout)
+            if inner.deadline is None or deadline < inner.deadline:
+                inner.deadline = deadline
                 inner.timeout = timeout
                 inner.timeout_set_by = set_by
         return inner
 
+    def __repr__(self) -> str:
+        values = {"run_id": self.run_id, "call_id": self.call_id, "workspace": self._workspace}
+        parts = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+        if (remaining := self.remaining) is not None:
+            parts.append(f"remaining={remaining:.1f}")
+        return f"<Context {' '.join(parts)}{' cancelled' if self.cancelled else ''}>"
 
-_PROCESS_RUN_ID = urandom(8).hex()
+
+_PROCESS_RUN_ID = os.urandom(8).hex()
 
 
 def process_context() -> Context:
@@ -161,12 +171,13 @@ def _run(callback: Callable[[], object]) -> None:
     try:
         callback()
     except Exception:
-        import logging  # 5 ms, only for a callback that fails
-
         logging.getLogger("tools_core").exception("A callback of Context.on_cancel raised an exception")
 
 
+MAX_TIMEOUT = 1e9  # seconds
+
+
 def _after(timeout: float) -> float:
-    if not 0 < timeout < 1e9:
-        raise ValueError(f"timeout is in seconds and above 0, got {timeout!r}; leave it out for no limit")
+    if not 0 < timeout < MAX_TIMEOUT:
+        raise ValueError(f"timeout must be between 0 and 1e9 seconds, got {timeout:g}; omit it for no limit")
     return time.monotonic() + timeout

@@ -1,69 +1,68 @@
-"""`Effects`: what one call would touch, known before it is made."""
+"""`Effects`: what one call would touch, determined before it runs."""
 
 from __future__ import annotations
 
+import copy
 import os
-from typing import TYPE_CHECKING, Any
-
-from tools_core._values._frozen import Frozen, FrozenDict, freeze, thaw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 
-class Effects(Frozen):
-    """Returned by `Tool.effects`, and used by policies that allow, deny or ask about a call.
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What one call would touch, for policies that allow, deny or ask about calls.
 
-    `annotations` are the hints for this very call. `paths` are absolute, with links followed; `commands` are all that
-    would run, each as a list of words, with None for a word that is known only at run time. None in place of either
-    means that it cannot be known; empty, that the tool reports none. `settings` are plain JSON: what an approval
-    depends on besides definition and arguments, such as the folder or the isolation. `missing` names extras to install
-    so that more can be known, such as "tools-shell[parser]".
+    ```python
+    Effects({"read_only": True}, paths=["/home/ada/notes.txt"], commands=[["git", "log"]])
+    ```
+
+    Args:
+        annotations: The hints for this call.
+        paths: Absolute paths, with links followed. None if they cannot be determined, empty if there are none.
+        commands: All commands that would run, each a list of words, with None for a word that is known only at run
+            time. None if they cannot be determined, empty if there are none.
+        settings: Plain JSON that an approval depends on besides definition and arguments: the folder, the isolation.
+        missing: Extras to install so that more can be determined, such as "tools-shell[parser]".
     """
 
-    __slots__ = ("annotations", "commands", "missing", "paths", "settings")
+    annotations: Mapping[str, bool]
+    _: KW_ONLY
+    paths: Sequence[str] | None = ()
+    commands: Sequence[Sequence[str | None]] | None = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    missing: Sequence[str] = ()
 
-    def __init__(
-        self,
-        annotations: Mapping[str, bool],
-        *,
-        paths: Iterable[str] | None = (),
-        commands: Iterable[Sequence[str | None]] | None = (),
-        settings: Mapping[str, Any] = FrozenDict(),
-        missing: Iterable[str] = (),
-    ) -> None:
-        self.annotations: Mapping[str, bool] = FrozenDict(annotations)
-        self.paths = None if paths is None else tuple(map(_path, paths))
-        self.commands = None if commands is None else tuple(map(_command, commands))
-        self.settings: Mapping[str, Any] = freeze(dict(settings))
-        self.missing = tuple(missing)
+    def __post_init__(self) -> None:
+        paths, commands = self.paths, self.commands
+        values = {
+            "annotations": dict(self.annotations),
+            "paths": None if paths is None else tuple(map(_path, paths)),
+            "commands": None if commands is None else tuple(map(_command, commands)),
+            "settings": copy.deepcopy(dict(self.settings)),
+            "missing": tuple(self.missing),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON."""
+        """Return all fields as plain JSON."""
         return {
             "annotations": dict(self.annotations),
-            "paths": thaw(self.paths),
-            "commands": thaw(self.commands),
-            "settings": thaw(self.settings),
+            "paths": None if self.paths is None else list(self.paths),
+            "commands": None if self.commands is None else [list(words) for words in self.commands],
+            "settings": copy.deepcopy(dict(self.settings)),
             "missing": list(self.missing),
         }
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Effects) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Effects({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
 
 def _path(path: object) -> str:
     if not isinstance(path, str) or not os.path.isabs(path):
-        raise TypeError(f"Effects: a path is absolute, as text; got {path!r}")
+        raise TypeError(f"Effects: paths must be absolute and str, got {path!r}")
     return path
 
 
 def _command(words: Sequence[str | None]) -> tuple[str | None, ...]:
     if isinstance(words, str) or not words or not all(isinstance(word, str | None) for word in words):
-        raise TypeError(f"Effects: a command is a list of words, each text or None; got {words!r}")
+        raise TypeError(f"Effects: a command must be a list of words, each str or None, got {words!r}")
     return tuple(words)

@@ -1,34 +1,30 @@
-"""Any Python value as clean JSON: what a person would write by hand, never a repr."""
+"""Convert any Python value to the JSON that a person would write by hand, never to a repr."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from datetime import timedelta
 from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from math import isfinite
+from typing import Any
 
 from tools_core._values._content import Block, File
+from tools_core._values._problem import Path, render_path
 
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from tools_core._values._problem import Path
-
-_DEPTH_LIMIT = 200
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_MAX_DEPTH = 200
 _BINARY = (bytes, bytearray, memoryview)
-_KNOWN = (str, int, float, *_BINARY, Enum, Block, Mapping, AbstractSet, BaseException, type)
-_RECORDS = ("model_dump", "to_dict", "_asdict", "tolist")  # pydantic; ours and pandas'; named tuples; numpy
-_FORMS = (*_RECORDS, "isoformat", "total_seconds", "__fspath__", "__dataclass_fields__", "__attrs_attrs__", "__iter__")
+# Methods that return the content of a record: of pydantic; of our values and pandas; of named tuples; of numpy.
+_RECORD_METHODS = ("model_dump", "to_dict", "_asdict", "tolist")
 _LONG = 14_000  # bits of an integer: 4,214 digits, and sys.get_int_max_str_digits() begins at 4,300
+_NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def dumps(value: Any) -> str:
-    """Write clean JSON data compactly; the text can always be encoded as UTF-8."""
+    """Write plain JSON data compactly, as text that UTF-8 can encode."""
     text = _compact(value)
     if not text.isascii():
         try:
@@ -39,10 +35,8 @@ def dumps(value: Any) -> str:
 
 
 def to_json_text(value: Any) -> str:
-    """Write any value as the JSON text that a model reads; bytes are described, not dumped."""
-    if type(value) is bool or (type(value) is int and value.bit_length() < _LONG):
-        return _compact(value)
-    return dumps(_clean(value, (), brief=True))
+    """Write any value as the JSON text that a model reads; bytes are described instead of included."""
+    return dumps(_Walk(is_brief=True).plain(value))
 
 
 def clean(value: Any) -> Any:
@@ -50,96 +44,148 @@ def clean(value: Any) -> Any:
 
     Dates, times and durations become ISO 8601, UUIDs, paths and Decimals text, enums their value, dataclasses,
     models and named tuples objects, sets sorted arrays, bytes a file block in base64. NaN and the infinities become
-    the strings `NaN`, `Infinity` and `-Infinity` (as in the JSON mapping of Protocol Buffers), a value that contains
-    itself becomes a string that says so.
+    the strings `NaN`, `Infinity` and `-Infinity` (as in the JSON mapping of Protocol Buffers). Circular references,
+    values that are nested too deeply and values without a JSON form become a short text in parentheses.
     """
-    return _clean(value, (), brief=False)
+    return _Walk().plain(value)
 
 
-def foreign_part(value: Any, path: Path = None, seen: set[int] | None = None) -> tuple[Path, type] | None:
-    """Return place and type of a part that has no form in JSON; None when there is no such part.
+def check(value: Any, *, allow_nan: bool = True) -> None:
+    """Raise if a part of the value has no JSON form.
 
-    Looks into dicts, lists, sets and the fields of dataclasses; of other containers only at their own type.
+    Raises:
+        TypeError: A part is not JSON serializable; the message has its type and path.
+        ValueError: A number is NaN or infinite, unless `allow_nan`.
     """
-    kind = type(value)
-    seen = set() if seen is None else seen
-    if kind in _SCALARS or id(value) in seen:
-        return None
-    seen.add(id(value))
-    parts: Iterable[tuple[Any, Any]]
-    if kind is dict:
-        parts = value.items()
-    elif kind is list or kind is tuple:
-        parts = enumerate(value)
-    elif kind is set or kind is frozenset:
-        parts = ((None, item) for item in value)
-    elif hasattr(kind, "__dataclass_fields__") and not any(map(partial(hasattr, kind), _RECORDS)):
-        parts = (_fields(value, kind) or {}).items()
-    elif issubclass(kind, _KNOWN):
-        return None
-    else:
-        names = set[str]().union(*map(vars, kind.__mro__))  # hasattr would find those of the metaclass as well
-        return (path, kind) if names.isdisjoint(_FORMS) and not _has_own_text(kind) else None
-    for key, part in parts:
-        if type(part) not in _SCALARS:
-            found = foreign_part(part, path if key is None else (path, key), seen)
-            if found is not None:
-                return found
-    return None
+    _Walk(is_strict=True, allow_nan=allow_nan).plain(value)
 
 
-def _clean(value: Any, outer: tuple[int, ...], brief: bool) -> Any:
-    kind = type(value)
-    if value is None or kind is str or kind is bool:
-        return value
-    if kind is int:  # Python refuses to write very long ones in decimal digits
-        return value if value.bit_length() < _LONG else hex(value)
-    if kind is float:
-        return value if value - value == 0.0 else {"nan": "NaN", "inf": "Infinity"}.get(str(value), "-Infinity")
-    if id(value) in outer:
-        return "(this value contains itself)"
-    if len(outer) >= _DEPTH_LIMIT:
-        return f"(nested deeper than {_DEPTH_LIMIT})"
-    outer = (*outer, id(value))
-    try:
-        if kind is dict:
-            return _object(value, outer, brief)
-        if kind is list or kind is tuple:
-            return [_clean(item, outer, brief) for item in value]
-        return _clean_other(value, kind, outer, brief)
-    except Exception as error:  # noqa: BLE001  (a value's own method failed, and its class may be anybody's)
-        return f"({kind.__name__} that cannot be shown: {type(error).__name__})"
+class _NotJSON(Exception):
+    """Passes through the handlers for exceptions of a value's own methods."""
+
+    def __init__(self, error: TypeError | ValueError) -> None:
+        super().__init__(error)
+        self.error = error
 
 
-def _clean_other(value: Any, kind: type, outer: tuple[int, ...], brief: bool) -> Any:
-    if isinstance(value, Enum):
-        return _clean(value.value, outer, brief)
-    if isinstance(value, str | int | float):
-        base = next(base for base in (str, int, float) if isinstance(value, base))
-        return _clean(base(value), outer, brief)
-    if isinstance(value, _BINARY):
-        value = File(bytes(value))
-    if isinstance(value, Block):
-        return value.summary() if brief else value.to_dict()
-    if isinstance(value, Mapping):
-        return _object(value, outer, brief)
-    if isinstance(value, AbstractSet):
-        # Sets have no order, and the same result must always read the same.
-        return sorted((_clean(item, outer, brief) for item in value), key=lambda item: (str(type(item)), dumps(item)))
-    fields = _fields(value, kind)
-    if fields is not None:
-        return _clean(fields, outer, brief)
-    text = _text(value, kind)
-    if text is not None:
+class _Walk:
+    """One walk through a value; `_path` has the key or index of each open container."""
+
+    __slots__ = ("_allow_nan", "_is_brief", "_is_strict", "_open", "_path")
+
+    def __init__(self, *, is_brief: bool = False, is_strict: bool = False, allow_nan: bool = True) -> None:
+        self._is_brief = is_brief
+        self._is_strict = is_strict
+        self._allow_nan = allow_nan
+        self._open: set[int] = set()
+        self._path: list[str | int | None] = []
+
+    def plain(self, value: Any) -> Any:
+        try:
+            return self._plain(value)
+        except _NotJSON as refusal:
+            raise refusal.error from None
+
+    def _plain(self, value: Any) -> Any:
+        kind = type(value)  # not `isinstance`, which asks the value: it may be a proxy whose object is gone
+        if value is None or kind is str or kind is bool:
+            return value
+        if kind is int:  # Python refuses to write very long integers in decimal digits
+            return value if value.bit_length() < _LONG else hex(value)
+        if kind is float:
+            return value if isfinite(value) else self._non_finite(value)
+        if id(value) in self._open:
+            return "(circular reference)"
+        if len(self._path) >= _MAX_DEPTH:
+            return f"(nested deeper than {_MAX_DEPTH})"
+        self._open.add(id(value))
+        self._path.append(None)
+        try:
+            if kind is dict:
+                return self._object(value)
+            if kind is list or kind is tuple:
+                return self._array(value)
+            return self._other(value, kind)
+        except Exception as error:  # a value's own method failed, and its class may be anybody's
+            if isinstance(error, _NotJSON):
+                raise
+            return self._without_form(kind, f"({kind.__name__} that cannot be shown: {type(error).__name__})")
+        finally:
+            self._open.discard(id(value))
+            self._path.pop()
+
+    def _array(self, values: Iterable[Any]) -> list[Any]:
+        out, path = [], self._path
+        for index, value in enumerate(values):
+            path[-1] = index
+            out.append(self._plain(value))
+        return out
+
+    def _object(self, value: Mapping[Any, Any]) -> Any:
+        out, path = {}, self._path
+        for key, item in value.items():
+            path[-1] = name = key if type(key) is str else self._name(key)
+            out[name] = self._plain(item)
+        if len(out) == len(value):
+            return out
+        # Keys such as 1 and "1" are equal in JSON: pairs lose nothing.
+        return [{"key": self._plain(key), "value": self._plain(item)} for key, item in value.items()]
+
+    def _name(self, key: Any) -> str:
+        plain = _Walk(is_brief=True, is_strict=self._is_strict).plain(key)
+        return plain if isinstance(plain, str) else dumps(plain)
+
+    def _other(self, value: Any, kind: type) -> Any:
+        if isinstance(value, Enum):
+            return self._plain(value.value)
+        if isinstance(value, str | int | float):
+            base = next(base for base in (str, int, float) if isinstance(value, base))
+            return self._plain(base(value))
+        if isinstance(value, _BINARY):
+            value = File(bytes(value))
+        if isinstance(value, Block):
+            return value.summary() if self._is_brief else value.to_dict()
+        if isinstance(value, Mapping):
+            return self._object(value)
+        if isinstance(value, AbstractSet):
+            # Sets have no order, and the same result must always read the same.
+            return sorted(map(self._plain, value), key=lambda item: (str(type(item)), dumps(item)))
+        fields = _fields(value, kind)
+        if fields is not None:
+            return self._object(fields) if type(fields) is dict else self._plain(fields)
+        text = _text(value, kind)
+        if text is not None:
+            return text
+        if isinstance(value, Iterable):
+            return self._array(value)
+        is_named = callable(value) and hasattr(value, "__qualname__")
+        return self._without_form(kind, value.__qualname__ if is_named else f"({kind.__name__})")
+
+    def _non_finite(self, value: float) -> str:
+        text = _NON_FINITE[str(value)]
+        if not self._allow_nan:
+            raise _NotJSON(ValueError(f"{text}{self._place(self._path)} is not a JSON number; use None or text"))
         return text
-    return [_clean(item, outer, brief) for item in value] if isinstance(value, Iterable) else f"({kind.__name__})"
+
+    def _without_form(self, kind: type, text: str) -> str:
+        if self._is_strict:
+            name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+            raise _NotJSON(TypeError(f"{name}{self._place(self._path[:-1])} is not JSON serializable"))
+        return text
+
+    @staticmethod
+    def _place(keys: list[str | int | None]) -> str:
+        path: Path = None
+        for key in keys:
+            path = path if key is None else (path, key)
+        return f" at {render_path(path)}" if path else ""
 
 
 def _fields(value: Any, kind: type) -> Any:
     """Return the content of a record-like value; None for any other."""
     if isinstance(value, type):
         return None
-    for method in _RECORDS:
+    for method in _RECORD_METHODS:
         if callable(getattr(kind, method, None)):
             if method == "model_dump" and hasattr(kind, "model_json_schema"):
                 return value.model_dump(by_alias=True)  # as the output schema names the fields
@@ -151,40 +197,22 @@ def _fields(value: Any, kind: type) -> Any:
 
 
 def _text(value: Any, kind: type) -> str | None:
+    if isinstance(value, type):
+        return value.__qualname__
     if isinstance(value, BaseException):
         return f"{kind.__name__}: {value}"
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
-    if hasattr(value, "total_seconds"):
+    if isinstance(value, timedelta):
         return duration(value)
     if hasattr(value, "__fspath__"):
         return str(value.__fspath__())
-    if callable(value) and hasattr(value, "__qualname__"):
-        return str(value.__qualname__)
-    return str(value) if _has_own_text(kind) else None
-
-
-def _has_own_text(kind: type) -> bool:
-    return kind.__module__ != "builtins" and getattr(kind, "__str__", None) is not object.__str__
-
-
-def _object(value: Mapping[Any, Any], outer: tuple[int, ...], brief: bool) -> Any:
-    out = {_key(key, outer): _clean(item, outer, brief) for key, item in value.items()}
-    if len(out) == len(value):
-        return out
-    # Keys such as 1 and "1" are one in JSON: pairs lose nothing.
-    return [{"key": _clean(key, outer, brief), "value": _clean(item, outer, brief)} for key, item in value.items()]
-
-
-def _key(key: Any, outer: tuple[int, ...]) -> str:
-    if type(key) is str:
-        return key
-    plain = _clean(key, outer, brief=True)
-    return plain if isinstance(plain, str) else dumps(plain)
+    has_text = kind.__module__ != "builtins" and getattr(kind, "__str__", None) is not object.__str__
+    return str(value) if has_text else None
 
 
 def duration(value: timedelta) -> str:
-    """Write a time span as ISO 8601 has it: `P1DT2H`, `-PT0.5S`."""
+    """Write a time span in ISO 8601: `P1DT2H`, `-PT0.5S`."""
     sign = "-" if value.days < 0 else ""
     value = abs(value)
     minutes, seconds = divmod(value.seconds, 60)

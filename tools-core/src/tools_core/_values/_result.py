@@ -1,56 +1,56 @@
-"""`Result`: what every call of a tool returns."""
+"""`Result`: the outcome of a tool call."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from types import MethodType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from tools_core._values._content import Block, File, block_from_dict
 from tools_core._values._errors import ToolError
-from tools_core._values._frozen import FrozenDict
+from tools_core._values._jsonable import check, clean, dumps, to_json_text
 from tools_core._values._problem import show
 
-EMPTY: Mapping[str, Any] = FrozenDict()
 P = ParamSpec("P")
 R = TypeVar("R", bound="Result")
 V = TypeVar("V")
 
+_BINARY = (Block, bytes, bytearray, memoryview)
+_KEYS = ("content", "error", "error_type", "metadata", "output")
+
 
 class _Factory(Generic[P, V]):
-    """A name that makes a Result on the class, and reads a value on an instance: `Result.ok(1)`, `result.ok`."""
+    """A name that creates a Result on the class, and reads a value on an instance: `Result.ok(1)`, `result.ok`."""
 
-    def __init__(self, make: Callable[Concatenate[type[Any], P], Any], read: Callable[[Result], V]) -> None:
-        self._make = make
+    def __init__(self, create: Callable[Concatenate[type[Any], P], Any], read: Callable[[Result], V]) -> None:
+        self._create = create
         self._read = read
-        self.__doc__ = make.__doc__
+        self.__doc__ = create.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._create.__name__, self._create.__qualname__ = name, f"Result.{name}"  # for help() and messages
 
     @overload
     def __get__(self, instance: None, owner: type[R]) -> Callable[P, R]: ...
     @overload
     def __get__(self, instance: Result, owner: type[Result]) -> V: ...
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return MethodType(self._make, owner) if instance is None else self._read(instance)
+        return MethodType(self._create, owner) if instance is None else self._read(instance)
 
 
-def _only_on_the_class(name: str, instead: str) -> Callable[[Result], NoReturn]:
-    def refuse(_: Result) -> NoReturn:
-        raise AttributeError(f"Result.{name}(...) makes a result; on a result, use {instead}")
-
-    return refuse
-
-
-def _make_ok(
+def _success(
     cls: type[Result], data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None
 ) -> Result:
-    """Return a success. `content` is what the model reads, where that differs from `data`.
+    """Return a success. `content` is what the model reads, if that differs from `data`.
 
-    On an instance: whether the tool did what it was asked. A halt is ok, too.
+    On an instance: whether the tool succeeded. A halt is a success, unless it was created from an error.
     """
-    return cls._make(True, data, _frozen(metadata), content)
+    return cls(data, metadata and dict(metadata), content)
 
 
-def _make_error(
+def _failure(
     cls: type[Result],
     message: str,
     *,
@@ -58,97 +58,67 @@ def _make_error(
     metadata: Mapping[str, Any] | None = None,
     exception: BaseException | None = None,
 ) -> Result:
-    """Return a failure; the model reads `message`: what was wrong and what would work.
+    """Return a failure; the model reads `message`: what went wrong, and what to do.
 
     `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
-    `execution_error` (the tool failed), `timeout_error` (it did not end within its limit), `unknown_tool`,
+    `execution_error` (the tool failed), `timeout_error` (it exceeded its limit), `unknown_tool`,
     `approval_required` (a person has to approve the call first), `denied` (a policy or a person denied it),
-    `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, where it should
-    not), `limit_exceeded` (too large, too many, too deep), `cancelled` (by the caller), `interrupted` (the run
-    was stopped before the call ended) and `unavailable` (what it needs is not there now).
+    `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, unexpectedly),
+    `limit_exceeded` (too large, too many, too deep), `cancelled` (by the caller), `interrupted` (the run
+    was stopped during the call) and `unavailable` (a service or program that it needs is missing or down).
 
     On an instance: the message of a failure, else None.
     """
-    return cls._make(False, None, _frozen(metadata), None, str(message), str(getattr(type, "value", type)), exception)
+    error_type = str(getattr(type, "value", type))
+    return cls(None, metadata and dict(metadata), None, str(message), error_type, exception)
 
 
-def _read_error(result: Result) -> str | None:
-    if result._error is None and not result._ok:  # that of its exception, rendered when it is read
-        result._error = str(result._exception)
-    return result._error
-
-
-def _make_halt(
-    cls: type[Result], data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None
-) -> Result:
-    """Return a success after which the conversation ends; an error `Result` as `data` ends it with that failure."""
-    halted = {**(metadata or EMPTY), "halted": True}
-    if isinstance(data, cls):
-        return data.with_metadata(halted)
-    return cls._make(True, data, _frozen(halted), content)
-
-
-def _make_text(cls: type[Result], value: Any) -> Result:
-    """Return a success whose output is `str(value)`."""
-    return cls._make(True, str(value))
-
-
-def _make_json(cls: type[Result], value: Any) -> Result:
-    """Return a success that the model reads as JSON, a plain string included."""
-    from tools_core._values._jsonable import to_json_text  # results of plain text never need it
-
-    return cls._make(True, value, EMPTY, to_json_text(value))
-
-
+@dataclass(slots=True, eq=False, repr=False)
 class Result:
-    """The outcome of a call: a frozen value, true if the call was ok.
+    """The outcome of a call: an immutable value, true if the call succeeded.
 
-    On the class, `Result.ok(data)`, `Result.error(message)`, `Result.halt(data)`, `Result.text(x)` and
-    `Result.json(x)` make results. On an instance, `result.ok` is a bool, and `result.error` the message of a failure
-    or None. Results are equal when they serialise alike.
+    `Result.ok(data)`, `Result.error(message)`, `Result.halt(data)`, `Result.text(value)` and `Result.json(value)`
+    create results. On an instance, `result.ok` is a bool, and `result.error` the message of a failure or None.
+    Results are equal if their JSON is.
     """
 
-    __slots__ = ("_content", "_error", "_error_type", "_exception", "_metadata", "_ok", "_output")
+    # Private fields with read-only properties: a frozen dataclass takes five times as long to create.
+    _output: Any = None
+    _metadata: Mapping[str, Any] | None = None
+    _content: Any = None
+    _error: str | None = None
+    _error_type: str | None = None
+    _exception: BaseException | None = None
 
-    _ok: bool
-    _output: Any
-    _metadata: Mapping[str, Any]
-    _content: Any
-    _error: str | None
-    _error_type: str | None
-    _exception: BaseException | None
-
-    ok = _Factory(_make_ok, lambda result: result._ok)
-    error = _Factory(_make_error, _read_error)
-    halt = _Factory(_make_halt, _only_on_the_class("halt", "`halted`"))
-    text = _Factory(_make_text, _only_on_the_class("text", "`content` or str(result)"))
-    json = _Factory(_make_json, _only_on_the_class("json", "`to_json()`"))
-
-    def __init__(self) -> None:
-        raise TypeError(
-            "a Result is made by Result.ok(data), Result.error(message), Result.halt(data), .text(x) or .json(x)"
-        )
+    ok = _Factory(_success, lambda result: result._error_type is None)
+    error = _Factory(_failure, lambda result: result._error)
 
     @classmethod
-    def _make(
-        cls,
-        ok: bool,
-        output: Any = None,
-        metadata: Mapping[str, Any] = EMPTY,
-        content: Any = None,
-        error: str | None = None,
-        error_type: str | None = None,
-        exception: BaseException | None = None,
-    ) -> Self:
-        made = object.__new__(cls)
-        made._ok = ok
-        made._output = output
-        made._metadata = metadata
-        made._content = content
-        made._error = error
-        made._error_type = error_type
-        made._exception = exception
-        return made
+    def halt(cls, data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None) -> Self:
+        """Return a success after which the conversation ends; with an error `Result` as `data`, that failure.
+
+        `content` is what the model reads, if that differs from `data`.
+        """
+        result = data if isinstance(data, cls) else cls(data)
+        if content is not None:
+            result = replace(result, **{"_content" if result.ok else "_error": content})
+        return result.with_metadata({**(metadata or {}), "halted": True})
+
+    @classmethod
+    def text(cls, value: object) -> Self:
+        """Return a success whose output is `str(value)`."""
+        return cls(str(value))
+
+    @classmethod
+    def json(cls, value: Any) -> Self:
+        """Return a success that the model reads as JSON, a plain string included.
+
+        Raises:
+            TypeError: A part of the value is not JSON serializable; the message has its type and path.
+            ValueError: A number is NaN or infinite.
+        """
+        check(value, allow_nan=False)
+        return cls(value, None, to_json_text(value))
 
     @property
     def output(self) -> Any:
@@ -157,29 +127,29 @@ class Result:
 
     @property
     def error_type(self) -> str | None:
-        """One of the documented error types, or the tool's own."""
+        """One of the documented error types, or the tool's own; None for a success."""
         return self._error_type
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Further facts about the call; read-only."""
-        return self._metadata
+    def exception(self) -> BaseException | None:
+        """The exception that the tool raised, for the developer: neither serialized nor compared."""
+        return self._exception
 
     @property
-    def exception(self) -> BaseException | None:
-        """The exception that the tool raised, for the developer: not serialised, and not compared."""
-        return self._exception
+    def metadata(self) -> dict[str, Any]:
+        """Further facts about the call; a copy."""
+        return dict(self._metadata or {})
 
     @property
     def halted(self) -> bool:
         """Return whether the conversation must end after this result."""
-        return self._metadata.get("halted") is True
+        return self._metadata is not None and self._metadata.get("halted") is True
 
     @property
     def content(self) -> str | tuple[str | Block, ...]:
         """The content that the model reads: text, JSON for structured data, or blocks, with text as `str`."""
-        if not self._ok:
-            return self.error or ""
+        if self._error_type is not None:
+            return self._error or ""
         value = self._output if self._content is None else self._content
         if isinstance(value, _BINARY):
             return (_as_block(value),)
@@ -189,26 +159,21 @@ class Result:
 
     def unwrap(self) -> Any:
         """Return the output; for an error, raise what the tool raised, or else a ToolError with the message."""
-        if self._ok:
+        if self._error_type is None:
             return self._output
-        raise self._exception or ToolError(self.error or "", self._error_type or "execution_error")
+        raise self._exception or ToolError(self._error or "", self._error_type)
 
-    def with_metadata(self, more: Mapping[str, Any]) -> Self:
-        """The same result with `more` metadata."""
-        return self._make(
-            self._ok, self._output, _frozen({**self._metadata, **more}), self._content,
-            self.error, self._error_type, self._exception,
-        )  # fmt: skip
+    def with_metadata(self, metadata: Mapping[str, Any]) -> Self:
+        """Return a copy with more metadata."""
+        return replace(self, _metadata={**self.metadata, **metadata})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON: `ok`, `output`, `error`, `metadata`, for errors `error_type`, and `content` if it was set."""
-        from tools_core._values._jsonable import clean  # only what is stored or sent is serialised
-
+        """Return plain JSON: `ok`, `output`, `error`, `metadata`, for errors `error_type`, and `content` if set."""
         out: dict[str, Any] = {
-            "ok": self._ok,
+            "ok": self.ok,
             "output": clean(self._output),
-            "error": self.error,
-            "metadata": clean(self._metadata),
+            "error": self._error,
+            "metadata": clean(self.metadata),
         }
         if self._error_type is not None:
             out["error_type"] = self._error_type
@@ -217,35 +182,41 @@ class Result:
         return out
 
     @classmethod
-    def from_dict(cls, value: Any) -> Self:
-        """The result that `to_dict` was taken from; ValueError when `value` is not of that form."""
-        known = {"ok", "output", "error", "metadata", "error_type", "content"}
-        metadata = (value.get("metadata") or {}) if isinstance(value, Mapping) else None
-        is_of_form = isinstance(metadata, Mapping) and isinstance(value.get("ok"), bool) and value.keys() <= known
-        if not is_of_form:
-            raise ValueError(
-                f"a result has ok (true or false) and may have {', '.join(sorted(known - {'ok'}))}; got {show(value)}"
-            )
-        output, content = block_from_dict(value.get("output")), block_from_dict(value.get("content"))
-        return cls._make(value["ok"], output, _frozen(metadata), content, value.get("error"), value.get("error_type"))
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        """Restore a result from the output of `to_dict`; ValueError if `value` has another form."""
+        is_mapping: bool = isinstance(value, Mapping)
+        if not is_mapping or not isinstance(value.get("ok"), bool) or value.keys() - {"ok", *_KEYS}:
+            raise ValueError(f"a result has ok (true or false) and may have {', '.join(_KEYS)}; got {show(value)}")
+        ok, error, error_type = value["ok"], value.get("error"), value.get("error_type")
+        metadata = value.get("metadata") or {}
+        if not isinstance(metadata, Mapping):
+            raise ValueError(f"a result has ok and a mapping as metadata; got {show(metadata)}")  # noqa: TRY004  (it is data)
+        if ok and not (error is error_type is None):
+            raise ValueError(f"a result has ok or an error, not both; got {show(error or error_type)}")
+        if not ok and not (isinstance(error, str) and isinstance(error_type, str | None)):
+            raise ValueError(f"a result that is not ok has the text of an error; got {show(error)}")
+        return cls(
+            block_from_dict(value.get("output")),
+            dict(metadata),
+            block_from_dict(value.get("content")),
+            error,
+            None if ok else error_type or "execution_error",
+        )
 
     def to_json(self) -> str:
-        """`to_dict()` as compact JSON text that UTF-8 can carry."""
-        from tools_core._values._jsonable import dumps  # only what is stored or sent is serialised
-
+        """Return `to_dict()` as compact JSON text that UTF-8 can encode."""
         return dumps(self.to_dict())
 
     def __bool__(self) -> bool:
-        return self._ok
+        return self._error_type is None
 
     def __str__(self) -> str:
         content = self.content
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        failed = f"error={self.error!r}, type={self._error_type!r}"
-        shown = f"ok={self._output!r}" if self._ok else failed
-        return f"<Result {shown}{', halted' if self.halted else ''}>"
+        outcome = f"ok={self._output!r}" if self.ok else f"error={self._error!r}, type={self._error_type!r}"
+        return f"<Result {outcome}{', halted' if self.halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Result) and self._identity() == other._identity()
@@ -254,33 +225,11 @@ class Result:
         return hash(self._identity())
 
     def _identity(self) -> str:
-        import json  # to_dict has loaded it
-
         return json.dumps(self.to_dict(), sort_keys=True)  # as text: 1, 1.0 and true are equal in Python
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (
-            self._ok,
-            self._output,
-            dict(self._metadata),
-            self._content,
-            self.error,
-            self._error_type,
-        )
-
-
-make_result = Result._make  # for the steps of a call, in which `Result.ok` takes a third of the time
-
-
-def _restore(ok: bool, output: Any, metadata: dict[str, Any], *rest: Any) -> Result:
-    return Result._make(ok, output, _frozen(metadata), *rest)
-
-
-def _frozen(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    return FrozenDict(metadata) if metadata else EMPTY
-
-
-_BINARY = (Block, bytes, bytearray, memoryview)
+        # Without the exception, which may not be picklable.
+        return type(self), (self._output, self._metadata, self._content, self._error, self._error_type)
 
 
 def _as_block(value: Any) -> Block:
@@ -292,11 +241,7 @@ def _as_text(value: Any) -> str:
         return value
     if value is None:
         return ""
-    from tools_core._values._jsonable import to_json_text  # results of plain text never need it
-
     text = to_json_text(value)
     if text.startswith('"') and not isinstance(value, str):
-        import json  # loaded with _jsonable
-
         return str(json.loads(text))  # a date or a path alone reads better without quotes
     return text

@@ -1,102 +1,90 @@
-"""`ToolCall`: what a model asks for."""
+"""`ToolCall`: a model's request to call a tool."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from tools_core._values._frozen import Frozen
+from tools_core._values._json import parse
 
 
-class ToolCall(Frozen):
-    """A request to call the tool `name`; `arguments` are as the provider sent them, parsed or JSON text.
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class ToolCall:
+    """A request to call a tool. Immutable: arguments are copied when it is created and whenever they are read.
 
-    `id` is the provider's, or None. It cannot change: parsed arguments are copied when it is made and whenever they are
-    read. Text is kept as it came, so that the tool refuses bad JSON, as a result, and a round trip is exact.
+    Args:
+        id: The provider's id, or None.
+        name: The name of the tool.
+        arguments: A mapping, or JSON text as the provider sent it. Text is kept, so that the tool can refuse bad JSON.
     """
 
-    __slots__ = ("_given", "id", "name")
+    id: str | None
+    name: str
+    _arguments: dict[str, Any] | str | None
 
     def __init__(self, id: str | None, name: str, arguments: Mapping[str, Any] | str | None = None) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"the name of a tool is a string, got {type(name).__name__}")
+            raise TypeError(f"name must be a string, not {type(name).__name__}")
         if isinstance(arguments, Mapping):
             arguments = _copied(arguments)
         elif arguments is not None and not isinstance(arguments, str):
-            raise TypeError(f"arguments are a mapping, JSON text or None, got {type(arguments).__name__}")
-        self.id = id
-        self.name = name
-        self._given = arguments
-
-    @property
-    def raw(self) -> str | None:
-        """The provider's own text of the arguments, if it sent text."""
-        return self._given if isinstance(self._given, str) else None
+            raise TypeError(f"arguments must be a mapping, JSON text or None, not {type(arguments).__name__}")
+        for field, value in (("id", id), ("name", name), ("_arguments", arguments)):
+            object.__setattr__(self, field, value)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments, parsed; InvalidArguments when the text is not a JSON object."""
-        if not isinstance(self._given, str):
-            return _copied(self._given or {})
-        from tools_core._values._json import parse  # most calls go to a tool, which parses by itself
-
-        return parse(self._given)
+        """The arguments, parsed; InvalidArguments if the text is not a JSON object."""
+        arguments = self._arguments
+        return parse(arguments) if isinstance(arguments, str) else _copied(arguments or {})
 
     @property
-    def given(self) -> dict[str, Any] | str | None:
-        """The arguments as they came: text stays text."""
-        given = self._given
-        return given if given is None or isinstance(given, str) else _copied(given)
+    def raw_arguments(self) -> dict[str, Any] | str | None:
+        """The arguments as the provider sent them: text is not parsed."""
+        arguments = self._arguments
+        return arguments if arguments is None or isinstance(arguments, str) else _copied(arguments)
+
+    @property
+    def raw(self) -> str | None:
+        """The provider's text of the arguments, if it sent text."""
+        return self._arguments if isinstance(self._arguments, str) else None
 
     def to_dict(self) -> dict[str, Any]:
-        """`id`, `name` and `arguments`, text left text; `from_dict` is the exact inverse."""
-        return {"id": self.id, "name": self.name, "arguments": self.given}
+        """Return `id`, `name` and `arguments`; text is not parsed. `from_dict` is the exact inverse."""
+        return {"id": self.id, "name": self.name, "arguments": self.raw_arguments}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> ToolCall:
-        """Read a call; `call_id` for `id`, and `input` or `parameters` for `arguments`, are understood."""
+        """Read a call. Accepts `call_id` for `id`, and `input` or `parameters` for `arguments`."""
         name = value.get("name")
         if not isinstance(name, str):
-            # A ValueError, because the data came from outside.
-            raise ValueError(  # noqa: TRY004
-                f"a tool call needs a name, a string; got {', '.join(map(str, value)) or 'nothing'}"
-            )
+            keys = ", ".join(map(str, value)) or "nothing"
+            raise ValueError(f"a tool call must have a name, a string; got {keys}")  # noqa: TRY004  (it is data)
         arguments = next(
             (value[key] for key in ("arguments", "input", "parameters") if value.get(key) is not None), None
         )
         id = next((value[key] for key in ("id", "call_id") if value.get(key) is not None), None)
         return cls(id, name, arguments)
 
-    def __eq__(self, other: object) -> bool:
-        mine = (self.id, self.name, self._given)
-        return isinstance(other, ToolCall) and mine == (other.id, other.name, other._given)
-
     def __hash__(self) -> int:
         return hash((self.id, self.name))
 
     def __repr__(self) -> str:
-        return f"ToolCall(id={self.id!r}, name={self.name!r}, arguments={self._given!r})"
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+        return f"ToolCall(id={self.id!r}, name={self.name!r}, arguments={self._arguments!r})"
 
 
 def _copied(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy nested dicts, lists and tuples, to any depth, as dicts and lists."""
-    made = dict(arguments)
-    if _SCALARS.issuperset(map(type, made.values())):
-        return made
-    copies: dict[int, tuple[Any, Any]] = {id(arguments): (arguments, made)}  # an original must live as long as its id
-    waiting: list[Any] = [made]
-    while waiting:
-        container = waiting.pop()
+    """Copy nested dicts, lists and tuples as dicts and lists; a loop, because models may send any depth."""
+    root = dict(arguments)
+    copies: dict[int, tuple[Any, Any]] = {id(arguments): (arguments, root)}  # an original must live as long as its id
+    pending: list[Any] = [root]
+    while pending:
+        container = pending.pop()
         for key, value in list(container.items() if type(container) is dict else enumerate(container)):
-            kind = type(value)
-            if id(value) not in copies:
-                if not issubclass(kind, dict | list | tuple):
-                    continue
-                copy = dict(value) if issubclass(kind, dict) else list(value)
-                copies[id(value)] = value, copy
-                waiting.append(copy)
-            container[key] = copies[id(value)][1]
-    return made
+            if isinstance(value, dict | list | tuple):
+                if id(value) not in copies:
+                    copies[id(value)] = value, dict(value) if isinstance(value, dict) else list(value)
+                    pending.append(copies[id(value)][1])
+                container[key] = copies[id(value)][1]
+    return root

@@ -149,7 +149,7 @@ async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Resp
         if last and not last.endswith("\n"):
             write(last := "\n")
         if isinstance(event, ToolStarted):
-            note(f"→ {event.call.name} {short(event.call.given or {})}")
+            note(f"→ {event.call.name} {short(event.call.raw_arguments or {})}")
         elif isinstance(event, ToolFinished):
             note(f"← {'' if event.result.ok else 'error: '}{short(str(event.result))}")
         elif isinstance(event, Retrying):

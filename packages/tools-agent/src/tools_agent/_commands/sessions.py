@@ -86,7 +86,7 @@ def _lines(session: Session) -> Iterator[str]:
         name = f" {message.name}" if message.role == "tool" else ""
         yield f"{message.role}{name}: {message.content}".rstrip()
         for call in getattr(message, "tool_calls", ()):
-            yield f"  calls {call.name} {short(call.given or {})}"
+            yield f"  calls {call.name} {short(call.raw_arguments or {})}"
     for pending in session.pending_approvals:
         yield f"waits for approval: {pending['tool']} {short(pending['arguments'])}"
 

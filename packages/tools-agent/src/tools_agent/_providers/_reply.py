@@ -108,6 +108,6 @@ class Reply(ABC):
         taken: set[str | None] = {None, ""}
         calls: list[ToolCall] = []
         for call in found:
-            calls.append(ToolCall(f"call_{uuid4().hex}", call.name, call.given) if call.id in taken else call)
+            calls.append(ToolCall(f"call_{uuid4().hex}", call.name, call.raw_arguments) if call.id in taken else call)
             taken.add(call.id)
         return tuple(calls)

@@ -82,7 +82,7 @@ class ScriptedProvider:
                 texts.append(part)
                 yield from map(TextDelta, re.findall(r"\s*\S+\s*$|\s*\S+|\s+", part))
             elif isinstance(part, ToolCall):
-                call = part if part.id else ToolCall(self._new_id(request), part.name, part.given)
+                call = part if part.id else ToolCall(self._new_id(request), part.name, part.raw_arguments)
                 text = call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
                 yield ToolCallDelta(len(calls), call.id, call.name, text)
                 calls.append(call)

@@ -57,7 +57,7 @@ class Notation(ABC):
                 found = self.read_block(text[start:stop])
             except ValueError:
                 found = [ToolCall(None, MALFORMED, text[start:stop])]
-            calls += [ToolCall(f"call_{uuid4().hex}", call.name, call.given) for call in found]
+            calls += [ToolCall(f"call_{uuid4().hex}", call.name, call.raw_arguments) for call in found]
             end = stop
         return ("\n\n".join(filter(None, texts)) if calls else text), calls
 

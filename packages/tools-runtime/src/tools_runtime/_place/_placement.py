@@ -30,7 +30,7 @@ def is_plain(tool: Tool | Result, runtime: Runtime) -> bool:
 def call_plainly(call: ToolCall, tool: Tool, limit: float | None, limit_set_by: str) -> Result:
     """Make a plain call: what the scheduler does for other calls, at a tenth of the cost."""
     began = monotonic()
-    result = tool.call(call.given)
+    result = tool.call(call.raw_arguments)
     if limit is not None and monotonic() - began > limit:
         return overran(result, limit, limit_set_by)
     return result

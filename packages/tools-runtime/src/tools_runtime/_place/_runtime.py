@@ -73,7 +73,11 @@ class Runtime:
         The scheduler watches the limit and the caller: it cancels `context`, and `context.on_cancel` lets the runtime
         stop what it can.
         """
-        return tool.acall(call.given, context) if tool.is_async else partial(tool.call, call.given, context)
+        return (
+            tool.acall(call.raw_arguments, context)
+            if tool.is_async
+            else partial(tool.call, call.raw_arguments, context)
+        )
 
     def dispatch_tool_call(
         self, call: ToolCall, tools: Mapping[str, Tool], context: Context

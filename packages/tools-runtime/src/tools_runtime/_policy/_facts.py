@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects
-from tools_core._execution._prepare import read_arguments
 from tools_runtime._policy._decision import PolicyError
 from tools_runtime._policy._paths import schema_paths
 
@@ -68,7 +67,7 @@ class Facts:
 
 def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Facts:
     """Find out what a call would touch. InvalidArguments if the tool refuses it, PolicyError if it fails."""
-    arguments = read_arguments(tool, call)
+    arguments = tool.valid_arguments(call)
     workspace = project if context.workspace is None else os.path.realpath(context.workspace)
     try:
         effects = tool.effects(arguments, context)

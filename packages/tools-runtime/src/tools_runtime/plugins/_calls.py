@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools_core import InvalidArguments, Result, Tool
-from tools_core._execution._prepare import read_arguments
 from tools_runtime._policy._facts import canonical
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def annotations_of(tool: Tool, call: ToolCall, context: Context) -> Mapping[str,
     if type(tool).effects is Tool.effects:
         return tool.annotations
     try:
-        return tool.effects(read_arguments(tool, call), context).annotations
+        return tool.effects(tool.valid_arguments(call), context).annotations
     except Exception:  # noqa: BLE001  (invalid arguments, or an error in the tool's own code)
         return {}
 

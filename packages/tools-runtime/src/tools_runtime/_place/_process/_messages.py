@@ -55,7 +55,7 @@ class Tools:
 def pack_call(packed: PackedTool, call: ToolCall, context: Context) -> bytes:
     """Return the message with a call; raises ToolError for arguments that cannot be pickled."""
     try:
-        arguments = dump(call.given)
+        arguments = dump(call.raw_arguments)
     except Exception as error:
         text = f"The arguments cannot be sent to a worker process ({describe_error(error)}). Give plain data."
         raise ToolError(text, "validation_error") from error
