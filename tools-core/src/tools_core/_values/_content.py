@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import binascii
 import os
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 # The first bytes of common formats (the WHATWG MIME Sniffing standard, sections 6.1 and 6.2).
@@ -21,13 +21,13 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Block:
     """Bytes with a MIME type; `Image`, `Audio` and `File` tell the model how to interpret them.
 
     Args:
         data: The raw content.
-        mime_type: Detected from the content if it is empty.
+        mime_type: Detected from the content if it is None.
         name: The name of the file, if there is one.
     """
 
@@ -35,17 +35,16 @@ class Block:
     family: ClassVar[str] = ""
 
     data: bytes
-    mime_type: str = ""
-    _: KW_ONLY
-    name: str | None = None
+    mime_type: str
+    name: str | None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.data, bytes | bytearray | memoryview):
-            raise TypeError(
-                f"{type(self).__name__} takes bytes, got {type(self.data).__name__}; for a file use from_path"
-            )
-        object.__setattr__(self, "data", bytes(self.data))
-        object.__setattr__(self, "mime_type", self.mime_type or sniff(self.data) or "application/octet-stream")
+    def __init__(self, data: bytes, mime_type: str | None = None, *, name: str | None = None) -> None:
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"{type(self).__name__} takes bytes, got {type(data).__name__}; for a file use from_path")
+        data = bytes(data)
+        mime_type = mime_type or sniff(data) or "application/octet-stream"
+        for field, value in (("data", data), ("mime_type", mime_type), ("name", name)):
+            object.__setattr__(self, field, value)
         if not self.mime_type.startswith(self.family):
             raise ValueError(
                 f"{type(self).__name__} expects a MIME type {self.family}*, got {self.mime_type}; "
@@ -59,7 +58,7 @@ class Block:
 
         with open(path, "rb") as file:
             data = file.read()
-        return cls(data, mime_type or sniff(data) or mimetypes.guess_type(path)[0] or "", name=os.path.basename(path))
+        return cls(data, mime_type or sniff(data) or mimetypes.guess_type(path)[0], name=os.path.basename(path))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON with the content in base64."""
@@ -80,7 +79,7 @@ class Block:
         return f"[{self.kind} {self.mime_type}, {len(self.data)} bytes]"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Image(Block):
     """A picture for the model to see."""
 
@@ -88,7 +87,7 @@ class Image(Block):
     family = "image/"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Audio(Block):
     """Sound for the model to hear."""
 
@@ -96,7 +95,7 @@ class Audio(Block):
     family = "audio/"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class File(Block):
     """Any other bytes, such as a PDF."""
 
@@ -115,7 +114,7 @@ def block_from_dict(value: Any) -> Any:
     if isinstance(value.get("data"), str) and value.get("type") in tuple(_KINDS):
         try:
             data = binascii.a2b_base64(value["data"], strict_mode=True)
-            block = _KINDS[value["type"]](data, value.get("mime_type", ""), name=value.get("name"))
+            block = _KINDS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
         except (AttributeError, TypeError, ValueError):  # a similar dict of the tool, as below
             return value
         if block.to_dict() == value:

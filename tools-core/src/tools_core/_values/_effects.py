@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Effects:
     """What one call would touch, for policies that allow, deny or ask about calls.
 
@@ -27,20 +27,26 @@ class Effects:
     """
 
     annotations: Mapping[str, bool]
-    _: KW_ONLY
-    paths: Sequence[str] | None = ()
-    commands: Sequence[Sequence[str | None]] | None = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    missing: Sequence[str] = ()
+    paths: tuple[str, ...] | None
+    commands: tuple[tuple[str | None, ...], ...] | None
+    settings: Mapping[str, Any]
+    missing: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        paths, commands = self.paths, self.commands
+    def __init__(
+        self,
+        annotations: Mapping[str, bool],
+        *,
+        paths: Iterable[str] | None = (),
+        commands: Iterable[Sequence[str | None]] | None = (),
+        settings: Mapping[str, Any] | None = None,
+        missing: Iterable[str] = (),
+    ) -> None:
         values = {
-            "annotations": dict(self.annotations),
+            "annotations": dict(annotations),
             "paths": None if paths is None else tuple(map(_path, paths)),
             "commands": None if commands is None else tuple(map(_command, commands)),
-            "settings": copy.deepcopy(dict(self.settings)),
-            "missing": tuple(self.missing),
+            "settings": copy.deepcopy(dict(settings or {})),
+            "missing": tuple(missing),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
