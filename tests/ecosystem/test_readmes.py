@@ -18,12 +18,12 @@ import sys
 import threading
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import get_args, get_overloads, get_type_hints
 from urllib.request import Request, urlopen
 
 import pytest
 
-from tools_core import Limits, Parameter
-from tools_core._tools._function import Options
+from tools_core import Limits, Parameter, tool
 from tools_core.command import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,10 +231,19 @@ def test_type_checkers_accept_the_examples(tmp_path):
     assert checked.returncode == 0, checked.stdout
 
 
+def anchors(page):
+    """The anchors of the headings of a page."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_to_a_file_has_a_target(page):
-    links = re.findall(r"\]\((?!\w+:)([^)#]+)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+def test_every_link_leads_to_a_file_and_a_heading(page):
+    for path, anchor in re.findall(r"\]\((?!\w+:)([^)#]*)#?([^)]*)\)", FENCE.sub("", page.read_text(encoding="utf-8"))):
+        target = (page.parent / path) if path else page
+        assert target.exists(), path
+        assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
 
 
 def test_every_package_with_tools_shows_them_at_work():
@@ -265,7 +274,8 @@ def test_the_page_on_the_command_has_every_command_option_and_variable(capsys):
 def test_the_page_on_tools_has_every_option():
     page = (ROOT / "docs/tools.md").read_text(encoding="utf-8")
     options = {*inspect.signature(Parameter).parameters, *inspect.signature(Limits).parameters}
-    options |= Options.__annotations__.keys()
+    (unpacked,) = get_args(get_type_hints(get_overloads(tool)[0])["options"])
+    options |= unpacked.__annotations__.keys()
     assert [option for option in options - {"type"} if f"`{option}`" not in page] == []
 
 
