@@ -26,7 +26,8 @@ class Problems(list[Problem]):
                 path = path[0]
 
 
-Converter: TypeAlias = Callable[[Any, Path, Problems], Any]
+# Called with a value, its path (see `Problem.where`) and the problems so far.
+Converter: TypeAlias = Callable[[Any, Any, Problems], Any]
 
 # Raised by parsers, and by an author's checks such as `__post_init__`, to refuse a value.
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, AssertionError)
