@@ -180,3 +180,24 @@ def test_the_example_in_the_documentation_prints_what_it_says(capsys):
     )
     exec(block, {"__name__": "example"})  # noqa: S102  (our own page)
     assert capsys.readouterr().out.splitlines() == re.findall(r"^#> (.*)$", block, re.MULTILINE)
+
+
+def test_name_and_description_may_be_properties():
+    class Store(StrictToolset):
+        def __init__(self, city: str) -> None:
+            self.city = city
+
+        @property
+        def name(self) -> str:
+            return f"store_{self.city}"
+
+        @property
+        def description(self) -> str:
+            return f"The store in {self.city}."
+
+        def stock(self, item: Annotated[str, "Its name"]) -> str:
+            return f"{item} in {self.city}"
+
+    store = Store("oslo")
+    assert store.get_description()[:2] == ("store_oslo", "The store in oslo.")
+    assert store.execute(ToolCall("1", "store_oslo_stock", {"item": "nails"})).content == "nails in oslo"

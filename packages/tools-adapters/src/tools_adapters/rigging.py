@@ -107,24 +107,24 @@ class StrictToolset(Toolset, _Calls):
         for attribute, value in (("name", name), ("description", description)):
             if not (value or attributes.get(attribute)):
                 raise TypeError(f"{cls.__name__} must define '{attribute}': a class attribute, keyword or property")
-        cls._functions = [_describe_function(method, attribute) for method, attribute in _methods(cls)]
+        cls._functions = [_describe_function(method, function) for method, function in _methods(cls)]
         super().__init_subclass__(name=name, description=description, **options)
 
 
 def _methods(cls: type[StrictToolset]) -> list[tuple[str, Any]]:
-    """Return the public methods of a subclass as they are defined, sorted by name."""
+    """Return the public methods of a subclass, bound as on an instance, sorted by name."""
     names = [name for name in dir(cls) if not name.startswith("_") and not hasattr(StrictToolset, name)]
     attributes = [(name, inspect.getattr_static(cls, name)) for name in names]
+    instance = object.__new__(cls)
     return [
-        (name, attribute)
+        (name, attribute.__get__(instance, cls))  # a signature without `self`
         for name, attribute in attributes
         if callable(getattr(cls, name)) and not isinstance(attribute, classmethod | type)
     ]
 
 
-def _describe_function(name: str, attribute: Any) -> ToolFunction:
+def _describe_function(name: str, function: Any) -> ToolFunction:
     """Check a method against the rules, in rigging's order; TypeError names the method and the parameter."""
-    function = attribute.__get__(object()) if hasattr(attribute, "__get__") else attribute  # without `self`
     try:
         hints = typing.get_type_hints(inspect.unwrap(function), include_extras=True)
     except NameError as error:
