@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Self, TextIO
 
-from tools_core.text import replace_hidden, visible
+from tools_core.text import closest, replace_hidden, visible
 
 _PROGRESS_INTERVAL = 0.05  # seconds between two lines: a tool may report a million times
 
@@ -113,7 +112,7 @@ def counted(number: int, noun: str) -> str:
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return `did you mean list?` if a candidate is similar, else an empty string."""
-    similar = difflib.get_close_matches(name[:100], list(candidates), n=3, cutoff=0.6)
+    similar = closest(name, candidates)
     return f"did you mean {' or '.join(similar)}?" if similar else ""
 
 

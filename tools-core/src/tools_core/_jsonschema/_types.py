@@ -26,9 +26,7 @@ JSON_TYPES: dict[str, JsonType] = {
     "null": JsonType((NoneType,), "null"),
 }
 # The JSON type of a Python class; float is a number, int an integer.
-TYPE_NAMES: dict[type, str] = {
-    kind.classes[0]: name for name, kind in JSON_TYPES.items()
-}  # fmt: skip
+TYPE_NAMES: dict[type, str] = {kind.classes[0]: name for name, kind in JSON_TYPES.items()}
 
 _ALL = frozenset(TYPE_NAMES)
 _NUMBERS = frozenset((int, float))  # 2.0 is an integer, 2 is a number
@@ -65,11 +63,13 @@ def accepts_null(schema: Schema, root: Schema) -> bool:
 
 def accepted_classes(schema: Schema, root: Schema, depth: int = 0) -> frozenset[type]:
     """Return the classes of the values that `schema` accepts; possibly too many, never too few."""
-    if isinstance(schema, bool):
+    if not isinstance(schema, dict):
         return _ALL if schema else frozenset()
     classes = _ALL
     if "type" in schema:
-        classes &= _with_numbers(kind for name in types_of(schema) for kind in JSON_TYPES[name].classes)
+        names = types_of(schema)
+        if JSON_TYPES.keys() >= set(names):  # always, unless this document was never compiled
+            classes &= _with_numbers(kind for name in names for kind in JSON_TYPES[name].classes)
     if "const" in schema or "enum" in schema:
         classes &= _with_numbers(map(type, choices_of(schema)))
     if depth < _MAX_DEPTH:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from tools_core._values._errors import UnknownToolError
 from tools_core._values._problem import listing, show
+from tools_core.text import closest
 
 _separators = re.compile("[-_.]+")
 
@@ -66,9 +66,9 @@ def unknown_tool(
     matching = [tool for tool in blocked if matches_any([text], tool)]
     if matching:
         return UnknownToolError(text, f"{missing}: an allow or deny list, or a lock, blocks {listing(matching)}")
-    candidates = {candidate.lower(): candidate for candidate in [*tools, *(packages or ())]}
+    candidates = [*tools, *(packages or ())]
     if not candidates:
         return UnknownToolError(text, f"{missing}: there are no tools")
-    similar = [candidates[match] for match in get_close_matches(text[:64].lower(), candidates)]
-    hint = f"did you mean {listing(similar)}?" if similar else f"there are {listing(candidates.values())}"
+    similar = closest(text, candidates)
+    hint = f"did you mean {listing(similar)}?" if similar else f"there are {listing(candidates)}"
     return UnknownToolError(text, f"{missing}; {hint}", similar)

@@ -10,6 +10,7 @@ from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
 from tools_core._definition._naming import check_name
 from tools_core._definition._parameter import Parameter
 from tools_core._values._errors import DefinitionError
+from tools_core.text import closest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,7 +79,7 @@ def check_options(options: Iterable[str], owner: str) -> None:
     """Refuse unknown options of `@tool(...)`."""
     for name in options:
         if name not in OPTIONS:
-            option = _SYNONYMS.get(name) or misspelt(name) or next(iter(get_close_matches(name, OPTIONS, n=1)), None)
+            option = _SYNONYMS.get(name) or misspelt(name) or next(iter(closest(name, OPTIONS, 1)), None)
             advice = f"did you mean {option!r}?" if option else f"it has {', '.join(OPTIONS)}"
             raise DefinitionError(f"{owner}: @tool has no option {name!r}; {advice}")
 

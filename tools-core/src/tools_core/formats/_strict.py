@@ -1,8 +1,9 @@
-"""Strict mode: the provider guarantees arguments that fit the schema, which has to be of a simpler kind.
+"""Strict mode: the provider guarantees arguments that match a schema with fewer keywords.
 
 Objects are closed. For OpenAI all members are required: optional ones accept null instead, and `without_absent` removes
-these nulls. Limits on values that strict mode lacks move into the description; the tool itself validates them. Sources:
-OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema limitations".
+these nulls. Limits that strict mode does not support move into the description; the tool itself validates them.
+
+Sources: OpenAI, "Structured Outputs", "Supported schemas"; Anthropic, "Structured outputs", "JSON Schema limitations".
 """
 
 from __future__ import annotations
@@ -11,32 +12,33 @@ import json
 from typing import Any
 
 from tools_core._jsonschema._references import flatten
+from tools_core._jsonschema._types import accepts_null
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
 
 # OpenAI's limits: levels of objects, characters of names and values, values of all enums.
-_DEEPEST, _CHARACTERS, _VALUES = 10, 120_000, 1_000
-_KEPT = frozenset(("title", "description", "type", "enum", "const"))
+_MAX_DEPTH, _MAX_CHARACTERS, _MAX_VALUES = 10, 120_000, 1_000
+_SUPPORTED = frozenset(("title", "description", "type", "enum", "const"))
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems")
 _FORMATS = frozenset(("date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"))
 _UNSUPPORTED_PATTERNS = ("(?", "\\b", "\\B", "\\p", "\\P", "\\1", "\\2")  # lookarounds, boundaries, back references
-# The description has these where the provider's strict mode lacks them.
-_SAID = (
+# Moved into the description if the provider's strict mode does not support them.
+_DESCRIBED = (
     "default", "examples", "format", "pattern", *_BOUNDS, "minLength", "maxLength", "uniqueItems", "minProperties",
     "maxProperties", "contentEncoding", "contentMediaType",
 )  # fmt: skip
-_REFUSED = frozenset({
+_UNSUPPORTED = frozenset({
     "allOf", "contains", "dependentRequired", "dependentSchemas", "else", "if", "maxContains", "minContains", "not",
     "patternProperties", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 })  # fmt: skip
 
 
 class _NotStrictError(ValueError):
-    """A schema that strict mode cannot express."""
+    """A schema that has no strict form."""
 
 
 def strict_schema(schema: dict[str, Any], *, is_openai: bool) -> StrictSchema | None:
-    """Return the strict form of an object schema; None when it has none, or is not a valid schema."""
+    """Return the strict form of an object schema; None if it has none, or is not a valid schema."""
     try:
         return StrictSchema(schema, is_openai=is_openai)
     except (_NotStrictError, AttributeError, TypeError):
@@ -49,12 +51,12 @@ class StrictSchema:
     def __init__(self, root: dict[str, Any], *, is_openai: bool) -> None:
         self._root = root
         self._is_openai = is_openai
-        self._definitions: dict[tuple[str, str], Any] = {}  # None while one is in the making
+        self._definitions: dict[tuple[str, str], Any] = {}  # None while it is being converted
         self._values = self.optional = self.unions = 0
         self.schema = self._node(root, 0)
         for (place, name), definition in self._definitions.items():
             self.schema.setdefault(place, {})[name] = definition
-        if self._values > _VALUES or len(json.dumps(self.schema)) > _CHARACTERS:
+        if self._values > _MAX_VALUES or len(json.dumps(self.schema)) > _MAX_CHARACTERS:
             raise _NotStrictError("too large")
 
     def _keeps(self, key: str, value: Any) -> bool:
@@ -64,62 +66,62 @@ class StrictSchema:
             return value in _FORMATS
         if not self._is_openai and key == "minItems":
             return value in (0, 1)
-        return key in _KEPT or key in (_BOUNDS if self._is_openai else ("default",))
+        return key in _SUPPORTED or key in (_BOUNDS if self._is_openai else ("default",))
 
     def _node(self, schema: Any, level: int) -> dict[str, Any]:
-        if not _REFUSED.isdisjoint(schema):
-            raise _NotStrictError("a keyword that strict mode lacks")
-        made = {key: value for key, value in schema.items() if self._keeps(key, value)}
-        said = [key for key in _SAID if key not in made and schema.get(key) is not None]
-        if said:
-            words = "; ".join(f"{key}: {json.dumps(schema[key], ensure_ascii=False)}" for key in said)
-            made["description"] = f"{made['description']} ({words})" if made.get("description") else words
+        if not _UNSUPPORTED.isdisjoint(schema):
+            raise _NotStrictError("an unsupported keyword")
+        strict = {key: value for key, value in schema.items() if self._keeps(key, value)}
+        described = [key for key in _DESCRIBED if key not in strict and schema.get(key) is not None]
+        if described:
+            words = "; ".join(f"{key}: {json.dumps(schema[key], ensure_ascii=False)}" for key in described)
+            strict["description"] = f"{strict['description']} ({words})" if strict.get("description") else words
         if "$ref" in schema:
-            return self._reference(made, schema["$ref"], level)
+            return self._reference(strict, schema["$ref"], level)
         if "anyOf" in schema or "oneOf" in schema:
-            made["anyOf"] = [self._node(part, level) for part in schema.get("anyOf", schema.get("oneOf"))]
-        elif "type" not in made:
+            strict["anyOf"] = [self._node(part, level) for part in schema.get("anyOf", schema.get("oneOf"))]
+        elif "type" not in strict:
             raise _NotStrictError("any type")
-        types = made.get("type", "")
-        self.unions += "anyOf" in made or isinstance(types, list)
-        values = made.get("enum", [made.get("const")])
+        types = strict.get("type", "")
+        self.unions += "anyOf" in strict or isinstance(types, list)
+        values = strict.get("enum", [strict.get("const")])
         if any(isinstance(value, dict | list) for value in values):
             raise _NotStrictError("a choice of objects or arrays")
         self._values += len(values)
         if "object" in types:
-            self._members(made, schema, level + 1)
+            self._members(strict, schema, level + 1)
         if "array" in types:
-            made["items"] = self._node(schema.get("items"), level)
-        return made
+            strict["items"] = self._node(schema.get("items"), level)
+        return strict
 
-    def _reference(self, made: dict[str, Any], reference: Any, level: int) -> dict[str, Any]:
+    def _reference(self, strict: dict[str, Any], reference: Any, level: int) -> dict[str, Any]:
         place, _, name = str(reference).removeprefix("#/").partition("/")
         is_known = reference == "#" or (place in ("$defs", "definitions") and name in self._root.get(place, ()))
-        if not is_known or made.keys() - {"title", "description", "default"}:
+        if not is_known or strict.keys() - {"title", "description", "default"}:
             raise _NotStrictError("a reference to another place, or with limits beside it")
         if reference != "#" and (place, name) not in self._definitions:
             self._definitions[place, name] = None
             self._definitions[place, name] = self._node(self._root[place][name], level)
         elif not self._is_openai and (reference == "#" or self._definitions[place, name] is None):
             raise _NotStrictError("recursion")
-        return {"anyOf": [{"$ref": reference}], **made} if made else {"$ref": reference}
+        return {"anyOf": [{"$ref": reference}], **strict} if strict else {"$ref": reference}
 
-    def _members(self, made: dict[str, Any], schema: dict[str, Any], level: int) -> None:
+    def _members(self, strict: dict[str, Any], schema: dict[str, Any], level: int) -> None:
         members = schema.get("properties", {})
         required = schema.get("required", [])
-        # An object that names no members has any, except at the root: such a tool has no arguments.
+        # An object without properties is open, except at the root: such a tool has no arguments.
         if schema.get("additionalProperties", not members and level > 1) is not False:
             raise _NotStrictError("an open object")
-        if level > _DEEPEST or not members.keys() >= set(required):
+        if level > _MAX_DEPTH or not members.keys() >= set(required):
             raise _NotStrictError("objects nested too deeply, or a required member without a schema")
-        made["properties"] = {name: self._node(member, level) for name, member in members.items()}
+        strict["properties"] = {name: self._node(member, level) for name, member in members.items()}
         optional = [name for name in members if name not in required]
         self.optional += len(optional)
         for name in optional if self._is_openai else ():
-            if not _accepts_null(members[name], self._root):
-                made["properties"][name] = _nullable(made["properties"][name])
-        made["required"] = list(members) if self._is_openai else [name for name in members if name in required]
-        made["additionalProperties"] = False
+            if not accepts_null(members[name], self._root):
+                strict["properties"][name] = _nullable(strict["properties"][name])
+        strict["required"] = list(members) if self._is_openai else [name for name in members if name in required]
+        strict["additionalProperties"] = False
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -129,20 +131,20 @@ def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
         outer = {key: value for key, value in schema.items() if key in ("title", "description")}
         inner = {key: value for key, value in schema.items() if key not in outer}
         return {"anyOf": [*(inner["anyOf"] if inner.keys() == {"anyOf"} else [inner]), {"type": "null"}], **outer}
-    made = {key: value for key, value in schema.items() if key != "const"} | {"type": [*types, "null"]}
+    strict = {key: value for key, value in schema.items() if key != "const"} | {"type": [*types, "null"]}
     values = schema.get("enum", [schema["const"]] if "const" in schema else [])
-    return made | {"enum": [*values, None]} if values else made
+    return strict | {"enum": [*values, None]} if values else strict
 
 
 def without_absent(call: ToolCall, schema: Any) -> ToolCall:
-    """Remove the nulls that stand for absent members: of optional ones for which the tool does not accept null."""
+    """Remove nulls that represent absent members: the optional members for which the tool does not accept null."""
     if call.raw is not None and "null" not in call.raw:
         return call
     try:
-        given = call.arguments
-    except InvalidArguments:  # the tool itself refuses them
+        arguments = call.arguments
+    except InvalidArguments:  # the tool itself reports them
         return call
-    return ToolCall(call.id, call.name, _without_absent(given, [schema], schema))
+    return ToolCall(call.id, call.name, _without_absent(arguments, [schema], schema))
 
 
 def _without_absent(value: Any, schemas: list[Any], root: Any) -> Any:
@@ -152,20 +154,11 @@ def _without_absent(value: Any, schemas: list[Any], root: Any) -> Any:
         return [_without_absent(item, items, root) for item in value]
     if not isinstance(value, dict):
         return value
-    made: dict[str, Any] = {}
+    present: dict[str, Any] = {}
     for name, item in value.items():
         owners = [part for part in parts if name in part.get("properties", ())]
         members = [part["properties"][name] for part in owners]
         is_required = all(name in part.get("required", ()) for part in owners)
-        if item is not None or is_required or any(_accepts_null(member, root) for member in members):
-            made[name] = _without_absent(item, members, root)
-    return made
-
-
-def _accepts_null(schema: Any, root: Any) -> bool:
-    for part in flatten(schema, root):
-        values = part.get("enum", [part["const"]] if "const" in part else ())
-        types = part.get("type", () if part.keys() & {"properties", "items"} else "null")
-        if None in values if values else "null" in types:
-            return True
-    return schema is True
+        if item is not None or is_required or any(accepts_null(member, root) for member in members):
+            present[name] = _without_absent(item, members, root)
+    return present

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections import deque
 from contextlib import asynccontextmanager
-from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from mcp_types import INVALID_PARAMS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
-from tools_core.text import sendable
+from tools_core.text import closest, sendable
 from tools_mcp._server._approval import Question, advice, question
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Calls:
         """
         listed = await self._listing.find(params.name)
         if listed is None:
-            near = get_close_matches(params.name, self._listing.listed, 3)
+            near = closest(params.name, self._listing.listed)
             hint = f"did you mean {' or '.join(near)}?" if near else "tools/list has the names"
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}; {hint}")
         run = ctx.lifespan_context.of(ctx)

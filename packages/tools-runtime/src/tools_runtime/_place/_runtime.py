@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from tools_core import DefinitionError, Result, ToolCall, ToolError, UnknownToolError
+from tools_core.text import closest
 from tools_core.threads import run_coroutine
 from tools_runtime._place._gate import Gate, check_concurrency
 
@@ -160,8 +161,10 @@ def find(call: ToolCall, tools: Mapping[str, Tool]) -> Tool | Result:
         kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
         return Result.error(str(error), type=kind, exception=error)
     except KeyError:  # of an ordinary mapping
-        from difflib import get_close_matches  # rare
-
-        near = get_close_matches(call.name, list(tools), n=3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(tools)[:20]) or 'none'}"
+        similar = closest(call.name, tools)
+        hint = (
+            f"did you mean {' or '.join(similar)}?"
+            if similar
+            else f"there are {', '.join(sorted(tools)[:20]) or 'none'}"
+        )
         return Result.error(f"no tool is called {call.name!r}; {hint}", type="unknown_tool")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
+from tools_core.text import closest
 from tools_runtime._policy._decision import STRICTNESS, PolicyError
 from tools_runtime._policy._rule import Rule
 
@@ -26,8 +26,8 @@ _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 
 
 def near(key: Any, known: Iterable[str]) -> str:
     """Return a hint at the name that was probably meant."""
-    found = get_close_matches(str(key)[:100], list(known), n=1)
-    return f" (did you mean {found[0]}?)" if found else ""
+    similar = closest(str(key), known, 1)
+    return f" (did you mean {similar[0]}?)" if similar else ""
 
 
 def read_rules(given: Any, source: str) -> list[Rule]:
