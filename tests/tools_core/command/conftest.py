@@ -144,7 +144,7 @@ class Site:
         return [mark.name for mark in marks]
 
 
-class Ended:
+class CommandResult:
     """The exit code and the output of a process."""
 
     def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
@@ -168,9 +168,11 @@ def site(tmp_path):
 @pytest.fixture
 def environment(site, tmp_path):
     """Environment variables of the command: the site before the sources, and no settings of this machine."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS", "COLUMNS", "XDG_"))}
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS", "COLUMNS", "XDG_"))
+    }
     path = os.pathsep.join(map(str, [site.folder, *SOURCES]))
-    return {**kept, "PYTHONPATH": path, "PYTHONUTF8": "1", "HOME": str(tmp_path)}
+    return {**variables, "PYTHONPATH": path, "PYTHONUTF8": "1", "HOME": str(tmp_path)}
 
 
 @pytest.fixture
@@ -189,14 +191,14 @@ def ask_tools(environment, tmp_path):
             cwd=tmp_path / "here",
             env={**environment, **variables},
         )
-        return Ended(done)
+        return CommandResult(done)
 
     return run
 
 
 @pytest.fixture
 def on_terminal(environment, tmp_path):
-    """Run `ask-tools` on a pseudo-terminal, type `typed`, and return the exit code and what it showed."""
+    """Run `ask-tools` on a pseudo-terminal, type `typed`, and return the exit code and the output."""
     pty = pytest.importorskip("pty", reason="only on systems with pseudo-terminals", exc_type=ImportError)
 
     def run(*words, typed="", program=(*PYTHON, "-m", "tools_core")):
@@ -206,7 +208,7 @@ def on_terminal(environment, tmp_path):
             os.execvpe(program[0], [*program, *words], environment)  # noqa: S606 - the child becomes it
         if typed:
             os.write(terminal, typed.encode())
-        shown = b""
+        output = b""
         while True:
             try:
                 block = os.read(terminal, 65536)
@@ -214,8 +216,8 @@ def on_terminal(environment, tmp_path):
                 break
             if not block:
                 break
-            shown += block
+            output += block
         os.close(terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), shown.decode()
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), output.decode()
 
     return run

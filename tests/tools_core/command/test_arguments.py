@@ -103,7 +103,7 @@ def test_a_value_with_another_type_stays_text(word):
         "count:=1,2",
     ],
 )
-def test_a_word_that_is_not_an_argument_is_refused(words):
+def test_other_words_are_wrong_usage(words):
     with pytest.raises(CommandError):
         read_arguments(words.split(), SCHEMA)
 
@@ -126,7 +126,7 @@ def test_any_json_value_is_passed_on(value):
 
 
 @given(st.text())
-def test_any_text_is_passed_on_where_the_schema_has_text(text):
+def test_any_text_reaches_a_parameter_for_text(text):
     assert read_arguments([f"text={text}", f"tags={text}", "tags=x"], SCHEMA) == {
         "text": text,
         "tags": [text, "x"],

@@ -21,12 +21,12 @@ def here(tmp_path):
 
 
 def test_the_result_alone_goes_to_standard_output(ask_tools):
-    ended = ask_tools("call", "rain", "city=Oslo")
-    assert (ended.code, ended.out, ended.err) == (0, "rain in Oslo\n", "")
+    result = ask_tools("call", "rain", "city=Oslo")
+    assert (result.code, result.out, result.err) == (0, "rain in Oslo\n", "")
     assert ask_tools("call", "forecast", "city=Oslo").out == '{"city":"Oslo","days":3,"units":"C"}\n'
 
 
-def test_what_a_tool_and_its_child_processes_print_goes_to_standard_error(ask_tools, site):
+def test_output_of_a_tool_and_its_children_goes_to_standard_error(ask_tools, site):
     source = """
         import os
 
@@ -41,15 +41,15 @@ def test_what_a_tool_and_its_child_processes_print_goes_to_standard_error(ask_to
             return "the result"
     """
     site.install("tools-noise", {"noisy": "noisy"}, source)
-    ended = ask_tools("call", "noisy", "--json")
-    assert ended.json["output"] == "the result"
-    assert "printed" in ended.err and "from a child" in ended.err
+    result = ask_tools("call", "noisy", "--json")
+    assert result.json["output"] == "the result"
+    assert "printed" in result.err and "from a child" in result.err
 
 
 def test_arguments_are_converted_by_the_schema_and_options_may_stand_between_them(ask_tools):
-    ended = ask_tools("call", "--json", "forecast", "city=5", "--yes", "days=5", "units=F")
+    result = ask_tools("call", "--json", "forecast", "city=5", "--yes", "days=5", "units=F")
     output = {"city": "5", "days": 5, "units": "F"}
-    assert ended.json == {"ok": True, "output": output, "error": None, "metadata": {}}
+    assert result.json == {"ok": True, "output": output, "error": None, "metadata": {}}
 
 
 def test_arguments_may_be_json_from_a_file_standard_input_or_one_word(ask_tools, here):
@@ -62,11 +62,11 @@ def test_arguments_may_be_json_from_a_file_standard_input_or_one_word(ask_tools,
 
 
 def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
-    ended = ask_tools("call", "forecast", "cit=Oslo", "days=many", "units=K")
-    assert (ended.code, ended.out) == (2, "")
+    result = ask_tools("call", "forecast", "cit=Oslo", "days=many", "units=K")
+    assert (result.code, result.out) == (2, "")
     for words in ("city is required", 'days must be an integer, got "many"', "units must be one of", "cit"):
-        assert words in ended.err
-    assert ended.err.endswith("\n  its parameters: ask-tools show forecast\n")
+        assert words in result.err
+    assert result.err.endswith("\n  its parameters: ask-tools show forecast\n")
 
 
 @pytest.mark.parametrize(
@@ -91,24 +91,24 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
     ],
 )
 def test_a_wrong_command_line_is_reported_with_a_correct_one(ask_tools, words, stdin, message):
-    ended = ask_tools("call", "forecast", *words, stdin=stdin)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(f"error: {message}")
+    result = ask_tools("call", "forecast", *words, stdin=stdin)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: {message}")
 
 
 def test_an_unknown_tool_is_wrong_usage(ask_tools):
-    ended = ask_tools("call", "rian", "city=Oslo", "--json")
-    assert (ended.code, ended.json["error_type"]) == (2, "unknown_tool")
-    assert "did you mean rain?" in ended.json["error"]
+    result = ask_tools("call", "rian", "city=Oslo", "--json")
+    assert (result.code, result.json["error_type"]) == (2, "unknown_tool")
+    assert "did you mean rain?" in result.json["error"]
 
 
 def test_an_expected_failure_is_its_message_and_exit_code_1(ask_tools):
-    ended = ask_tools("call", "missing")
-    assert (ended.code, ended.out, ended.err) == (1, "", "error: no such city; try Oslo\n")
+    result = ask_tools("call", "missing")
+    assert (result.code, result.out, result.err) == (1, "", "error: no such city; try Oslo\n")
     assert ask_tools("call", "missing", "--json").json["error_type"] == "not_found"
 
 
-def test_a_bug_in_a_tool_names_file_and_line_and_its_traceback_is_an_option(ask_tools, here):
+def test_an_exception_in_a_tool_is_reported_with_file_and_line(ask_tools, here):
     (here / "shaky.py").write_text(
         "import json\nfrom tools_core import tool\n\n\n@tool\ndef shaky() -> str:\n    return json.loads('{')\n"
     )
@@ -134,8 +134,8 @@ def test_a_tool_in_a_file_is_called_shown_and_checked_without_being_installed(as
     assert ask_tools("call", "./parts/local.py:home", "days=2").out == "OsloOslo\n"
     assert ask_tools("call", "parts/local.py").out == "Oslo\n"  # its only tool
     assert ask_tools("call", "parts/local.py:plain", "x=2").out == "2\n"
-    shown = ask_tools("show", "parts/local.py:home").out
-    assert "ask-tools call parts/local.py:home" in shown
+    output = ask_tools("show", "parts/local.py:home").out
+    assert "ask-tools call parts/local.py:home" in output
     assert ask_tools("schema", "parts/local.py:home").json["name"] == "home"
     assert ask_tools("check", "parts/local.py:home").code == 0
 
@@ -149,8 +149,8 @@ def test_a_method_of_a_toolset_in_a_file_is_called(ask_tools, here):
     assert ask_tools("call", "notes.py:Notes.add", "text=milk").out == "added milk\n"
     assert ask_tools("call", "notes.py:Notes.search").out == "nothing\n"
     for pattern in ("notes.py", "notes.py:Notes"):
-        ended = ask_tools("call", pattern)
-        assert (ended.code, ended.err.splitlines()) == (
+        result = ask_tools("call", pattern)
+        assert (result.code, result.err.splitlines()) == (
             2,
             [f"error: {pattern} matches 2 tools; name one of them", "  notes.py:Notes.add", "  notes.py:Notes.search"],
         )
@@ -171,20 +171,20 @@ def test_a_method_of_a_toolset_in_a_file_is_called(ask_tools, here):
 def test_a_file_without_the_tool_is_an_error_that_names_the_place(ask_tools, here, source, name, code, message):
     if source is not None:
         (here / "lib.py").write_text(source)
-    ended = ask_tools("call", f"lib.py:{name}")
-    assert (ended.code, ended.out) == (code, "")
-    assert ended.err.startswith(f"error: {message}")
+    result = ask_tools("call", f"lib.py:{name}")
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(f"error: {message}")
 
 
 def test_a_tool_that_exits_has_failed(ask_tools):
-    ended = ask_tools("call", "leave")
-    assert (ended.code, ended.err) == (1, "error: leave ended the program (exit code 7)\n")
+    result = ask_tools("call", "leave")
+    assert (result.code, result.err) == (1, "error: leave ended the program (exit code 7)\n")
 
 
 def test_a_halt_is_a_success_with_a_note(ask_tools):
-    ended = ask_tools("call", "goodbye")
-    assert (ended.code, ended.out) == (0, "good night\n")
-    assert ended.err.startswith("halted: ")
+    result = ask_tools("call", "goodbye")
+    assert (result.code, result.out) == (0, "good night\n")
+    assert result.err.startswith("halted: ")
 
 
 def test_content_blocks_are_described_and_raw_writes_the_bytes_of_one(ask_tools, environment):
@@ -222,10 +222,10 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
             threading.Event().wait()
     """
     site.install("tools-wait", {"wait": "wait"}, source)
-    ended = ask_tools("call", "wait", "--timeout", "0.05", "--json")
-    assert (ended.code, ended.json["error_type"]) == (1, "timeout_error")
-    assert ended.json["metadata"]["timeout"] == 0.05
-    assert "limit set by --timeout" in ended.json["error"]
+    result = ask_tools("call", "wait", "--timeout", "0.05", "--json")
+    assert (result.code, result.json["error_type"]) == (1, "timeout_error")
+    assert result.json["metadata"]["timeout"] == 0.05
+    assert "limit set by --timeout" in result.json["error"]
     for text in ("-1", "1e10", "soon"):
         wrong = ask_tools("call", "wait", f"--timeout={text}")
         message = f"error: argument --timeout: expected seconds between 0 and 1e9, such as 2.5; got {text!r}\n"
@@ -233,9 +233,9 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
 
 
 def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
-    ended = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "error: flood needs approval by the user and was not run.\n  add --yes to approve it\n"
+    result = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "error: flood needs approval by the user and was not run.\n  add --yes to approve it\n"
     assert ask_tools("call", "flood", "city=Oslo", "--yes").out == "Oslo is under water\n"
 
 
@@ -245,9 +245,9 @@ def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
     ids=["yes", "nothing"],
 )
 def test_on_a_terminal_the_user_is_asked_and_sees_the_arguments(on_terminal, typed, code, last):
-    ended, shown = on_terminal("call", "flood", "city=Oslo", typed=typed)
-    assert (ended, shown.splitlines()[-1].removeprefix("run it? [y/N] ")) == (code, last)
-    assert 'flood requires approval: {"city":"Oslo"}' in shown
+    status, output = on_terminal("call", "flood", "city=Oslo", typed=typed)
+    assert (status, output.splitlines()[-1].removeprefix("run it? [y/N] ")) == (code, last)
+    assert 'flood requires approval: {"city":"Oslo"}' in output
 
 
 DECIDER = """
@@ -269,22 +269,22 @@ def test_a_package_that_decides_about_calls_makes_every_call(ask_tools, site):
 
 
 @pytest.mark.parametrize("source", ["import not_there", "import sys; sys.exit(3)", None])
-def test_no_tool_is_called_without_the_one_package_that_decides_about_calls(ask_tools, site, source):
+def test_a_broken_or_second_ask_tools_call_package_prevents_calls(ask_tools, site, source):
     site.install("tools-decide", {"any": "make_call"}, source or DECIDER, group="ask_tools.call")
     if source is None:
         site.install("tools-judge", {"any": "make_call"}, DECIDER, group="ask_tools.call")
-    ended = ask_tools("call", "rain", "city=Oslo")
-    assert (ended.code, ended.out) == (1, "")
-    assert "tools-decide" in ended.err and "decide" in ended.err
+    result = ask_tools("call", "rain", "city=Oslo")
+    assert (result.code, result.out) == (1, "")
+    assert "tools-decide" in result.err and "decide" in result.err
 
 
-def test_progress_is_one_line_of_a_terminal_which_is_erased(on_terminal, environment):
+def test_progress_overwrites_one_line(on_terminal, environment):
     environment["COLUMNS"] = "60"
-    ended, shown = on_terminal("call", "climb", "steps=50")
-    assert ended == 0
-    assert r"50/50 a step \x1b]0;owned\x07" in shown
-    assert "\x1b" not in shown
-    *bars, erased, result = shown.rstrip("\r\n").split("\r")
+    status, output = on_terminal("call", "climb", "steps=50")
+    assert status == 0
+    assert r"50/50 a step \x1b]0;owned\x07" in output
+    assert "\x1b" not in output
+    *bars, erased, result = output.rstrip("\r\n").split("\r")
     assert (erased.strip(), result) == ("", "None")
     assert {len(bar) for bar in bars} <= set(range(60))
     assert len(bars) < 20  # not one for each report

@@ -27,9 +27,9 @@ def complete(ask_tools):
     """Return the candidates for the last of the words."""
 
     def ask(*words, **variables):
-        ended = ask_tools("__complete", "--", *words, **variables)
-        assert (ended.code, ended.err) == (0, ""), ended
-        return [line.split("\t")[0] for line in ended.out.splitlines()]
+        result = ask_tools("__complete", "--", *words, **variables)
+        assert (result.code, result.err) == (0, ""), result
+        return [line.split("\t")[0] for line in result.out.splitlines()]
 
     return ask
 
@@ -112,7 +112,7 @@ def test_an_error_gives_no_candidates(complete, site):
     assert complete("call", "bad", "") == complete("call", "absent", "") == complete("absent", "-") == []
 
 
-def test_a_choice_that_could_act_on_a_terminal_or_break_the_protocol_is_not_offered(complete, site):
+def test_choices_with_control_characters_are_not_completed(complete, site):
     source = """
         from typing import Literal
 
@@ -144,7 +144,7 @@ needs_bash = pytest.mark.skipif(not shutil.which("bash"), reason="bash is not in
 
 @pytest.mark.slow
 @needs_bash
-def test_bash_replaces_what_follows_the_equals_sign_and_quotes_what_it_inserts(environment, program, site):
+def test_bash_completes_and_quotes_the_value_after_the_equals_sign(environment, program, site):
     source = """
         from typing import Literal
 
@@ -203,5 +203,5 @@ def test_the_tab_key_completes_in_a_real_shell(environment, program, site, tmp_p
         "ask-tools call rain --args note\t": "<call><rain><--args><notes.txt>",
     }
     environment |= {"TERM": "dumb", "INPUTRC": "/dev/null"}
-    _, shown = on_terminal(*words[1:], program=words[:1], typed="\n".join([setup, *typed, "exit\n"]))
-    assert [line for line in shown.splitlines() if line.startswith("<")] == list(typed.values())
+    _, output = on_terminal(*words[1:], program=words[:1], typed="\n".join([setup, *typed, "exit\n"]))
+    assert [line for line in output.splitlines() if line.startswith("<")] == list(typed.values())

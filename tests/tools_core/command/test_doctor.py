@@ -21,15 +21,15 @@ GOOD = """
 
 def test_a_healthy_installation_has_no_problems(ask_tools, site):
     site.install("tools-a", {"get": "get"}, GOOD)
-    ended = ask_tools("doctor")
-    assert (ended.code, ended.err) == (0, "")
-    lines = ended.out.splitlines()
+    result = ask_tools("doctor")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
     assert lines[0].startswith(f"tools-core {tools_core.__version__}, Python 3.")
     assert "tools-a 1.0: get" in lines
     assert lines[-1] == "no problems"
 
 
-def test_an_entry_point_for_a_whole_toolset_is_reported_with_the_lines_to_list(ask_tools, site):
+def test_an_entry_point_for_a_toolset_is_reported_with_the_correct_lines(ask_tools, site):
     source = """
         from tools_core import Toolset
 
@@ -63,9 +63,7 @@ def test_an_entry_point_for_a_whole_toolset_is_reported_with_the_lines_to_list(a
     ],
     ids=["module", "raises", "sys.exit", "_exit", "crash", "hangs", "syntax", "no tool", "no attribute"],
 )
-def test_a_broken_package_is_reported_with_the_place_and_a_fix_and_hides_no_other(
-    ask_tools, site, source, error, line, fix
-):
+def test_a_broken_package_is_reported_with_its_line_and_a_fix(ask_tools, site, source, error, line, fix):
     site.install("tools-bad", {"bad": "get"}, source)
     site.install("tools-good", {"get": "get"}, GOOD)
     report = ask_tools("doctor", "--json", ASK_TOOLS_LOAD_TIMEOUT="5" if "timed out" in error else "60")
@@ -79,7 +77,7 @@ def test_a_broken_package_is_reported_with_the_place_and_a_fix_and_hides_no_othe
     assert [each["distribution"] for each in report.json["distributions"] if "get" in each["tools"]] == ["tools-good"]
 
 
-def test_the_text_has_the_place_and_the_fix_and_call_names_the_place_as_well(ask_tools, site):
+def test_doctor_and_call_print_the_line_that_failed(ask_tools, site):
     site.install("tools-bad", {"bad": "get"}, "import not_there")
     place = f"  at {site.folder / 'tools_bad.py'}:2"
     as_text = ask_tools("doctor")

@@ -32,7 +32,7 @@ def test_a_package_adds_a_command_with_options_help_and_exit_code(ask_tools, com
     assert ask_tools("serve", "--help").out.startswith("usage: ask-tools serve [-h] [--port PORT]")
 
 
-def test_it_is_listed_by_its_metadata_and_loaded_only_when_it_is_asked_for(ask_tools, command, site):
+def test_a_command_is_imported_only_to_run_it(ask_tools, command, site):
     command("tools-serve", "serve")
     listed = ask_tools("--help")
     assert "  serve       from tools-serve 1.0" in listed.out.splitlines()
@@ -51,22 +51,22 @@ def test_it_is_listed_by_its_metadata_and_loaded_only_when_it_is_asked_for(ask_t
     ],
     ids=["import fails", "import exits", "configure fails", "no run"],
 )
-def test_a_broken_one_is_reported_as_its_packages_fault_and_breaks_nothing_else(ask_tools, command, source):
+def test_a_broken_command_is_reported_with_its_package(ask_tools, command, source):
     command("tools-serve", "serve", source)
-    ended = ask_tools("serve")
-    assert (ended.code, ended.out) == (1, "")
+    result = ask_tools("serve")
+    assert (result.code, result.out) == (1, "")
     head = "error: tools-serve 1.0 (tools_serve:configure) has the command serve and cannot be loaded: "
-    assert ended.err.startswith(head)
-    assert "pip uninstall tools-serve" in ended.err
+    assert result.err.startswith(head)
+    assert "pip uninstall tools-serve" in result.err
     assert ask_tools("--help").code == ask_tools("list").code == 0
 
 
-def test_two_of_one_name_are_never_chosen_between(ask_tools, command):
+def test_two_commands_with_one_name_need_the_package(ask_tools, command):
     command("tools-a", "serve")
     command("tools-b", "serve")
-    ended = ask_tools("serve")
-    assert ended.code == 2
-    assert ended.err == (
+    result = ask_tools("serve")
+    assert result.code == 2
+    assert result.err == (
         "error: two packages have a command serve\n  ask-tools tools-a:serve\n  ask-tools tools-b:serve\n"
     )
     assert ask_tools("tools-b:serve").out == "serving on 80\n"
@@ -82,9 +82,10 @@ def test_built_in_commands_cannot_be_replaced(ask_tools, command, site):
     ("name", "package"), [("run", "tools-agent"), ("mcp", "tools-mcp"), ("policy", "tools-runtime")]
 )
 def test_a_command_of_a_missing_package_names_the_package(ask_tools, name, package):
-    ended = ask_tools(name)
-    assert (ended.code, ended.err.splitlines()[0]) == (2, f"error: {name} is part of {package}, which is not installed")
-    assert ended.err.endswith(f"-m pip install {package}\n")
+    result = ask_tools(name)
+    assert result.code == 2
+    assert result.err.startswith(f"error: {name} is part of {package}, which is not installed\n")
+    assert result.err.endswith(f"-m pip install {package}\n")
 
 
 def test_help_describes_commands_of_our_packages_without_importing_them(ask_tools, command, site):
@@ -114,20 +115,20 @@ def test_a_command_loads_tools_and_fails_as_ours_do(ask_tools, command, site):
     site.install_weather()
     command("tools-count", "count", COUNT)
     assert ask_tools("count", "rain", "forecast").json == {"rain": 1, "forecast": 3}
-    ended = ask_tools("count")
-    assert (ended.code, ended.err) == (1, "error: flood is dangerous\n  leave it out\n")
+    result = ask_tools("count")
+    assert (result.code, result.err) == (1, "error: flood is dangerous\n  leave it out\n")
     unknown = ask_tools("count", "rian")
     assert (unknown.code, unknown.err.splitlines()[0]) == (2, 'error: no tool or package "rian"; did you mean rain?')
 
 
-def test_its_uncaught_exception_is_shown_with_a_traceback(ask_tools, command):
+def test_an_exception_in_a_command_is_printed_with_its_traceback(ask_tools, command):
     command("tools-serve", "serve", COMMAND.replace("print(", "raise KeyError("))
-    ended = ask_tools("serve")
-    assert ended.code == 1
-    assert ended.err.rstrip().endswith("KeyError: 'serving on 80'")
+    result = ask_tools("serve")
+    assert result.code == 1
+    assert result.err.rstrip().endswith("KeyError: 'serving on 80'")
 
 
-def test_a_message_as_its_exit_code_is_an_error(ask_tools, command):
+def test_a_command_can_exit_with_a_message(ask_tools, command):
     command("tools-serve", "serve", COMMAND.replace("print(", "raise SystemExit("))
-    ended = ask_tools("serve")
-    assert (ended.code, ended.err) == (1, "error: serving on 80\n")
+    result = ask_tools("serve")
+    assert (result.code, result.err) == (1, "error: serving on 80\n")

@@ -9,37 +9,37 @@ import tools_core
 COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "new", "add", "doctor", "completion"]
 
 
-def test_alone_it_shows_what_is_installed_and_the_next_steps(ask_tools, site):
+def test_without_a_command_the_first_steps_are_printed(ask_tools, site):
     site.install_weather()
-    ended = ask_tools()
-    first, *rest = ended.out.splitlines()
+    result = ask_tools()
+    first, *rest = result.out.splitlines()
     version = tools_core.__version__
     assert first == f"ask-tools {version} · 10 tools installed from 1 package · no telemetry, no account"
     steps = [line.split()[1] for line in rest if line.startswith("  ask-tools")]
-    assert (ended.code, steps) == (0, ["list", "call", "new", "doctor"])
+    assert (result.code, steps) == (0, ["list", "call", "new", "doctor"])
 
 
-def test_alone_with_nothing_installed_it_succeeds(ask_tools):
-    ended = ask_tools()
-    assert ended.code == 0
-    assert " · 0 tools installed · " in ended.out
+def test_without_tools_the_first_steps_are_printed(ask_tools):
+    result = ask_tools()
+    assert result.code == 0
+    assert " · 0 tools installed · " in result.out
 
 
 def test_help_lists_every_command_and_the_exit_codes(ask_tools):
-    ended = ask_tools("--help")
-    assert ended.code == 0
+    result = ask_tools("--help")
+    assert result.code == 0
     for command in COMMANDS:
-        assert f"\n  {command} " in ended.out
-    assert "0 success, 1 a tool failed or a problem was found, 2 wrong usage" in ended.out
-    assert ask_tools("help").out == ask_tools("-h").out == ended.out
+        assert f"\n  {command} " in result.out
+    assert "0 success, 1 a tool failed or a problem was found, 2 wrong usage" in result.out
+    assert ask_tools("help").out == ask_tools("-h").out == result.out
 
 
 @pytest.mark.parametrize("command", ["list", "new"])
 def test_each_command_explains_its_options(ask_tools, command):
-    ended = ask_tools(command, "--help")
-    assert ended.code == 0
-    assert ended.out.startswith(f"usage: ask-tools {command} ")
-    assert ask_tools("help", command).out == ended.out
+    result = ask_tools(command, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"usage: ask-tools {command} ")
+    assert ask_tools("help", command).out == result.out
 
 
 def test_the_version_is_printed(ask_tools):
@@ -47,42 +47,42 @@ def test_the_version_is_printed(ask_tools):
 
 
 def test_an_unknown_command_is_wrong_usage_and_the_nearest_is_proposed(ask_tools):
-    ended = ask_tools("lsit")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: unknown command lsit\n  did you mean list?\n")
+    result = ask_tools("lsit")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: unknown command lsit\n  did you mean list?\n")
 
 
-def test_the_name_of_a_tool_as_a_command_is_an_error_with_the_call(ask_tools, site):
+def test_the_name_of_a_tool_as_a_command_suggests_call(ask_tools, site):
     site.install_weather()
-    ended = ask_tools("rain", "city=Oslo")
-    assert ended.code == 2
-    assert "  it is a tool: ask-tools call rain" in ended.err.splitlines()
+    result = ask_tools("rain", "city=Oslo")
+    assert result.code == 2
+    assert "  it is a tool: ask-tools call rain" in result.err.splitlines()
     assert site.imported == []
 
 
 def test_an_unknown_option_is_wrong_usage(ask_tools):
-    ended = ask_tools("--verison")
+    result = ask_tools("--verison")
     message = "error: unknown option --verison\n  did you mean --version?\n  ask-tools --help\n"
-    assert (ended.code, ended.err) == (2, message)
+    assert (result.code, result.err) == (2, message)
 
 
 def test_debug_before_a_command_shows_tracebacks(ask_tools):
-    ended = ask_tools("--debug", "call", "absent")
-    assert ended.code == 2
-    assert "Traceback (most recent call last):" in ended.err
+    result = ask_tools("--debug", "call", "absent")
+    assert result.code == 2
+    assert "Traceback (most recent call last):" in result.err
 
 
 def test_call_without_arguments_asks_for_a_tool_alone(ask_tools):
-    ended = ask_tools("call")
-    assert (ended.code, ended.err.splitlines()[0]) == (2, "error: the following arguments are required: TOOL")
+    result = ask_tools("call")
+    assert (result.code, result.err.splitlines()[0]) == (2, "error: the following arguments are required: TOOL")
 
 
-def test_new_makes_a_package_and_knows_which_names_are_taken(ask_tools, site, tmp_path):
+def test_new_refuses_the_name_of_an_installed_tool(ask_tools, site, tmp_path):
     site.install_weather()
-    taken = ask_tools("new", "rain")
-    assert taken.code == 2
-    assert "tools-weather 1.0" in taken.err
-    made = ask_tools("new", "tides", "--json")
-    assert made.code == 0, made
-    assert made.json["tool"] == "tides"
-    assert (tmp_path / "here" / made.json["distribution"] / "pyproject.toml").is_file()
+    duplicate = ask_tools("new", "rain")
+    assert duplicate.code == 2
+    assert "tools-weather 1.0" in duplicate.err
+    created = ask_tools("new", "tides", "--json")
+    assert created.code == 0, created
+    assert created.json["tool"] == "tides"
+    assert (tmp_path / "here" / created.json["distribution"] / "pyproject.toml").is_file()

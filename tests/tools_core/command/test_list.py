@@ -22,9 +22,9 @@ GET = '''
 '''
 
 
-def rows(ended):
-    assert ended.code == 0, ended
-    return [line.split(maxsplit=3) for line in ended.out.splitlines()[1:]]
+def rows(result):
+    assert result.code == 0, result
+    return [line.split(maxsplit=3) for line in result.out.splitlines()[1:]]
 
 
 def descriptions(ask_tools, **variables):
@@ -51,7 +51,7 @@ def test_list_completion_schema_and_call_agree_on_the_names(ask_tools, site):
     assert [ask_tools("call", name).out.strip() for name in names] == ["tools_a", "tools_b", "added", "added"]
 
 
-def test_each_tool_has_the_first_line_of_its_own_description(ask_tools, site):
+def test_list_prints_the_first_line_of_each_description(ask_tools, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET, version="2.1")
     listed = rows(ask_tools("list"))
@@ -79,9 +79,9 @@ def test_json_has_every_field(ask_tools, site):
 def test_a_broken_package_shows_its_error_until_it_is_repaired(ask_tools, site):
     site.install("tools-bad", {"bad": "get"}, "import missing_module\n" + GET.replace("\n    ", "\n"))
     site.install("tools-good", {"get": "get"}, GET)
-    ended = ask_tools("list")
-    assert "(cannot be loaded: ModuleNotFoundError: No module named 'missing_module')" in ended.out
-    assert ["get", "tools-good", "1.0", "Get something."] in rows(ended)
+    result = ask_tools("list")
+    assert "(cannot be loaded: ModuleNotFoundError: No module named 'missing_module')" in result.out
+    assert ["get", "tools-good", "1.0", "Get something."] in rows(result)
     (site.folder / "missing_module.py").touch()
     assert descriptions(ask_tools) == {"bad": "Get something.", "get": "Get something."}
 
@@ -93,18 +93,18 @@ def test_a_package_that_prints_or_exits_hides_no_other(ask_tools, site):
     assert listed == {"bad": "SystemExit: 3", "get": "Get something."}
 
 
-def test_a_list_of_nothing_proposes_to_make_a_tool(ask_tools):
-    ended = ask_tools("list")
-    assert (ended.code, ended.out) == (0, "")
-    assert "ask-tools new NAME" in ended.err
+def test_an_empty_list_suggests_new(ask_tools):
+    result = ask_tools("list")
+    assert (result.code, result.out) == (0, "")
+    assert "ask-tools new NAME" in result.err
 
 
 def test_two_tools_with_one_name_are_listed_and_called_by_their_qualified_names(ask_tools, site):
     site.install("tools-a", {"get": "get"}, GET)
     site.install("tools-b", {"get": "get"}, GET)
-    ended = ask_tools("list")
-    assert [row[0] for row in rows(ended)] == ["tools-a:get", "tools-b:get"]
-    assert ended.err.endswith("details: ask-tools doctor\n")
+    result = ask_tools("list")
+    assert [row[0] for row in rows(result)] == ["tools-a:get", "tools-b:get"]
+    assert result.err.endswith("details: ask-tools doctor\n")
     assert ask_tools("call", "tools-b:get").out == "tools_b\n"
     ambiguous = ask_tools("call", "get")
     assert (ambiguous.code, "tools-a:get" in ambiguous.err) == (2, True)
@@ -113,9 +113,9 @@ def test_two_tools_with_one_name_are_listed_and_called_by_their_qualified_names(
 def test_denied_tools_are_neither_listed_nor_imported(ask_tools, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET)
-    ended = ask_tools("list", "--json", ASK_TOOLS_DENY="tools-weather")
-    assert [tool["name"] for tool in ended.json] == ["get"]
-    assert "10 blocked by" in ended.err
+    result = ask_tools("list", "--json", ASK_TOOLS_DENY="tools-weather")
+    assert [tool["name"] for tool in result.json] == ["get"]
+    assert "10 blocked by" in result.err
     assert ask_tools("call", "rain", "city=Oslo", ASK_TOOLS_DENY="rain").code == 2
     assert site.imported == ["tools_a"]
 
@@ -142,5 +142,5 @@ def test_a_full_disk_is_an_error_in_one_line(environment, site):
     site.install("tools-a", {"get": "get"}, GET)
     with open("/dev/full", "w") as full:
         command = [sys._base_executable, "-S", "-m", "tools_core", "call", "get"]
-        ended = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (1, "error: [Errno 28] No space left on device\n")
+        result = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "error: [Errno 28] No space left on device\n")

@@ -55,8 +55,8 @@ def test_locked_tools_are_verified_and_a_second_lock_writes_the_same(ask_tools, 
 )
 def test_a_changed_definition_is_reported_and_cannot_be_called(ask_tools, site, greet, old, new, part):
     site.change("tools-greet", old, new)
-    seen = ask_tools("verify")
-    assert (seen.code, seen.out.splitlines()[0]) == (1, f"tools-greet:greet has changed: {part}")
+    report = ask_tools("verify")
+    assert (report.code, report.out.splitlines()[0]) == (1, f"tools-greet:greet has changed: {part}")
     called = ask_tools("call", "greet", "name=x", **LOCKED)
     assert (called.code, called.out) == (1, "")
     assert "ask-tools verify" in called.err
@@ -71,19 +71,19 @@ def test_new_and_missing_tools_and_other_versions_are_differences(ask_tools, sit
     shutil.rmtree(site.folder / "tools_old-1.0.dist-info")
     (site.folder / "tools_greet-1.0.dist-info").rename(site.folder / "tools_greet-1.1.dist-info")
     site.install("tools-new", {"new": "greet"}, GREET)
-    seen = ask_tools("verify", "--json")
+    report = ask_tools("verify", "--json")
     changes = ["tools-greet: version 1.0 -> 1.1", "tools-new:new is new", "tools-old:old is missing"]
-    assert (seen.code, seen.json["changes"]) == (1, changes)
+    assert (report.code, report.json["changes"]) == (1, changes)
     assert ask_tools("lock").out.splitlines()[:-1] == changes
 
 
 def test_a_tool_that_cannot_be_loaded_is_neither_verified_nor_locked(ask_tools, site, greet, lock_file):
     site.install("tools-ok", {"ok": "greet"}, GREET)
     site.change("tools-greet", "from tools_core import tool", "import not_there")
-    seen = ask_tools("verify")
-    assert seen.code == 1
+    report = ask_tools("verify")
+    assert report.code == 1
     assert any(
-        line.startswith("tools-greet:greet cannot be verified: ModuleNotFound") for line in seen.out.splitlines()
+        line.startswith("tools-greet:greet cannot be verified: ModuleNotFound") for line in report.out.splitlines()
     )
     relocked = ask_tools("lock")
     assert (relocked.code, list(json.loads(lock_file.read_text())["tools"])) == (1, ["tools-ok:ok"])
@@ -97,8 +97,8 @@ def test_only_locked_tools_are_listed_shown_and_called(ask_tools, site, greet):
     assert [tool["name"] for tool in listed.json] == ["greet"]
     assert ask_tools("call", "greet", "name=x", **LOCKED).out == "Hello, x!\n"
     for command in ("call", "show", "schema", "check"):
-        ended = ask_tools(command, "evil", **LOCKED)
-        assert (ended.code, "tools-evil:evil" in ended.err) == (2, True)
+        result = ask_tools(command, "evil", **LOCKED)
+        assert (result.code, "tools-evil:evil" in result.err) == (2, True)
     assert ask_tools("doctor", "--json", **LOCKED).json["blocked"] == ["tools-evil:evil"]
     assert site.imported == ["tools_greet"]
 
@@ -107,34 +107,34 @@ def test_only_locked_tools_are_listed_shown_and_called(ask_tools, site, greet):
 def test_an_unreadable_lock_blocks_every_tool(ask_tools, site, lock_file, words):
     site.install("tools-greet", {"greet": "greet"}, GREET)
     lock_file.write_text("{")
-    ended = ask_tools(*words, **LOCKED)
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: the lock ask-tools.lock is ")
+    result = ask_tools(*words, **LOCKED)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: the lock ask-tools.lock is ")
     assert site.imported == []
 
 
 def test_verify_without_a_lock_names_the_command_that_writes_one(ask_tools):
-    ended = ask_tools("verify")
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.endswith("write one: ask-tools lock --file ask-tools.lock\n")
+    result = ask_tools("verify")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith("write one: ask-tools lock --file ask-tools.lock\n")
 
 
 def test_a_lock_with_an_edited_definition_is_refused(ask_tools, greet, lock_file):
     lock_file.write_text(lock_file.read_text().replace("Greet a person.", "Greet."))
-    ended = ask_tools("verify")
-    assert ended.code == 1
-    assert "the definition of tools-greet:greet does not match its sha256" in ended.err
+    result = ask_tools("verify")
+    assert result.code == 1
+    assert "the definition of tools-greet:greet does not match its sha256" in result.err
 
 
 def test_another_file_is_not_overwritten(ask_tools, site, lock_file):
     site.install("tools-greet", {"greet": "greet"}, GREET)
     lock_file.write_text("my notes")
-    ended = ask_tools("lock")
-    assert (ended.code, lock_file.read_text()) == (2, "my notes")
-    assert "remove it, or choose another with --file" in ended.err
+    result = ask_tools("lock")
+    assert (result.code, lock_file.read_text()) == (2, "my notes")
+    assert "remove it, or choose another with --file" in result.err
 
 
-def test_the_environment_names_the_file_which_does_not_limit_the_next_lock(ask_tools, site, tmp_path):
+def test_the_environment_names_the_lock_file(ask_tools, site, tmp_path):
     path = str(tmp_path / "trusted.lock")
     site.install_weather()
     ask_tools("lock", ASK_TOOLS_LOCK=path)

@@ -30,7 +30,7 @@ def refuse(event, arguments):
 
 sys.addaudithook(refuse)
 """
-# Where tools talk to processes of their own, by pairs of sockets without an address: anything that could leave.
+# Allows pairs of sockets without an address, by which tools talk to their child processes.
 GUARD_OF_ADDRESSES = GUARD.replace(
     'event.startswith("socket.")',
     'event.startswith("socket.get") or event in ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg")'
@@ -62,12 +62,12 @@ COMMANDS = [
 
 def test_no_command_opens_a_socket(ask_tools, site):
     site.install_weather()
-    assert ask_tools("new", "made").code == ask_tools("lock").code == 0  # for those that want a package or a lock
+    assert ask_tools("new", "made").code == ask_tools("lock").code == 0  # some commands need a package or a lock
     (site.folder / "sitecustomize.py").write_text(GUARD)
     for words in COMMANDS:
-        ended = ask_tools(*words, python=WITH_SITE)
-        assert ended.code == (2 if "rian" in words else 0), (words, ended)
-        assert "opened a socket" not in ended.err
+        result = ask_tools(*words, python=WITH_SITE)
+        assert result.code == (2 if "rian" in words else 0), (words, result)
+        assert "opened a socket" not in result.err
 
 
 def test_the_guard_would_notice_a_socket(ask_tools, site):
@@ -105,7 +105,7 @@ def test_the_guard_would_notice_a_socket(ask_tools, site):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["doctor"], ["lock"], ["list"]], ids=" ".join)
-def test_the_everyday_tools_address_nobody_either(ask_tools, site, environment, words):
+def test_the_everyday_tools_open_no_connection(ask_tools, site, environment, words):
     for name in ("tools-shell", "tools-filesystem"):
         entries = tomllib.loads((ROOT / name / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
         info = site.folder / f"{name.replace('-', '_')}-1.0.dist-info"
@@ -114,13 +114,13 @@ def test_the_everyday_tools_address_nobody_either(ask_tools, site, environment, 
         (info / "entry_points.txt").write_text(f"[ask_tools.tools]\n{lines}\n")
         environment["PYTHONPATH"] += f"{os.pathsep}{ROOT / name / 'src'}"
     (site.folder / "sitecustomize.py").write_text(GUARD_OF_ADDRESSES)
-    ended = ask_tools(*words, python=WITH_SITE)
-    assert ended.code == 0, ended
-    assert "opened a socket" not in ended.err
+    result = ask_tools(*words, python=WITH_SITE)
+    assert result.code == 0, result
+    assert "opened a socket" not in result.err
 
 
 def without_network(user):
-    """Return the beginning of a command that has no network, as some user; skip where that is not allowed."""
+    """Return the beginning of a command that has no network, as a user; skip if the system forbids that."""
     is_root = sys.platform == "linux" and os.geteuid() == 0
     if user == "root" and not is_root:
         pytest.skip("only root can be root")

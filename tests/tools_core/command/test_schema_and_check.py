@@ -68,25 +68,25 @@ def test_names_that_two_packages_share_become_valid_and_stay_different(ask_tools
 
 def test_either_names_or_all_are_given(ask_tools, clean):
     for words in ([], ["get", "--all"]):
-        ended = ask_tools("schema", *words)
-        assert (ended.code, ended.out) == (2, "")
-        assert ended.err.startswith("error: name tools, or use --all")
+        result = ask_tools("schema", *words)
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("error: name tools, or use --all")
 
 
 def test_a_list_without_a_broken_tool_ends_with_1(ask_tools, site, clean):
     site.install("tools-bad", {"bad": "get"}, "import not_there")
-    ended = ask_tools("schema", "--all")
-    assert (ended.code, [tool["name"] for tool in ended.json]) == (1, ["get"])
-    assert ended.err.startswith("left out: `bad` of tools-bad 1.0 is unavailable")
+    result = ask_tools("schema", "--all")
+    assert (result.code, [tool["name"] for tool in result.json]) == (1, ["get"])
+    assert result.err.startswith("skipped: `bad` of tools-bad 1.0 is unavailable")
 
 
 def test_check_prints_ok_and_the_estimated_tokens(ask_tools, clean):
-    ended = ask_tools("check")
-    assert (ended.code, ended.err) == (0, "")
+    result = ask_tools("check")
+    assert (result.code, result.err) == (0, "")
     definition = ask_tools("schema", "get").json
     sent = {key: definition[key] for key in ("name", "description", "input_schema")}
     tokens = -(-len(json.dumps(sent, separators=(",", ":"))) // 4)
-    assert ended.out.splitlines() == [
+    assert result.out.splitlines() == [
         f"get (tools-clean 1.0)  ~{tokens} tokens  ok",
         f"1 tool, ~{tokens} tokens: 0 errors, 0 warnings",
     ]
@@ -94,11 +94,11 @@ def test_check_prints_ok_and_the_estimated_tokens(ask_tools, clean):
 
 def test_missing_descriptions_are_warnings_and_errors_with_strict(ask_tools, site):
     site.install("tools-clean", {"bare": "bare"}, CLEAN)
-    ended = ask_tools("check", "bare")
-    assert ended.code == 0
-    assert "  warning: it has no description: a model sees only its name" in ended.out.splitlines()
-    assert "  warning: parameter `city` has no description" in ended.out.splitlines()
-    assert "days" not in ended.out
+    result = ask_tools("check", "bare")
+    assert result.code == 0
+    assert "  warning: it has no description: a model sees only its name" in result.out.splitlines()
+    assert "  warning: parameter `city` has no description" in result.out.splitlines()
+    assert "days" not in result.out
     assert ask_tools("check", "bare", "--strict").code == 1
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 def test_show_prints_parameters_properties_origin_and_an_example(ask_tools, site):
     site.install_weather()
-    ended = ask_tools("show", "forecast")
-    assert ended.code == 0, ended
-    lines = ended.out.splitlines()
+    result = ask_tools("show", "forecast")
+    assert result.code == 0, result
+    lines = result.out.splitlines()
     assert lines[:4] == ["forecast", "  Forecast the weather.", "", "  Says nothing about the past."]
     assert [line.split() for line in lines if line.startswith(("  city", "  days", "  units"))] == [
         ["city", "string", "required", "City", "name"],
@@ -21,9 +21,9 @@ def test_show_prints_parameters_properties_origin_and_an_example(ask_tools, site
 
 def test_json_is_the_definition_with_the_file_and_line_of_the_tool(ask_tools, site):
     site.install_weather()
-    shown = ask_tools("show", "rain", "--json").json
-    assert shown["input_schema"]["required"] == ["city"]
-    origin = shown["origin"]
+    output = ask_tools("show", "rain", "--json").json
+    assert output["input_schema"]["required"] == ["city"]
+    origin = output["origin"]
     assert (origin["distribution"], origin["version"]) == ("tools-weather", "1.0")
     source = (site.folder / "tools_weather.py").read_text().splitlines()
     assert origin["file"] == str(site.folder / "tools_weather.py")
@@ -56,9 +56,11 @@ def test_members_of_objects_have_the_names_that_call_takes(ask_tools, site):
 
 def test_an_unknown_tool_is_an_error_with_the_nearest_name(ask_tools, site):
     site.install_weather()
-    ended = ask_tools("show", "forcast")
-    assert ended.code == 2
-    assert ended.err == 'error: no tool or package "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
+    result = ask_tools("show", "forcast")
+    assert result.code == 2
+    assert (
+        result.err == 'error: no tool or package "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
+    )
 
 
 def test_show_has_examples_and_how_models_use_the_tool(ask_tools, tmp_path):

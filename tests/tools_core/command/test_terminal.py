@@ -12,13 +12,13 @@ from tools_core.command import json_text, one_line
 from tools_core.text import visible
 
 EVIL = "\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b\tend\r"
-SHOWN = r"\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b" + "\tend" + r"\r"
+ESCAPED = r"\x1b]0;owned\x07\x1b[2Jsafe\u202etxt.exe\u200b" + "\tend" + r"\r"
 
 
 def test_the_result_of_a_tool_cannot_control_a_terminal(on_terminal, site):
     site.install_weather()
-    ended, shown = on_terminal("call", "evil")
-    assert (ended, shown.rstrip("\r\n").expandtabs()) == (0, SHOWN.expandtabs())
+    status, output = on_terminal("call", "evil")
+    assert (status, output.rstrip("\r\n").expandtabs()) == (0, ESCAPED.expandtabs())
 
 
 def test_an_error_of_a_tool_cannot_control_a_terminal(on_terminal, site):
@@ -31,10 +31,10 @@ def test_an_error_of_a_tool_cannot_control_a_terminal(on_terminal, site):
             raise ToolError("\\x1b[2Jno")
     """
     site.install("tools-a", {"refuse": "refuse"}, source)
-    ended, shown = on_terminal("call", "refuse")
-    assert ended == 1
-    assert r"error: \x1b[2Jno" in shown
-    assert "\x1b" not in shown
+    status, output = on_terminal("call", "refuse")
+    assert status == 1
+    assert r"error: \x1b[2Jno" in output
+    assert "\x1b" not in output
 
 
 def test_a_pipe_gets_the_text_as_it_is(ask_tools, site):
@@ -47,15 +47,15 @@ def test_json_is_safe_on_a_terminal_and_keeps_the_value(ask_tools, on_terminal, 
     piped = ask_tools("call", "evil", "--json")
     assert piped.json["output"] == EVIL
     assert one_line(piped.out.rstrip("\n")) == piped.out.rstrip("\n")
-    _, shown = on_terminal("call", "evil", "--json")
-    assert json.loads(shown)["output"] == EVIL
-    assert visible(shown, keep_layout=True) == shown
+    _, output = on_terminal("call", "evil", "--json")
+    assert json.loads(output)["output"] == EVIL
+    assert visible(output, keep_layout=True) == output
 
 
 def test_structured_output_is_indented_on_a_terminal_alone(ask_tools, on_terminal, site):
     site.install_weather()
-    _, shown = on_terminal("call", "forecast", "city=Ålesund")
-    assert shown.splitlines() == ["{", '  "city": "Ålesund",', '  "days": 3,', '  "units": "C"', "}"]
+    _, output = on_terminal("call", "forecast", "city=Ålesund")
+    assert output.splitlines() == ["{", '  "city": "Ålesund",', '  "days": 3,', '  "units": "C"', "}"]
     assert ask_tools("call", "forecast", "city=Ålesund").out == '{"city":"Ålesund","days":3,"units":"C"}\n'
 
 
@@ -84,21 +84,21 @@ def test_a_description_cannot_control_a_terminal(on_terminal, site):
     """
     site.install("tools-a", {"get": "get"}, source)
     for words in (["list"], ["show", "get"], ["doctor"], [], ["schema", "get"], ["check"], ["lock"]):
-        _, shown = on_terminal(*words)
-        assert "\x1b" not in shown
+        _, output = on_terminal(*words)
+        assert "\x1b" not in output
 
 
 def test_a_table_keeps_to_the_width_of_the_terminal(on_terminal, site, environment):
     site.install_weather()
     environment["COLUMNS"] = "30"
-    _, shown = on_terminal("list")
-    assert {len(line) for line in shown.splitlines()[1:]} == {30}
+    _, output = on_terminal("list")
+    assert {len(line) for line in output.splitlines()[1:]} == {30}
 
 
 def test_characters_that_the_encoding_lacks_are_escaped(ask_tools, site):
     site.install_weather()
-    ended = ask_tools("call", "rain", "city=日本", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
-    assert (ended.code, ended.out) == (0, "rain in \\u65e5\\u672c\n")
+    result = ask_tools("call", "rain", "city=日本", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert (result.code, result.out) == (0, "rain in \\u65e5\\u672c\n")
 
 
 any_text = st.text(st.characters(codec=None))
@@ -112,6 +112,6 @@ def test_text_for_one_line_has_no_line_end(text):
 @given(any_text)
 def test_json_has_no_invisible_characters_and_the_same_value(text):
     for pretty in (False, True):
-        written = json_text({text: [text]}, pretty=pretty)
-        assert json.loads(written) == {text: [text]}
-        assert visible(written, keep_layout=True) == written
+        encoded = json_text({text: [text]}, pretty=pretty)
+        assert json.loads(encoded) == {text: [text]}
+        assert visible(encoded, keep_layout=True) == encoded

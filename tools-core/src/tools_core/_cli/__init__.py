@@ -1,4 +1,4 @@
-"""The `ask-tools` command: one file for each sub-command, and what they share."""
+"""The `ask-tools` command: one file for each sub-command, and shared helpers."""
 
 from __future__ import annotations
 

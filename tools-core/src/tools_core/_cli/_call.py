@@ -48,8 +48,8 @@ arguments:
   '{"city": "Oslo"}'   all arguments as one JSON object; --args FILE reads it from a file, --args - from stdin
 
 A tool that requires approval asks before it runs; without a terminal, use --yes. The result goes to standard output,
-and what the tool prints to standard error. On a terminal, control characters are shown as escapes; --raw writes text,
-or the bytes of an image, sound or file, as they are.
+and output that the tool prints to standard error. On a terminal, control characters are shown as escapes; --raw writes
+text, or the bytes of an image, sound or file, unchanged.
 The first Ctrl-C cancels the call, which may still return a result; the second one ends it.
 Exit codes: 0 success, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
 
@@ -71,11 +71,11 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--args", metavar="FILE", type=_file_text, help=text)
     shapes = parser.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    shapes.add_argument("--raw", action="store_true", help="write the result as it is, also bytes")
+    shapes.add_argument("--raw", action="store_true", help="write the result unchanged, also bytes")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
-    text = "continue the sessions of this run, such as those of bash; by default each call is a separate run"
+    text = "continue the sessions of this run, such as bash sessions; by default each call is a separate run"
     parser.add_argument("--run", metavar="ID", dest="run_id", help=text)
-    text = "time limit for the call, the time to approve it included"
+    text = "time limit for the call, including the time for approval"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
     parser.add_argument("--yes", "-y", action="store_true", help="approve the call")
     parser.add_argument("--debug", action="store_true", help="show tracebacks, as ASK_TOOLS_DEBUG=1 does")
@@ -83,7 +83,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Call the tool and print its result; with `--json`, errors before the call are printed as results, too."""
+    """Call the tool and print its result; with `--json`, errors before the call are printed as results."""
     if options.debug:
         os.environ["ASK_TOOLS_DEBUG"] = "1"
     try:

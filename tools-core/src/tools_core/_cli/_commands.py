@@ -1,4 +1,4 @@
-"""The sub-commands, also those of other packages, each with its parser.
+"""The sub-commands of this package and of others, each with its parser.
 
 A sub-command is a function `configure(parser)` that adds arguments to an `argparse` parser and sets the default `run`,
 a function of the parsed arguments that returns the exit code: 0 or None for success, 1 if a tool failed, 2 for wrong
@@ -21,7 +21,7 @@ from tools_core._registry._entry_points import EntryPoint, scan
 # Sub-command -> the function that configures its parser, and its purpose.
 BUILT_IN = {
     "list": ("tools_core._cli._list:configure", "list the installed tools"),
-    "show": ("tools_core._cli._show:configure", "show the parameters of tools, and where they come from"),
+    "show": ("tools_core._cli._show:configure", "show the parameters and the origin of tools"),
     "call": ("tools_core._cli._call:configure", "call a tool; needs no model"),
     "schema": ("tools_core._cli._show:configure_schema", "print definitions as JSON, in the format of a provider"),
     "check": ("tools_core._cli._check:configure", "find errors in definitions"),
@@ -44,7 +44,7 @@ COMPANIONS = {
 
 
 class _Parser(ArgumentParser):
-    """A parser whose errors look like those of the rest of the command."""
+    """A parser that raises CommandError."""
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(message, f"{self.prog} --help")

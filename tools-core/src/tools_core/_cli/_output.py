@@ -93,7 +93,7 @@ def show_traceback(failure: BaseException | None) -> None:
 
 
 def location(failure: BaseException | None, package: str) -> str:
-    """Return `FILE:LINE` of the innermost code of a top-level package in a traceback; empty if there is none."""
+    """Return `FILE:LINE` of the innermost code of a top-level package in a traceback, or an empty string."""
     if isinstance(failure, SyntaxError) and failure.filename:
         return f"{failure.filename}:{failure.lineno}"
     frames = traceback.walk_tb(failure.__traceback__ if failure else None)

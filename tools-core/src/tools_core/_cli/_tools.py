@@ -53,7 +53,7 @@ def load_tools(patterns: Iterable[str] | str | None = None) -> dict[str, Tool]:
     """Load the tools that patterns select, by name; without patterns all installed tools.
 
     A string may contain several patterns, with commas between them. A tool that cannot be loaded is an error if its
-    pattern selects no other tool; else it is left out, with a note on standard error.
+    pattern selects no other tool; else it is skipped, with a note on standard error.
 
     Raises: CommandError for a pattern that is empty or matches nothing.
     """
@@ -69,7 +69,7 @@ def load_tools(patterns: Iterable[str] | str | None = None) -> dict[str, Tool]:
 
 
 def load_matches(matches: Iterable[Match], *, optional: bool = False) -> list[tuple[Match, Tool]]:
-    """Load tools; those that cannot be loaded are left out, with a note on standard error.
+    """Load tools; skip broken ones, with a note on standard error.
 
     Raises: CommandError if none can be loaded, unless this is `optional`.
     """
@@ -83,12 +83,12 @@ def load_matches(matches: Iterable[Match], *, optional: bool = False) -> list[tu
     if errors and not (tools or optional):
         raise errors[0]
     for error in errors:
-        note(f"left out: {error}")
+        note(f"skipped: {error}")
     return tools
 
 
 def load_tool(pattern: str) -> Tool:
-    """Load the one tool that a pattern selects; CommandError if there is none, several, or a broken one."""
+    """Load the one tool that a pattern selects; CommandError for no match, several matches, or a broken tool."""
     return find_tool(pattern).load()
 
 
@@ -178,7 +178,7 @@ def _is_file(pattern: str) -> bool:
 
 
 def _in_file(pattern: str) -> list[Match]:
-    """Return the tools of `FILE.py`, or those of an object in it: `FILE.py:NAME`, `FILE.py:Notes.add`."""
+    """Return the tools of a file, or of an object in it: `FILE.py:NAME`, `FILE.py:Notes.add`."""
     path, _, attribute = (pattern, "", "") if pattern.endswith(".py") else pattern.rpartition(":")
     with stdout_to_stderr():
         module = _run(path)
