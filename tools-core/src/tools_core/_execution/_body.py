@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from contextlib import suppress
+from threading import Event
 from types import AsyncGeneratorType, CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from tools_core._execution._outcome import Stopped
 from tools_core._values._context import Context
-from tools_core.threads import in_thread, replace_blocked_loop, start_coroutine, unwrap
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -28,6 +28,8 @@ def run(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
         return _run_coroutine(tool.execute(**arguments), context, _grace(tool))
     if context is None or (limit := _limit(context)) is None:
         return finish(tool.execute(**arguments), context)
+    from tools_core.threads import in_thread, unwrap  # 10 ms, with concurrent.futures
+
     future = in_thread(lambda: finish(tool.execute(**arguments), context))
     return unwrap(_wait(future, context, limit, _grace(tool)))
 
@@ -35,6 +37,8 @@ def run(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
 async def arun(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from a coroutine: an `async def` in this event loop, any other in a worker thread."""
     import asyncio  # 29 ms
+
+    from tools_core.threads import in_thread, unwrap  # see run
 
     if tool._spec.is_async:
         return await _limited(tool.execute(**arguments), context, _grace(tool))
@@ -61,6 +65,8 @@ def awaitable(value: Any) -> Any:
 
 
 def _run_coroutine(value: Any, context: Context | None, grace: float = 0.0) -> Any:
+    from tools_core.threads import replace_blocked_loop, start_coroutine  # see run
+
     limit = None if context is None else _limit(context)
     future = start_coroutine(_limited(value, context, grace))
     try:
@@ -108,8 +114,7 @@ async def _limited(value: Any, context: Context | None, grace: float, *, is_aban
 
 def _wait(future: Future[Any], context: Context, limit: float | None, grace: float) -> Any:
     """Return the result of a future; Stopped if it is not done after the limit, or a cancellation, and the grace."""
-    from concurrent.futures import wait  # 5 ms; the future has loaded it
-    from threading import Event
+    from concurrent.futures import wait  # the future has loaded it
 
     is_over = Event()
     future.add_done_callback(lambda _: is_over.set())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
-Schema: TypeAlias = "dict[str, Any] | bool"
+Schema: TypeAlias = dict[str, Any] | bool
 
 _PLAIN = frozenset(("type", "enum", "const", "properties", "items"))
 

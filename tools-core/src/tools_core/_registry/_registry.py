@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from tools_core._registry._discovery import GROUP, Admission, concrete_subclasses, discover
 from tools_core._registry._entry import Entry, LoadProblem, origin_of
@@ -14,7 +14,7 @@ from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._lock_file import read as read_lock
 from tools_core._registry._patterns import matches, split_patterns, unknown_tool
 from tools_core._registry._store import Store
-from tools_core._tools._approval import acall_if_approved, call_if_approved
+from tools_core._tools._approval import Approve, acall_if_approved, call_if_approved
 from tools_core._tools._as_tools import as_tools
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset
@@ -22,9 +22,6 @@ from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
-
-if TYPE_CHECKING:
-    from tools_core._tools._approval import Approve
 
 T = TypeVar("T")
 D = TypeVar("D")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -171,6 +170,8 @@ def _run(callback: Callable[[], object]) -> None:
     try:
         callback()
     except Exception:
+        import logging  # 6 ms
+
         logging.getLogger("tools_core").exception("A callback of Context.on_cancel raised an exception")
 
 

@@ -12,15 +12,12 @@ BaseException
 
 from __future__ import annotations
 
-TYPE_CHECKING: bool = False  # listing the names of tools does without typing, which takes 9 ms
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
+from collections.abc import Sequence
+from typing import Any
 
-    from tools_core._values._problem import Problem
+from tools_core._values._problem import Problem
 
-
-_SHOWN = 20  # problems that one message spells out
+_MAX_PROBLEMS = 20  # in one message
 
 
 class ToolError(Exception):
@@ -55,10 +52,10 @@ class InvalidArguments(ToolError):
         self.reason = reason
 
     def __str__(self) -> str:
-        shown = [str(problem) for problem in self.problems[:_SHOWN]]
-        if len(self.problems) > _SHOWN:
-            shown.append(f"and {len(self.problems) - _SHOWN} more problems")
-        return "; ".join(shown)
+        texts = [str(problem) for problem in self.problems[:_MAX_PROBLEMS]]
+        if len(self.problems) > _MAX_PROBLEMS:
+            texts.append(f"and {len(self.problems) - _MAX_PROBLEMS} more problems")
+        return "; ".join(texts)
 
 
 class DefinitionError(TypeError, ValueError):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING: bool = False  # listing the names of tools does without typing, which takes 9 ms
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any, TypeAlias
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 # A path is a linked pair, cheap to extend on the way down and rendered only for a problem.
-Path: TypeAlias = "tuple[Path, str | int] | None"
+Path: TypeAlias = tuple[Any, str | int] | None
 
 MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
