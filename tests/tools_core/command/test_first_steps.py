@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import tools_core
 
 COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "new", "add", "doctor", "completion"]
@@ -19,12 +17,6 @@ def test_without_a_command_the_first_steps_are_printed(ask_tools, site):
     assert (result.code, steps) == (0, ["list", "call", "new", "doctor"])
 
 
-def test_without_tools_the_first_steps_are_printed(ask_tools):
-    result = ask_tools()
-    assert result.code == 0
-    assert " · 0 tools installed · " in result.out
-
-
 def test_help_lists_every_command_and_the_exit_codes(ask_tools):
     result = ask_tools("--help")
     assert result.code == 0
@@ -32,14 +24,6 @@ def test_help_lists_every_command_and_the_exit_codes(ask_tools):
         assert f"\n  {command} " in result.out
     assert "0 success, 1 a tool failed or a problem was found, 2 wrong usage" in result.out
     assert ask_tools("help").out == ask_tools("-h").out == result.out
-
-
-@pytest.mark.parametrize("command", ["list", "new"])
-def test_each_command_explains_its_options(ask_tools, command):
-    result = ask_tools(command, "--help")
-    assert result.code == 0
-    assert result.out.startswith(f"usage: ask-tools {command} ")
-    assert ask_tools("help", command).out == result.out
 
 
 def test_the_version_is_printed(ask_tools):

@@ -59,19 +59,6 @@ def test_structured_output_is_indented_on_a_terminal_alone(ask_tools, on_termina
     assert ask_tools("call", "forecast", "city=Ålesund").out == '{"city":"Ålesund","days":3,"units":"C"}\n'
 
 
-def test_text_beside_structured_output_is_shown_as_it_is(on_terminal, site):
-    source = """
-        from tools_core import Result, tool
-
-
-        @tool
-        def get() -> Result:
-            return Result.ok({"degrees": 21}, content="21 degrees")
-    """
-    site.install("tools-a", {"get": "get"}, source)
-    assert on_terminal("call", "get") == (0, "21 degrees\r\n")
-
-
 @pytest.mark.slow
 def test_a_description_cannot_control_a_terminal(on_terminal, site):
     source = """
