@@ -260,14 +260,6 @@ def test_an_object_that_is_registered_and_an_entry_point_is_one_tool(site, run_p
     assert printed == "['get'] one ['get'] []"
 
 
-def test_registering_one_of_two_tools_with_replace_decides_for_the_bare_name(site, discovered):
-    for name in ("tools-a", "tools-b"):
-        site.install(name, ["get = {}:Get"])
-    registry = discovered()
-    registry.register(registry["tools-a:get"].__class__, replace=True)
-    assert registry["get"].call().output == "tools_a"
-
-
 def test_subclasses_that_are_entry_points_are_not_registered_again(site, discovered):
     site.install("tools-weather", ["get = {}:Get"])
     registry = discovered()
@@ -320,15 +312,6 @@ def test_environment_variables_are_the_lists_of_the_default_registry(site, run_p
     site.install("tools-climate", ["climate = {}:Get"])
     code = "from tools_core import registry\nprint(list(registry), registry.blocked)"
     assert run_python(code, **environment) == printed
-
-
-def test_each_discovery_decides_anew(site, discovered):
-    site.install("tools-weather", ["get = {}:Get"])
-    registry = discovered()
-    registry.discover(paths=[site.folder], deny=["get"])
-    assert (list(registry), registry.blocked) == ([], ["tools-weather:get"])
-    assert registry.discover(paths=[site.folder]) == ["get"]
-    assert registry.blocked == []
 
 
 # --- removing, and the default registry

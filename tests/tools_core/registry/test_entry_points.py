@@ -26,31 +26,6 @@ def write(folder, text):
     (folder / "entry_points.txt").write_bytes(text.encode() if isinstance(text, str) else text)
 
 
-def test_comments_blanks_other_groups_and_malformed_lines_are_skipped(tmp_path):
-    text = b"""
-        stray = before:any group
-        [console_scripts]
-        other = a:b
-        [ask_tools.tools]
-        # comment = not:an entry
-
-        get=weather:Get
-          put   =   weather:Put [extra]
-        no equals sign
-        \xff\xfe = broken.bytes:X
-        [other]
-        last = c:d
-        [ask_tools.tools]
-        again = weather:Again
-    """
-    write(tmp_path / "w-1.dist-info", text)
-    assert found(tmp_path) == [
-        ("w:again", "weather:Again"),
-        ("w:get", "weather:Get"),
-        ("w:put", "weather:Put [extra]"),
-    ]
-
-
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "replace")))
 def test_any_bytes_are_accepted(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("site")

@@ -21,7 +21,7 @@ from tools_core._definition._naming import NAME_PATTERN
 from tools_core._registry._entry import Entry, LoadProblem
 from tools_core._registry._entry_points import EntryPoint, distributions, installed_packages_first
 from tools_core._registry._lock_file import Lock
-from tools_core._registry._patterns import matches, normalize, split_patterns
+from tools_core._registry._patterns import matches_any, normalize, split_patterns
 from tools_core._tools._tool import Tool
 
 GROUP = "ask_tools.tools"
@@ -42,10 +42,6 @@ class Discovery:
     blocked: set[str] = field(default_factory=set)
     problems: list[LoadProblem] = field(default_factory=list)
 
-    def removes(self, entry: Entry) -> bool:
-        """Return whether an entry that was not found is blocked, or gone since an earlier search of the same place."""
-        return entry.qualified in self.blocked or entry.search == self.search
-
 
 class Admission:
     """Decides which entry points may be imported.
@@ -63,8 +59,8 @@ class Admission:
         """Return whether an entry point may be imported."""
         if self._lock is not None and self._lock.digest(point) is None:
             return False
-        is_allowed = self._allow is None or _is_listed(point, self._allow)
-        return is_allowed and not _is_listed(point, self._deny)
+        is_allowed = self._allow is None or matches_any(self._allow, point.qualified)
+        return is_allowed and not matches_any(self._deny, point.qualified)
 
     def admits_source(self, source: EntryPoint) -> bool:
         """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
@@ -72,7 +68,7 @@ class Admission:
             return False
         if self._allow is not None and not any(_can_select_from(source, pattern) for pattern in self._allow):
             return False
-        return not _is_listed(source, self._deny)
+        return not matches_any(self._deny, source.qualified)
 
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash that the definition of its tool must have; None without a lock."""
@@ -137,16 +133,9 @@ def _points_of_sources(
     counts = Counter([*installed, *(tool.name for _, tool in tools)])
     points: list[EntryPoint] = []
     for source, tool in tools:
-        point = EntryPoint(
-            name=f"{tool.origin}_{tool.name}" if counts[tool.name] > 1 and not tool.error else tool.name,
-            value=tool.value,
-            group=source.group,
-            distribution=normalize(f"{source.name}:{tool.origin}"),
-            version=tool.version,
-            folder=tool.folder,
-            fix=tool.fix,
-            source_tool=tool,
-        )
+        name = f"{tool.origin}_{tool.name}" if counts[tool.name] > 1 and not tool.error else tool.name
+        package = normalize(f"{source.name}:{tool.origin}")
+        point = EntryPoint(name, tool.value, source.group, package, tool.version, tool.folder, tool.fix, tool)
         if tool.error:
             problems.append(LoadProblem.of(point, tool.error, tool.fix))
         else:
@@ -159,10 +148,6 @@ def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None
         return split_patterns(patterns)
     text = os.environ.get(variable)
     return None if text is None else split_patterns(text) if text.strip(", ") else []
-
-
-def _is_listed(point: EntryPoint, patterns: Iterable[str]) -> bool:
-    return any(matches(pattern, point.name, point.distribution) for pattern in patterns)
 
 
 def _can_select_from(source: EntryPoint, pattern: str) -> bool:

@@ -108,11 +108,6 @@ class Entry:
             if self.digest is None:
                 self.tool, self.problem = entry.tool, None
 
-    def retry(self) -> None:
-        """Let the next use load a tool that could not be loaded."""
-        if self.tool is None:
-            self.problem = None
-
     def load(self, toolsets: dict[type[Toolset], Toolset]) -> Tool:
         """Return the tool, imported by the first call; `toolsets` are the instances that methods share.
 

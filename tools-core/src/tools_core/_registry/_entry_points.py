@@ -17,7 +17,7 @@ from tools_core._registry._patterns import normalize
 _reference = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?").fullmatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EntryPoint:
     """A line of a distribution's `entry_points.txt`, `name = value`, or a tool of a source.
 
@@ -101,14 +101,7 @@ class Distribution(NamedTuple):
                 is_inside = line.strip("[]") == group
             elif is_inside and "=" in line and not line.startswith("#"):
                 name, _, value = line.partition("=")
-                yield EntryPoint(
-                    name=name.strip(),
-                    value=value.strip(),
-                    group=group,
-                    distribution=self.name,
-                    version=self.version,
-                    folder=self.folder,
-                )
+                yield EntryPoint(name.strip(), value.strip(), group, self.name, self.version, self.folder)
 
 
 def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
@@ -119,7 +112,7 @@ def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> l
 
 def distributions(paths: Iterable[str | os.PathLike[str]] | None = None) -> Iterator[Distribution]:
     """Yield the distributions in `paths`, by default `search_path()`; the first one of a name, as for an import."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for path in search_path() if paths is None else paths:
         folder = os.fspath(path)
         try:
@@ -127,8 +120,8 @@ def distributions(paths: Iterable[str | os.PathLike[str]] | None = None) -> Iter
         except (OSError, ValueError):
             installed = _in_archive(folder) if os.path.isfile(folder) else iter(())
         for distribution in installed:
-            if distribution.name and distribution.name not in seen:
-                seen.add(distribution.name)
+            if distribution.name and distribution.name not in names:
+                names.add(distribution.name)
                 yield distribution
 
 
@@ -160,27 +153,18 @@ def installed_packages_first() -> Generator[None]:
     finally:
         with _path_lock:
             _imports -= 1
-            if _imports == 0:
-                _restore_path()
-
-
-def _restore_path() -> None:
-    """Move the folders back; a package may have changed the path meanwhile."""
-    for index, folder in _moved:
-        if folder in sys.path:
-            last = len(sys.path) - 1 - sys.path[::-1].index(folder)
-            sys.path.insert(index, sys.path.pop(last))
+            for index, folder in _moved if _imports == 0 else ():
+                if folder in sys.path:  # a package may have changed the path
+                    last = len(sys.path) - 1 - sys.path[::-1].index(folder)
+                    sys.path.insert(index, sys.path.pop(last))
 
 
 def _script_folders() -> list[int]:
     """Return the indexes in `sys.path` of the folders that Python itself puts first."""
     main = sys.modules["__main__"]
+    is_module = getattr(main, "__spec__", None) is not None  # python -m
     script = getattr(main, "__file__", None)
-    first = ""
-    if getattr(main, "__spec__", None) is not None:
-        first = os.getcwd()  # python -m
-    elif script is not None:
-        first = os.path.dirname(os.path.realpath(script))
+    first = os.getcwd() if is_module else os.path.dirname(os.path.realpath(script)) if script else ""
     indexes = [index for index, folder in enumerate(sys.path) if folder in ("", os.curdir)]
     if first in sys.path and not sys.flags.safe_path:
         indexes.append(sys.path.index(first))  # the first one: if it is there again, the user has named it
@@ -191,7 +175,7 @@ def _in_folder(folder: str, children: list[str]) -> Iterator[Distribution]:
     """Yield the distributions of a folder, the highest of several versions first."""
     metadata = [child for child in children if child.endswith((".dist-info", ".egg-info"))]
     for child in sorted(metadata, key=_version_key, reverse=True):
-        if child.startswith("~"):  # pip renames a package so while it removes it
+        if child.startswith("~"):  # pip adds this prefix while it removes a package
             continue
         path = os.path.join(folder, child, "entry_points.txt")
         text, reason = _read(path)

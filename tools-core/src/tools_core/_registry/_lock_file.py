@@ -84,20 +84,20 @@ def hash_of(definition: Mapping[str, Any]) -> str:
 
 def read(path: str | os.PathLike[str]) -> Lock:
     """Read a lock; LockError if that is not possible."""
-    where = os.fspath(path)
+    location = os.fspath(path)
     try:
-        with open(where, encoding="utf-8") as file:
+        with open(location, encoding="utf-8") as file:
             value = json.load(file)
         if value["version"] != _VERSION:
-            raise LockError(f"the lock {where} has the version {value['version']}, not {_VERSION}")
+            raise LockError(f"the lock {location} has the version {value['version']}, not {_VERSION}")
         tools = {name: LockedTool(**tool) for name, tool in value["tools"].items()}
         return Lock(dict(value["distributions"]), tools)
     except OSError as error:
-        raise LockError(f"the lock {where} cannot be read: {error.strerror}") from error
+        raise LockError(f"the lock {location} cannot be read: {error.strerror}") from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise LockError(f"the lock {where} is not JSON: {error}") from error
+        raise LockError(f"the lock {location} is not JSON: {error}") from error
     except (AttributeError, LookupError, TypeError) as error:
-        raise LockError(f"{where} is not a lock: {error!r}") from error
+        raise LockError(f"{location} is not a lock: {error!r}") from error
 
 
 def write(path: str | os.PathLike[str], lock: Lock) -> None:

@@ -1,14 +1,4 @@
-"""Patterns that select tools, in `select`, `subset`, allow and deny lists, and the command.
-
-| pattern | selects |
-|---|---|
-| `get_forecast` | the tools with this name |
-| `get_*` | the tools whose names match; `?` and `[abc]` work as in file names |
-| `tools-weather` | the tools of a package |
-| `tools-weather:get_*` | the matching tools of a package; `tools-*:get_*` of several |
-| `mcp:github`, `mcp:github:search` | the tools of an MCP server, or one of them |
-| `mcp`, `mcp:*` | the tools of all MCP servers |
-"""
+"""Patterns that select tools: `get_*`, `tools-weather`, `tools-weather:get_*`, `mcp:github:*`; see docs/registry.md."""
 
 from __future__ import annotations
 

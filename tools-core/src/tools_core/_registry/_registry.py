@@ -36,8 +36,8 @@ class Registry(Mapping[str, Tool]):
     second name of each. A registered tool comes before discovered ones of the same name; if only two distributions have
     the name, it is an error that lists both. Registries can be used from several threads.
 
-    Iteration, `in` and `len` are about names. `values`, `items`, `all` and `definitions` load every tool, and leave out
-    those that cannot be loaded, which are `problems`; `get` returns the default for them, `registry[name]` raises.
+    Iteration, `in` and `len` include every name. `values`, `items`, `all` and `definitions` load the tools and leave
+    out broken ones, which `problems` lists. For a broken tool, `get` returns the default and `registry[name]` raises.
 
     With `auto=True` the first read discovers the installed tools.
     """
@@ -60,7 +60,7 @@ class Registry(Mapping[str, Tool]):
         """
         if isinstance(tool, list | tuple | set | dict):
             raise DefinitionError(f"a {type(tool).__name__} is not a tool; register each tool: registry.register(tool)")
-        new = [Entry(made.name, source=tool, tool=made) for made in as_tools(tool)]
+        new = [Entry(new_tool.name, source=tool, tool=new_tool) for new_tool in as_tools(tool)]
         with self._lock:
             self._store = self._store.with_registered(new, replace=replace)
         return tool
@@ -92,16 +92,16 @@ class Registry(Mapping[str, Tool]):
     ) -> list[str]:
         """Find installed tools by their entry points and return the new names; no package is imported.
 
-        Tools that could not be loaded are loaded again when they are next used, and tools that an earlier call for the
-        same group and paths found, and that are gone, are removed.
+        Broken tools are loaded again when they are next used. Tools that an earlier call for the same group and paths
+        found, but this one does not, are removed.
 
         Args:
             group: The group of entry points.
             allow: Patterns as for `select`; other tools are blocked, and an empty list allows nothing. By default
                 `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
             deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
-            paths: The folders to search; by default those of `sys.path`, but not the folder of the script or the
-                current folder, which Python puts first.
+            paths: The folders to search; by default `sys.path` without the folder of the script or the current folder,
+                which Python puts first.
             lock: A file that `ask-tools lock` wrote. Tools that it does not name are blocked, and a tool with another
                 definition cannot be called. By default `ASK_TOOLS_LOCK`; None for no lock.
 
@@ -109,8 +109,7 @@ class Registry(Mapping[str, Tool]):
         """
         path = os.environ.get("ASK_TOOLS_LOCK") if lock is _FROM_ENVIRONMENT else lock
         admission = Admission(allow, deny, None if path is None else read_lock(path))
-        paths = None if paths is None else tuple(paths)
-        discovery = discover(group, paths, admission)
+        discovery = discover(group, None if paths is None else tuple(paths), admission)
         with self._lock:
             self._auto = False
             self._store, new = self._store.with_discovered(discovery)
@@ -142,14 +141,14 @@ class Registry(Mapping[str, Tool]):
         prefix: str = "",
         rename: Mapping[str, str] | None = None,
     ) -> Registry:
-        """Return a new registry with some of the tools: a snapshot, which later changes here do not reach.
+        """Return a new registry with some of the tools: a snapshot that later changes do not affect.
 
-        The tools are loaded now; those that cannot be loaded are left out.
+        It loads the tools, and leaves out tools that cannot be loaded.
 
         Args:
-            only: Patterns of the tools, as for `select`; by default all. An empty list is none.
-            exclude: Patterns of tools that are left out in any case.
-            prefix: Put before each name, except those in `rename`.
+            only: Patterns of the tools, as for `select`; by default all tools, and none for an empty list.
+            exclude: Patterns of tools to leave out.
+            prefix: Text before each name that `rename` does not change.
             rename: New names, as `{"old": "new"}`.
 
         Raises: UnknownToolError for a pattern or an old name without a tool; ValueError for an empty pattern, or if two
@@ -197,12 +196,7 @@ class Registry(Mapping[str, Tool]):
         A problem has `name`, `distribution` and `version`, the `error`, and a `fix`.
         """
         self._discover_once()
-        problems = [*self._class_problems.values(), *self._package_problems]
-        store = self._store
-        for entry in store:
-            problems += store.collision(entry)
-            problems += [entry.problem] if entry.problem else []
-        return problems
+        return [*self._class_problems.values(), *self._package_problems, *self._store.problems()]
 
     @property
     def blocked(self) -> list[str]:

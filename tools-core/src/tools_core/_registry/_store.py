@@ -1,4 +1,4 @@
-"""`Store`: the entries of a registry by name; an entry list of two or more is a collision."""
+"""`Store`: the entries of a registry by name; two or more entries of a name are a collision."""
 
 from __future__ import annotations
 
@@ -37,14 +37,16 @@ class Store:
         """Return the name that an entry is listed with: the qualified one if the bare one is another's."""
         return entry.name if entry.is_registered or self._entries[entry.name] == [entry] else entry.qualified
 
-    def collision(self, entry: Entry) -> list[LoadProblem]:
-        """Return the problem of a discovered tool whose name others have as well."""
-        others = [other.origin for other in self._entries[entry.name] if other is not entry]
-        if entry.is_registered or entry.point is None or not others:
-            return []
-        error = f"`{entry.name}` is also the name of {' and '.join(others)}"
-        fix = f"use `{entry.qualified}`, or block it: ASK_TOOLS_DENY={entry.qualified}"
-        return [LoadProblem.of(entry.point, error, fix)]
+    def problems(self) -> Iterator[LoadProblem]:
+        """Yield the problems of loaded tools, and those of discovered tools that share a name."""
+        for entry in self:
+            others = [other.origin for other in self._entries[entry.name] if other is not entry]
+            if others and entry.point and not entry.is_registered:
+                error = f"`{entry.name}` is also the name of {' and '.join(others)}"
+                fix = f"use `{entry.qualified}`, or block it: ASK_TOOLS_DENY={entry.qualified}"
+                yield LoadProblem.of(entry.point, error, fix)
+            if entry.problem:
+                yield entry.problem
 
     def with_registered(self, new: list[Entry], *, replace: bool) -> Store:
         """Return a store with the entries of a registered object; ValueError if a name is taken."""
@@ -71,10 +73,11 @@ class Store:
         entries: dict[str, list[Entry]] = {}
         for entry in (entry for entries in self._entries.values() for entry in entries):
             update = discovered.get(entry.qualified) if entry.point else None
+            is_removed = entry.qualified in discovery.blocked or entry.search == discovery.search
             if update and (update.point, update.digest) == (entry.point, entry.digest):
                 del discovered[entry.qualified]
-                entry.retry()
-            elif update or (entry.point and discovery.removes(entry)):
+                entry.problem = entry.problem if entry.tool else None  # the next use loads a broken tool again
+            elif update or (entry.point and is_removed):
                 if not (entry.is_registered and entry.tool):
                     continue
                 entry = replace_fields(entry, point=None)  # noqa: PLW2901
@@ -93,6 +96,6 @@ class Store:
 
     def without(self, entry: Entry) -> Store:
         """Return a store without an entry."""
-        others = [other for other in self._entries[entry.name] if other is not entry]
+        others = [other for other in self._entries.get(entry.name, ()) if other is not entry]
         entries = {**self._entries, entry.name: others}
         return Store({name: entries[name] for name in entries if entries[name]})
