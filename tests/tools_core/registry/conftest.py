@@ -60,15 +60,15 @@ def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     # Bytecode stays valid for a source of the same size and the same second.
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    made = Site(folder)
-    yield made
-    for module in made.modules:
+    site = Site(folder)
+    yield site
+    for module in site.modules:
         sys.modules.pop(module, None)
 
 
 @pytest.fixture
 def discovered(site):
-    """Return a registry of what is installed in the site, and nothing else."""
+    """Return a function that makes a registry of the packages in the site."""
 
     def discover(**options):
         registry = Registry()
@@ -97,3 +97,15 @@ def run_python(site):
         return done.stdout.strip()
 
     return run
+
+
+@pytest.fixture
+def locked(tmp_path, run_python):
+    """Return a function that locks the packages in the site and returns the path of the lock."""
+
+    def lock():
+        path = tmp_path / "ask-tools.lock"
+        run_python(str(path), options=["-m", "tools_core", "lock", "--file"])
+        return path
+
+    return lock

@@ -12,7 +12,7 @@ SEND = ToolCall("1", "send", {"to": "ada", "copies": "2"})
 
 
 class Post:
-    """A registry with a tool that requires approval, and what it has sent."""
+    """A registry with a tool that requires approval, and the letters it sent."""
 
     def __init__(self):
         self.sent = []
@@ -49,7 +49,7 @@ def test_without_approval_the_call_ends_and_the_message_says_how_to_allow_it(pos
 
 
 @pytest.mark.parametrize("approve", ["all", lambda request: True, lambda request: "once"])
-def test_an_approved_call_is_made(post, call, approve):
+def test_an_approved_call_runs(post, call, approve):
     assert call(SEND, approve=approve).output == "sent"
     assert post.sent == [("ada", 2)]
 
@@ -57,7 +57,7 @@ def test_an_approved_call_is_made(post, call, approve):
 @pytest.mark.parametrize(
     ("answer", "kind"), [(False, "denied"), (None, "approval_required"), ("yes", "denied"), (1, "denied")]
 )
-def test_any_other_answer_makes_no_call(post, call, answer, kind):
+def test_any_other_answer_prevents_the_call(post, call, answer, kind):
     assert call(SEND, approve=lambda request: answer).error_type == kind
     assert post.sent == []
 
@@ -92,14 +92,14 @@ def test_an_approved_call_runs_in_the_run_that_was_judged(call, post):
     assert len(runs) == 3 and len(set(runs)) == 1 and runs[0]
 
 
-def test_arguments_that_do_not_fit_are_refused_before_a_question(call):
+def test_invalid_arguments_are_refused_before_the_approver_is_asked(call):
     def ask(request):
         raise AssertionError
 
     assert call(ToolCall("1", "send", {"whom": "ada"}), approve=ask).error_type == "validation_error"
 
 
-def test_an_approver_that_fails_allows_nothing(post, call):
+def test_a_failing_approver_denies_the_call(post, call):
     def ask(request):
         raise OSError("gone")
 
@@ -108,7 +108,7 @@ def test_an_approver_that_fails_allows_nothing(post, call):
     assert "OSError: gone" in result.error
 
 
-def test_a_tool_whose_effects_fail_is_not_called(call, post):
+def test_a_failure_of_effects_prevents_the_call(call, post):
     class Odd(Tool):
         """Odd."""
 
@@ -137,7 +137,7 @@ def test_a_coroutine_function_may_approve_asynchronous_calls_only(post):
 
 
 @pytest.mark.parametrize("approve", [True, "yes", 1])
-def test_an_approver_that_is_none_is_a_type_error(call, approve):
+def test_an_invalid_approver_is_a_type_error(call, approve):
     with pytest.raises(TypeError, match='approve must be "all", a function of an ApprovalRequest, or None'):
         call(SEND, approve=approve)
 

@@ -22,7 +22,7 @@ def problems_of(registry):
     return [str(problem) for problem in registry.problems]
 
 
-def test_discovery_lists_names_and_a_package_is_imported_once_when_its_tool_is_used(site, discovered):
+def test_discovery_lists_names_and_imports_a_package_once_on_first_use(site, discovered):
     site.install("tools-b", ["b = {}:Get", "get = {}:Get"])
     site.install("tools-a", ["a = {}:Get"])
     registry = Registry()
@@ -60,7 +60,7 @@ def test_the_origin_of_a_tool_is_its_entry_point(site, discovered):
     assert registry.origin("get") is registry.origin("unknown") is None
 
 
-def test_another_value_for_the_same_name_in_a_distribution_is_a_problem(site, discovered):
+def test_two_values_for_one_name_in_a_distribution_are_a_problem(site, discovered):
     site.install("tools-weather", ["get = {}:Get", "get = {}:Other", "put = {}:Put", "put = {}:Put"])
     registry = discovered()
     (problem,) = problems_of(registry)
@@ -82,7 +82,7 @@ def test_an_invalid_name_is_a_problem_and_not_a_tool(site, discovered, name):
 
 
 @pytest.mark.parametrize("options", [["-c"], ["agent.py"], ["-m", "agent"]], ids=str)
-def test_a_package_that_a_tool_writes_to_the_current_folder_is_not_installed(site, tmp_path, run_python, options):
+def test_metadata_in_the_current_folder_does_not_install_a_package(site, tmp_path, run_python, options):
     code = "from tools_core import registry\nprint(list(registry))"
     site.install("tools-weather", ["get = {}:Get"])
     workspace = tmp_path / "workspace"
@@ -139,7 +139,7 @@ def test_the_import_path_is_restored_after_a_package_is_imported(site, tmp_path,
 
 
 @pytest.mark.parametrize("spoil", [lambda path: path.write_bytes(b"\xff"), os.mkdir, getattr(os, "mkfifo", os.mkdir)])
-def test_entry_points_that_cannot_be_read_are_a_problem_and_hide_no_other_package(site, discovered, spoil):
+def test_unreadable_entry_points_are_a_problem_and_hide_no_other_package(site, discovered, spoil):
     site.install("tools-good", ["get = {}:Get"])
     path = site.install("tools-bad", ["get = {}:Get"]) / "entry_points.txt"
     path.unlink()
@@ -188,11 +188,11 @@ def test_a_name_of_two_distributions_is_an_error_that_lists_both(site, discovere
     assert unknown.value.near == ("tools-climate:get", "tools-weather:get")
     assert ("get" in registry, registry.get("get")) == (False, None)
     assert list(registry) == ["tools-climate:get", "tools-weather:get"]
-    assert {name: each.call().output for name, each in registry.items()} == {
+    assert {name: tool.call().output for name, tool in registry.items()} == {
         "tools-climate:get": "tools_climate",
         "tools-weather:get": "tools_weather",
     }
-    assert [each["name"] for each in registry.definitions()] == list(registry)
+    assert [item["name"] for item in registry.definitions()] == list(registry)
     climate, weather = problems_of(registry)
     assert "get (tools-climate 2.0): `get` is also the name of tools-weather 1.0 (tools_weather:Get)" in climate
     assert "use `tools-weather:get`, or block it: ASK_TOOLS_DENY=tools-weather:get" in weather
@@ -240,7 +240,7 @@ def test_registering_the_object_of_an_entry_point_is_fine_in_either_order(site, 
 
 
 @pytest.mark.parametrize("first", ["", "import tools_both"])
-def test_an_object_that_is_registered_and_an_entry_point_is_one_tool(site, run_python, first):
+def test_a_package_that_registers_its_own_tool_adds_one_tool(site, run_python, first):
     source = """
         from tools_core import Tool, registry
 

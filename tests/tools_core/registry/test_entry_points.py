@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tools_core import Registry
 
 
-def found(*paths, group="ask_tools.tools"):
+def entry_points(*paths, group="ask_tools.tools"):
     """Return the entry points of a group as `(distribution:name, value)`, in the order of the registry."""
     registry = Registry()
     points = map(registry.origin, registry.discover(group, paths=paths or None))
@@ -31,7 +31,7 @@ def test_any_bytes_are_accepted(tmp_path_factory, noise):
     folder = tmp_path_factory.mktemp("site")
     write(folder / "w-1.dist-info", b"[g]\na = b:c\n[h]\n" + noise)
     write(folder / "x-1.dist-info", noise)
-    assert ("w:a", "b:c") in found(folder, group="g")
+    assert ("w:a", "b:c") in entry_points(folder, group="g")
 
 
 NAME = st.from_regex("[a-z_][a-z0-9_-]{0,8}", fullmatch=True)
@@ -46,15 +46,15 @@ def test_well_formed_text_is_read_as_importlib_metadata_reads_it(tmp_path_factor
     folder = tmp_path_factory.mktemp("site")
     write(folder / "w-1.dist-info", newline.join(["[g]", *lines]))
     theirs = importlib.metadata.Distribution.at(folder / "w-1.dist-info").entry_points
-    first = {each.name: each.value for each in reversed(list(theirs)) if each.group == "g"}
-    assert found(folder, group="g") == sorted((f"w:{name}", value) for name, value in first.items())
+    first = {item.name: item.value for item in reversed(list(theirs)) if item.group == "g"}
+    assert entry_points(folder, group="g") == sorted((f"w:{name}", value) for name, value in first.items())
 
 
-def test_it_finds_what_importlib_metadata_finds_in_this_environment():
+def test_discovery_finds_the_same_entry_points_as_importlib_metadata():
     for group in ("console_scripts", "pytest11"):
         theirs = importlib.metadata.entry_points(group=group)
-        legal = [each for each in theirs if re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", each.name)]
-        expected = {(f"{re.sub('[-_.]+', '-', each.dist.name).lower()}:{each.name}", each.value) for each in legal}
+        legal = [item for item in theirs if re.fullmatch("[A-Za-z_][A-Za-z0-9_-]*", item.name)]
+        expected = {(f"{re.sub('[-_.]+', '-', item.dist.name).lower()}:{item.name}", item.value) for item in legal}
         registry = Registry()
         registry.discover(group)
         points = [registry.origin(name) for name in registry]
@@ -68,14 +68,14 @@ def test_an_egg_info_counts_as_well(tmp_path):
     assert (str(registry.origin("a")), registry.origin("a").qualified) == ("old-style 0.3 (b:c)", "old-style:a")
 
 
-def test_the_first_distribution_of_a_name_on_the_path_counts_even_without_entry_points(tmp_path):
-    one, two = tmp_path / "one", tmp_path / "two"
-    write(one / "tools_a-2.0.dist-info", "[g]\nnew = a:new\n")
-    write(two / "Tools.A-1.0.dist-info", "[g]\nold = a:old\n")
-    (one / "tools_b-2.0.dist-info").mkdir()
-    write(two / "tools_b-1.0.dist-info", "[g]\nold = b:old\n")
-    assert found(one, two, group="g") == [("tools-a:new", "a:new")]
-    assert found(two, one, group="g") == [("tools-a:old", "a:old"), ("tools-b:old", "b:old")]
+def test_the_first_distribution_on_the_path_hides_later_ones_with_its_name(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    write(first / "tools_a-2.0.dist-info", "[g]\nnew = a:new\n")
+    write(second / "Tools.A-1.0.dist-info", "[g]\nold = a:old\n")
+    (first / "tools_b-2.0.dist-info").mkdir()
+    write(second / "tools_b-1.0.dist-info", "[g]\nold = b:old\n")
+    assert entry_points(first, second, group="g") == [("tools-a:new", "a:new")]
+    assert entry_points(second, first, group="g") == [("tools-a:old", "a:old"), ("tools-b:old", "b:old")]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ def test_of_two_versions_in_one_folder_the_higher_one_counts(tmp_path, old, new)
     assert registry.origin("a").version == new
 
 
-def test_a_distribution_that_pip_has_half_removed_is_skipped(site):
+def test_a_distribution_that_pip_is_removing_is_skipped(site):
     site.install("~ools-weather", ["get = {}:Get"], module="leftover")
-    assert found(site.folder) == []
+    assert entry_points(site.folder) == []
 
 
 def test_unreadable_missing_and_looping_folders_are_skipped(site):
@@ -102,7 +102,7 @@ def test_unreadable_missing_and_looping_folders_are_skipped(site):
     (site.folder / "looping-1.0.dist-info").symlink_to(loop)
     text = site.folder / "notes.txt"
     text.write_text("not an archive")
-    assert found(site.folder / "missing", loop, text, text / "below", "nul\0byte", site.folder) == [
+    assert entry_points(site.folder / "missing", loop, text, text / "below", "nul\0byte", site.folder) == [
         ("good:a", "good:A")
     ]
 
@@ -112,7 +112,7 @@ def test_zip_archives_are_searched(tmp_path):
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("tools_zip-3.0.dist-info/METADATA", "Name: tools_zip\nVersion: 3.0\n\n")
         file.writestr("tools_zip-3.0.dist-info/entry_points.txt", "[g]\nunzip = tools_zip:U\n")
-    assert found(archive, group="g") == [("tools-zip:unzip", "tools_zip:U")]
+    assert entry_points(archive, group="g") == [("tools-zip:unzip", "tools_zip:U")]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_zip_archives_are_searched(tmp_path):
         ("", ValueError, "`` is not of the form `module:attribute`"),
     ],
 )
-def test_a_value_that_names_no_object_is_an_error(tmp_path, value, error, message):
+def test_loading_an_entry_point_without_an_object_is_an_error(tmp_path, value, error, message):
     write(tmp_path / "w-1.dist-info", f"[g]\na = {value}\n")
     registry = Registry()
     registry.discover("g", paths=[tmp_path])

@@ -1,4 +1,4 @@
-"""Discovered tools at their first use: what an entry point may name, and packages that cannot be loaded."""
+"""Discovered tools at their first use: objects of entry points, and broken packages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_functions_classes_and_instances_can_be_entry_points(site, discovered):
     entries = ["decorated = {}:decorated", "plain = {}:plain", "cls = {}:Cls", "instance = {}:instance"]
     site.install("tools-all", entries, source)
     registry = discovered()
-    assert [each.call().output for each in registry.all()] == ["class", "decorated", "instance", "plain"]
+    assert [item.call().output for item in registry.all()] == ["class", "decorated", "instance", "plain"]
     assert registry.problems == []
 
 
@@ -80,7 +80,7 @@ def test_methods_of_a_toolset_are_entry_points_that_share_its_state(site, discov
 
 
 @pytest.mark.parametrize("toolset", ["Notes", "notes"])
-def test_an_entry_point_for_a_whole_toolset_is_a_problem_that_shows_the_lines_to_list(site, discovered, toolset):
+def test_an_entry_point_for_a_toolset_is_a_problem_with_the_right_lines(site, discovered, toolset):
     site.install("tools-notes", [f"notes = {{}}:{toolset}"], NOTES)
     registry = discovered()
     with pytest.raises(ToolError, match="is a toolset; an entry point is one tool"):
@@ -94,7 +94,7 @@ def test_the_name_of_the_entry_point_is_the_name_of_the_tool(site, discovered):
     site.install("tools-weather", ["fetch = {}:Get"])
     registry = discovered()
     assert (registry["fetch"].name, registry["fetch"].call().output) == ("fetch", "tools_weather")
-    assert ([each["name"] for each in registry.definitions()], "get" in registry) == (["fetch"], False)
+    assert ([item["name"] for item in registry.definitions()], "get" in registry) == (["fetch"], False)
     (problem,) = registry.problems
     assert problem.error == "the entry point `fetch` has a tool called `get`; it is used as `fetch`"
     assert problem.fix == "give both the same name in tools-weather"
@@ -138,17 +138,15 @@ def test_a_broken_package_is_a_problem_with_its_fix_and_hides_no_other(site, dis
     assert (len(registry), len(registry.values())) == (2, 1)
     assert registry.call(ToolCall("1", "get", {})).error_type == "unavailable"
     assert list(registry) == ["get", "good"]
-    assert [each.call().output for each in registry.all()] == ["tools_good"]
-    (problem,) = [each for each in registry.problems if each.name == "get"]
+    assert [item.call().output for item in registry.all()] == ["tools_good"]
+    (problem,) = [item for item in registry.problems if item.name == "get"]
     assert (problem.distribution, problem.version) == ("tools-broken", "1.0")
     assert message.endswith(f"{problem.error}; fix: {problem.fix}")
     assert unavailable.value.__cause__ is problem.cause is not None
     assert site.times_imported("tools_broken") <= 1
 
 
-def test_the_fix_for_a_missing_module_of_the_package_itself_names_the_folder_or_the_distribution(
-    site, discovered, monkeypatch
-):
+def test_the_fix_for_a_missing_package_names_its_folder_or_distribution(site, discovered, monkeypatch):
     site.install("tools-away", ["get = {}:Get"])
     site.install("tools-lost", ["lost = nowhere_to_be_found:Get"])
     outside = [path for path in sys.path if path != str(site.folder)]
@@ -216,14 +214,14 @@ def test_a_package_is_imported_in_the_calling_thread_and_may_change_the_process(
     assert registry.problems == []
 
 
-def test_a_tool_that_reads_all_definitions_when_it_is_made_finds_the_others(site, discovered):
+def test_a_constructor_may_read_the_definitions_of_all_other_tools(site, discovered):
     source = """
         from tools_core import Tool
         import registries
 
         class Catalogue(Tool):
             def __init__(self):
-                self.names = [each["name"] for each in registries.used.definitions()]
+                self.names = [item["name"] for item in registries.used.definitions()]
             def execute(self) -> list[str]:
                 return self.names
     """
@@ -285,5 +283,5 @@ def test_threads_that_read_first_at_the_same_time_get_the_same_tools(site):
     expected = [f"many{number:02}" for number in range(20)]
     assert all(names == expected for names, _ in results)
     for number in range(20):
-        assert len({id(found) for _, found in results[number::20]}) == 1
+        assert len({id(tool) for _, tool in results[number::20]}) == 1
         assert site.times_imported(f"tools_many{number:02}") == 1

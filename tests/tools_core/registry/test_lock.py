@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from tools_core import Registry, ToolError, UnknownToolError
-from tools_core._registry._lock_file import lock_of, write
 
 GREET = '''
     from typing import Literal
@@ -21,21 +20,6 @@ GREET = '''
         """Greet a person."""
         return f"Hello, {name}!"
 '''
-
-
-@pytest.fixture
-def locked(site, tmp_path):
-    """Lock what is installed, and return the path of the lock."""
-
-    def lock():
-        registry = Registry()
-        registry.discover(paths=[site.folder], lock=None)
-        made, refused = lock_of((registry.origin(name), tool) for name, tool in registry.items())
-        assert refused == {}
-        write(tmp_path / "ask-tools.lock", made)
-        return tmp_path / "ask-tools.lock"
-
-    return lock
 
 
 @pytest.fixture
@@ -127,7 +111,7 @@ def test_the_next_discovery_applies_a_new_lock(site, locked, changed):
     assert registry["greet"].call(name="x").ok
 
 
-def test_the_environment_names_the_lock_and_none_means_no_lock(site, locked, monkeypatch):
+def test_the_environment_sets_the_lock_and_an_argument_disables_it(site, locked, monkeypatch):
     site.install("tools-greet", ["greet = {}:greet"], GREET)
     monkeypatch.setenv("ASK_TOOLS_LOCK", str(locked()))
     site.install("tools-more", ["more = {}:greet"], GREET)
@@ -163,22 +147,24 @@ def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, t
     assert site.times_imported("tools_greet") == 0
 
 
-def test_a_tool_whose_definition_is_not_json_cannot_be_locked(site):
+def test_a_locked_tool_needs_a_definition_that_is_json(site, locked, changed):
     source = """
         from tools_core import Tool
+
+        EXTRA = {}
 
         class Greet(Tool):
             def execute(self) -> None: ...
 
             @property
             def definition(self):
-                return {**super().definition, "examples": [object()]}
+                return {**super().definition, **EXTRA}
     """
     site.install("tools-greet", ["greet = {}:Greet"], source)
-    registry = discovered(site, None)
-    made, refused = lock_of([(registry.origin("greet"), registry["greet"])])
-    assert (made.tools, list(refused)) == ({}, ["tools-greet:greet"])
-    assert "its definition is not JSON" in refused["tools-greet:greet"]
+    lock = locked()
+    changed("tools-greet", "EXTRA = {}", "EXTRA = {'examples': object()}")
+    with pytest.raises(ToolError, match="its definition is not JSON"):
+        discovered(site, lock)["greet"]
 
 
 def test_a_lock_is_sorted_ascii_and_the_same_each_time(site, locked):

@@ -30,12 +30,12 @@ class Notes(Toolset):
         """Write a note."""
 
 
-def named(wanted):
+def named(tool_name):
     class Made(Tool):
-        name = wanted
+        name = tool_name
 
         def execute(self) -> str:
-            return wanted
+            return tool_name
 
     return Made
 
@@ -56,7 +56,7 @@ def test_registering_returns_the_same_object_and_works_as_a_decorator():
     assert registry["weather"] is registry["weather"] is registry.all()[0] is registry.get("weather")
 
 
-def test_the_same_object_twice_is_registered_once():
+def test_registering_an_object_twice_adds_it_once():
     registry = Registry()
     for _ in range(2):
         registry.register(Weather)
@@ -65,7 +65,7 @@ def test_the_same_object_twice_is_registered_once():
     assert registry.count == len(registry) == 4
 
 
-def test_a_second_tool_with_the_same_name_is_refused_and_both_origins_are_named():
+def test_registering_a_second_tool_of_one_name_names_both_origins():
     registry = Registry()
     first = registry.register(Weather)
     other = named("weather")
@@ -80,7 +80,7 @@ def test_a_second_tool_with_the_same_name_is_refused_and_both_origins_are_named(
         registry.register(other())  # another object
 
 
-def test_a_class_that_is_defined_again_replaces_itself():
+def test_defining_a_class_again_replaces_its_tool():
     registry = Registry()
     cell = "class Cell(Tool):\n    def execute(self) -> int:\n        return {}\n"
     for version in (1, 2):
@@ -108,10 +108,10 @@ def test_other_objects_are_refused(value):
     registry.register(Weather)
     with pytest.raises(DefinitionError):
         registry.register(value)
-    assert [each.name for each in registry.all()] == ["weather"]
+    assert [item.name for item in registry.all()] == ["weather"]
 
 
-def test_a_class_whose_constructor_needs_arguments_is_refused_and_an_instance_accepted():
+def test_a_class_with_constructor_arguments_is_registered_as_an_instance():
     class Search(Tool):
         def __init__(self, index) -> None:
             self.index = index
@@ -182,23 +182,23 @@ def test_definitions_are_copies_in_the_order_of_registration():
     registry.register(add)
     registry.register(Weather)
     definitions = registry.definitions()
-    assert [each["name"] for each in definitions] == ["add", "weather"]
+    assert [item["name"] for item in definitions] == ["add", "weather"]
     definitions[0]["input_schema"].clear()
     assert registry.definitions()[0]["input_schema"]["properties"]
 
 
 def test_it_is_a_mapping_equal_only_to_itself():
-    one, two = Registry(), Registry()
-    one.register(Weather)
-    two.register(Weather)
-    assert dict(one.items()) == {"weather": one["weather"]}
-    assert list(one.values()) == one.all()
-    assert one != two
-    assert {one, two} == {two, one}
-    assert repr(one) == "<Registry of 1 registered and 0 discovered tools>"
+    first, second = Registry(), Registry()
+    first.register(Weather)
+    second.register(Weather)
+    assert dict(first.items()) == {"weather": first["weather"]}
+    assert list(first.values()) == first.all()
+    assert first != second
+    assert {first, second} == {second, first}
+    assert repr(first) == "<Registry of 1 registered and 0 discovered tools>"
 
 
-def test_of_many_threads_that_register_one_name_one_succeeds():
+def test_only_one_of_many_threads_can_register_a_name():
     registry = Registry()
     start = threading.Barrier(50)
 
@@ -210,7 +210,7 @@ def test_of_many_threads_that_register_one_name_one_succeeds():
             return None
 
     with ThreadPoolExecutor(50) as pool:
-        winners = [made for made in pool.map(work, range(50)) if made]
+        winners = [winner for winner in pool.map(work, range(50)) if winner]
     assert len(winners) == 1
     assert isinstance(registry["wanted"], winners[0])
 
@@ -237,7 +237,7 @@ def test_discover_subclasses_registers_the_concrete_ones_once_and_in_order():
     assert registry.problems == []
 
 
-def test_discover_subclasses_registers_what_is_defined_but_no_class_of_the_library():
+def test_discover_subclasses_skips_the_classes_of_tools_core():
     class Barometer(Tool):
         def execute(self) -> str:
             return "1013 hPa"
@@ -245,12 +245,12 @@ def test_discover_subclasses_registers_what_is_defined_but_no_class_of_the_libra
     registry = Registry()
     named("never_registered")
     assert registry.count == 0
-    found = registry.discover_subclasses()
-    assert Barometer in found
-    assert not [cls for cls in found if cls.__module__.startswith("tools_core")]
+    classes = registry.discover_subclasses()
+    assert Barometer in classes
+    assert not [cls for cls in classes if cls.__module__.startswith("tools_core")]
 
 
-def test_classes_that_cannot_be_made_and_names_that_are_taken_become_problems():
+def test_discover_subclasses_reports_broken_classes_and_taken_names():
     class Base(Tool, abstract=True):
         pass
 
@@ -283,12 +283,12 @@ def test_classes_that_cannot_be_made_and_names_that_are_taken_become_problems():
     assert registry.discover_subclasses(Base) == [Works]
     assert list(registry) == ["weather", "works"]
     registry.discover_subclasses(Base)
-    explodes, needs, taken = sorted(map(str, registry.problems))
+    explodes, needs, duplicate = sorted(map(str, registry.problems))
     assert "Explodes: no credentials here; fix: register an instance" in explodes
     assert "NeedsIndex: " in needs
     assert "index" in needs
-    assert "Taken" in taken
-    assert f"the name is taken by `{__name__}:Weather`" in taken
+    assert "Taken" in duplicate
+    assert f"the name is taken by `{__name__}:Weather`" in duplicate
     registry.unregister("weather")
     assert registry.discover_subclasses(Base) == [Taken]
     assert len(registry.problems) == 2

@@ -81,7 +81,7 @@ def test_patterns_select_tools_by_name_and_package_in_order(registry, patterns, 
         ("quite_different", "there are mine, get_issue"),
     ],
 )
-def test_a_pattern_that_matches_nothing_is_an_error_with_similar_names(registry, pattern, message):
+def test_an_unmatched_pattern_is_an_error_with_similar_names(registry, pattern, message):
     with pytest.raises(UnknownToolError, match=message):
         registry.select(["mine", pattern])
 

@@ -26,11 +26,11 @@ SOURCE = """
                 raise ValueError("no schema")
 
             @tool(name=self.name)
-            def found() -> str:
+            def speak() -> str:
                 \"\"\"Say where it comes from.\"\"\"
                 return f"{self.origin} {self.name}"
 
-            return found
+            return speak
 
 
     def source():
@@ -48,20 +48,20 @@ def registry(site, discovered):
     return discovered()
 
 
-def test_tools_of_a_source_are_discovered_with_their_origin_and_loaded_when_they_are_used(registry):
+def test_tools_of_a_source_are_discovered_and_load_on_first_use(registry):
     assert "search" in registry
     point = registry.origin("search")
     assert (point.distribution, point.version, point.value) == ("far:hub", "2.0", "npx server")
     assert registry["search"].call().output == registry["far:Hub:search"].call().output == "Hub search"
 
 
-def test_a_name_that_two_origins_have_is_prefixed_with_the_origin(registry):
+def test_the_origin_prefixes_a_name_of_two_origins(registry):
     assert "fetch" not in registry
     assert registry["Hub_fetch"].call().output == "Hub fetch"
     assert registry["Lab_fetch"].name == "Lab_fetch"
 
 
-def test_a_name_that_an_installed_tool_has_is_prefixed_with_the_origin(site, discovered):
+def test_the_origin_prefixes_the_name_of_an_installed_tool(site, discovered):
     site.install("tools-near", ["search = {}:search"], "from tools_core import tool\n@tool\ndef search(): 'Search.'\n")
     site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
     registry = discovered()
@@ -69,7 +69,7 @@ def test_a_name_that_an_installed_tool_has_is_prefixed_with_the_origin(site, dis
     assert registry["Hub_search"].call().output == "Hub search"
 
 
-def test_an_origin_that_cannot_be_used_is_a_problem_and_hides_nothing_else(registry):
+def test_a_broken_origin_is_a_problem_and_hides_no_other_tool(registry):
     with pytest.raises(ToolError, match="no schema"):
         registry["broken"]
     problems = {problem.distribution: problem for problem in registry.problems}
@@ -78,7 +78,7 @@ def test_an_origin_that_cannot_be_used_is_a_problem_and_hides_nothing_else(regis
     assert registry["search"].call().ok
 
 
-def test_a_source_that_fails_is_a_problem_and_hides_nothing_else(site, discovered):
+def test_a_failing_source_is_a_problem_and_hides_no_other_tool(site, discovered):
     site.install(
         "tools-far", ["far = {}:source"], "def source():\n    raise OSError('gone')", group="ask_tools.sources"
     )
@@ -132,21 +132,21 @@ def test_a_deny_list_blocks_a_source_an_origin_or_a_tool(registry, discovered, d
         discovered(deny=[deny])["search"]
 
 
-def test_an_allow_list_that_names_no_tool_of_a_source_keeps_it_from_being_imported(site, discovered):
+def test_a_source_is_imported_only_if_the_allow_list_names_its_tools(site, discovered):
     site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
     assert list(discovered(allow=["search", "tools-near"])) == []
     assert site.times_imported("tools_far") == 0
     assert list(discovered(allow=["far:hub"])) == ["Hub_fetch", "search"]
 
 
-def test_a_lock_admits_the_tools_of_a_source_that_it_names(registry, tmp_path, discovered):
-    from tools_core._registry._lock_file import lock_of, write
-
-    lock, _ = lock_of([(registry.origin("search"), registry["search"])])
-    write(tmp_path / "lock", lock)
-    locked = discovered(lock=tmp_path / "lock")
-    assert list(locked) == ["search"]
-    assert locked["search"].call().ok
+def test_a_lock_admits_the_tools_of_a_source_that_it_names(site, discovered, run_python, tmp_path):
+    working = SOURCE.partition('        yield Found("Lab", "broken")')[0]
+    site.install("tools-far", ["far = {}:source"], working, group="ask_tools.sources")
+    path = tmp_path / "ask-tools.lock"
+    run_python(str(path), options=["-m", "tools_core", "lock", "--file"], ASK_TOOLS_ALLOW="far:hub:search")
+    registry = discovered(lock=path)
+    assert list(registry) == ["search"]
+    assert registry["search"].call().ok
 
 
 def test_discovery_again_keeps_tools_of_sources_that_have_not_changed(registry, site):

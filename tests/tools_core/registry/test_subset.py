@@ -7,12 +7,12 @@ import pytest
 from tools_core import DefinitionError, Registry, Tool, UnknownToolError
 
 
-def made(wanted):
+def named(tool_name):
     class Made(Tool):
-        name = wanted
+        name = tool_name
 
         def execute(self) -> str:
-            return wanted
+            return tool_name
 
     return Made
 
@@ -21,7 +21,7 @@ def made(wanted):
 def registry():
     registry = Registry()
     for name in ("read", "write", "bash"):
-        registry.register(made(name))
+        registry.register(named(name))
     return registry
 
 
@@ -36,21 +36,21 @@ def test_names_and_patterns_select_tools_in_the_order_of_the_registry(registry):
 
 def test_a_subset_is_a_snapshot(registry):
     some = registry.subset(only=["b*"])
-    registry.register(made("brew"))
+    registry.register(named("brew"))
     registry.unregister("bash")
     assert list(some) == ["bash"]
     with pytest.raises(UnknownToolError, match='no tool "brew"; there are bash'):
         some["brew"]
 
 
-def test_tools_have_the_names_that_a_subset_gives_them(registry):
+def test_a_subset_can_prefix_and_rename_its_tools(registry):
     some = registry.subset(prefix="fs_", rename={"read": "cat"})
     assert list(some) == [tool.name for tool in some.all()] == ["cat", "fs_write", "fs_bash"]
     assert some["cat"].call().output == "read"
     assert registry["read"].name == "read"
 
 
-def test_names_that_cannot_be_are_refused(registry):
+def test_duplicate_and_invalid_new_names_are_refused(registry):
     with pytest.raises(ValueError, match="two tools would have the name `bash`"):
         registry.subset(rename={"read": "bash"})
     with pytest.raises(DefinitionError, match="bad name"):
@@ -63,7 +63,7 @@ def test_a_misspelt_name_is_an_error_instead_of_an_empty_subset(registry):
             registry.subset(**options)
 
 
-def test_only_packages_that_may_have_a_wanted_tool_are_imported(site):
+def test_a_subset_imports_only_the_packages_of_its_tools(site):
     site.install("tools-a", ["get = {}:Get"])
     site.install("tools-b", ["other = {}:Get"])
     registry = Registry()

@@ -32,7 +32,7 @@ _is_legal_name = re.compile(NAME_PATTERN).fullmatch
 
 @dataclass(slots=True)
 class Discovery:
-    """The tools that may be used, the qualified names of those that are blocked, and the problems of packages.
+    """The tools that may be used, the qualified names of blocked tools, and the problems of packages.
 
     `search` is the group and the paths that were searched.
     """

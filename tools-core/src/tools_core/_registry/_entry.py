@@ -53,9 +53,9 @@ class LoadProblem:
 class Entry:
     """A tool under its name. `point` is set for a discovered tool, and `source` is the object that was registered.
 
-    `digest` is the hash that the definition must have, None without a lock; `search` the place where it was found.
-    No lock is held while a package is imported: Python imports a module once for all threads, and would not notice
-    that two imports wait for each other through another lock. The first tool that is loaded counts.
+    `digest` is the hash that the definition must have, None without a lock file; `search` the group and paths of the
+    discovery. Packages are imported without a thread lock, because Python detects deadlocks of its import locks only.
+    If two threads load a tool, the first result counts.
     """
 
     name: str
@@ -89,7 +89,7 @@ class Entry:
 
     @property
     def origin(self) -> str:
-        """Where the tool is defined: `tools-weather 1.0 (tools_weather:get)`, or `module:qualname`."""
+        """The definition of the tool: `tools-weather 1.0 (tools_weather:get)`, or `module:qualname`."""
         return str(self.point) if self.point else origin_of(self.source)
 
     def is_of(self, source: object) -> bool:
@@ -181,7 +181,7 @@ def _load_tool(point: EntryPoint, toolsets: dict[type[Toolset], Toolset]) -> Too
 
 
 def _instance_of_toolset(value: Any, toolsets: dict[type[Toolset], Toolset]) -> Any:
-    """Return the one instance of a class of toolsets, and any other object as it is."""
+    """Return the one instance of a class of toolsets, and any other object unchanged."""
     if not isinstance(value, type) or not issubclass(value, Toolset):
         return value
     return toolsets.get(value) or toolsets.setdefault(value, instance_of(value))

@@ -128,7 +128,7 @@ def distributions(paths: Iterable[str | os.PathLike[str]] | None = None) -> Iter
 def search_path() -> list[str]:
     """Return `sys.path` without the folder that Python itself puts first: that of the script, or the current one.
 
-    Tools may write to that folder, and what they write there must not count as an installed distribution.
+    Tools may write to that folder, and their files must not count as installed distributions.
     """
     excluded = _script_folders()
     return [folder for index, folder in enumerate(sys.path) if index not in excluded]
@@ -210,7 +210,7 @@ def _in_archive(path: str) -> Iterator[Distribution]:
 
 
 def _read(path: str) -> tuple[str, str]:
-    """Return the text of a file, empty if there is none, and why it cannot be read."""
+    """Return the text of a file, empty for a missing file, and why it cannot be read."""
     if not os.path.isfile(path):  # a named pipe would block
         return "", "it is not a file" if os.path.lexists(path) else ""
     try:

@@ -38,7 +38,7 @@ class Store:
         return entry.name if entry.is_registered or self._entries[entry.name] == [entry] else entry.qualified
 
     def problems(self) -> Iterator[LoadProblem]:
-        """Yield the problems of loaded tools, and those of discovered tools that share a name."""
+        """Yield the problems of loaded tools, and of discovered tools that share a name."""
         for entry in self:
             others = [other.origin for other in self._entries[entry.name] if other is not entry]
             if others and entry.point and not entry.is_registered:
