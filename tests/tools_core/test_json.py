@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import InvalidArguments, tool
-from tools_core._values._json import TEXT_LIMIT, parse
+
+TEXT_LIMIT = 10_000_000
+
+
+@tool(input_schema={"type": "object"})
+def echo(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments."""
+    return arguments
+
+
+def parse(text):
+    return echo.call(text).unwrap()
 
 
 def reason(text):

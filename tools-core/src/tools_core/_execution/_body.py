@@ -23,11 +23,12 @@ _AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
 
 
 def run(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
-    """Run the body from synchronous code: in this thread if there is no limit, else where it can be abandoned."""
+    """Run the body from synchronous code: in this thread, or in a worker thread if there is a limit."""
     if tool._spec.is_async:
         return _run_coroutine(tool.execute(**arguments), context, _grace(tool))
     if context is None or (limit := _limit(context)) is None:
-        return finish(tool.execute(**arguments), context)
+        value = tool.execute(**arguments)
+        return value if type(value) in _FINAL else finish(value, context)
     from tools_core.threads import in_thread, unwrap  # 10 ms, with concurrent.futures
 
     future = in_thread(lambda: finish(tool.execute(**arguments), context))
@@ -53,10 +54,7 @@ def finish(value: Any, context: Context | None = None) -> Any:
 
     A body may return a coroutine without being an `async def`: a lambda, or a wrapper.
     """
-    kind = type(value)
-    if kind in _FINAL:
-        return value
-    return _run_coroutine(value, context) if kind in _AWAITED else _listed(value)
+    return _run_coroutine(value, context) if type(value) in _AWAITED else _listed(value)
 
 
 def awaitable(value: Any) -> Any:

@@ -56,7 +56,7 @@ class Stopped(Exception):
 
 def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
     """Return the Result of a value that the body returned: an error if it is not JSON serializable."""
-    kind = type(value)  # isinstance would ask the value, which may be a proxy whose object is gone
+    kind = type(value)  # `isinstance` would ask the value, which may be a dead proxy
     if kind in _SCALARS:
         result = Result(value)
     elif issubclass(kind, Halt):  # returned if a decorator would swallow the exception

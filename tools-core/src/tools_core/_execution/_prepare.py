@@ -63,7 +63,7 @@ def valid_arguments(tool: Tool, arguments: Any) -> dict[str, Any]:
 
 
 def _all_problems(spec: Spec, report: Report) -> InvalidArguments:
-    """Return every problem, including those of converting values that fit the schema."""
+    """Return every problem, including failed conversions of values that fit the schema."""
     if spec.convert is not None and report.is_complete:
         try:
             spec.convert(report.value, report.problems)

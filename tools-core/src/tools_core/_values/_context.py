@@ -20,7 +20,7 @@ class Context:
 
     Args:
         workspace: The folder that file tools stay inside.
-        state: The caller's own mapping, passed as it is.
+        state: The caller's own mapping, passed unchanged.
         timeout: The seconds from now until calls must have ended.
         call_id: The provider's id of the call.
         run_id: The id of one conversation or batch, the key of whatever tools remember between calls; random if it is

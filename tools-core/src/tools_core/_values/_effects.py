@@ -19,10 +19,10 @@ class Effects:
 
     Args:
         annotations: The hints for this call.
-        paths: Absolute paths, with links followed. None if they cannot be determined, empty if there are none.
+        paths: Absolute paths, with links followed; None if they cannot be determined.
         commands: All commands that would run, each a list of words, with None for a word that is known only at run
-            time. None if they cannot be determined, empty if there are none.
-        settings: Plain JSON that an approval depends on besides definition and arguments: the folder, the isolation.
+            time; None if they cannot be determined.
+        settings: Further plain JSON that an approval depends on, such as the folder or the isolation.
         missing: Extras to install so that more can be determined, such as "tools-shell[parser]".
     """
 

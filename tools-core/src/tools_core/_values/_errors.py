@@ -3,9 +3,9 @@
 BaseException
 ├── Halt                      a decision, not an error: the conversation ends after this result
 └── Exception
-    ├── ToolError             an expected failure; its message reaches the model as it stands
+    ├── ToolError             an expected failure; the model reads its message
     │   └── InvalidArguments  the arguments do not fit the tool's schema
-    ├── DefinitionError       a tool that cannot work as it is written (TypeError and ValueError)
+    ├── DefinitionError       a tool that cannot work (TypeError and ValueError)
     │   └── SchemaError       a JSON Schema that cannot be enforced
     └── UnknownToolError      no tool of that name (KeyError)
 """
@@ -21,7 +21,7 @@ _MAX_PROBLEMS = 20  # in one message
 
 
 class ToolError(Exception):
-    """Raise for an expected failure; the model reads `message` as it stands.
+    """Raise for an expected failure; the model reads `message`.
 
     `type` is one of the documented error types, or a tool's own.
     """
@@ -59,7 +59,7 @@ class InvalidArguments(ToolError):
 
 
 class DefinitionError(TypeError, ValueError):
-    """A tool that cannot work as it is written; raised where it is defined, never in a run.
+    """A tool that cannot work; raised by its definition, never by a call.
 
     Both a TypeError and a ValueError, because a wrong signature is the one and a wrong name is the other.
     """

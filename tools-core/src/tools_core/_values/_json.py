@@ -1,15 +1,13 @@
-"""Arguments as a model sends them: JSON text, read strictly, and nothing guessed."""
+"""Parse the JSON text of arguments strictly, without guesses."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._problem import Problem, show
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TEXT_LIMIT = 10_000_000  # characters; the largest file that a model may reasonably write in one call
 _WHITESPACE = " \t\n\r"
@@ -26,16 +24,16 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        refuse("duplicate_key", f"invalid JSON in arguments: the key {show(twice)} is given twice; send it once")
-    return made
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        refuse("duplicate_key", f"invalid JSON in arguments: the key {show(repeated)} appears twice; send it once")
+    return value
 
 
 def _scanner(**hooks: Any) -> Callable[[str, int], tuple[Any, int]]:
-    # JSONDecoder.decode adds to this call what costs as much as a small object.
+    # JSONDecoder.decode doubles the time for small objects.
     scan: Callable[[str, int], tuple[Any, int]] = vars(json.JSONDecoder(parse_constant=_refuse_constant, **hooks))[
         "scan_once"
     ]
@@ -47,10 +45,10 @@ _scan_exactly = _scanner(object_pairs_hook=_object_without_duplicates)
 
 
 def parse(text: str | bytes, *, exactly: bool = True) -> dict[str, Any]:
-    """Read one JSON object; blank text means no arguments.
+    """Parse one JSON object; blank text means no arguments.
 
-    A key that is given twice is refused, because another parser may take the first value; without `exactly`, which
-    halves the time, the last one counts.
+    A repeated key is refused, because another parser may take the first value; without `exactly`, which takes half
+    the time for large objects, the last value counts.
 
     Raises InvalidArguments with one of the reasons `invalid_json`, `not_an_object`, `not_finite`, `duplicate_key`,
     `too_deep`, `too_large`, `number_too_large`.
@@ -88,11 +86,11 @@ def _decode(text: bytes) -> str:
 
 def _refuse_json(message: str, text: str, position: int) -> NoReturn:
     if position >= len(text):
-        where = "at the end: it seems cut off"
+        place = "at the end: it seems cut off"
     else:
-        where = f"at character {position}, before {show(text[position : position + 20])}"
-    what = f"{message[:1].lower()}{message[1:]}".removesuffix(" at")
-    refuse("invalid_json", f"invalid JSON in arguments: {what} {where}; send one JSON object")
+        place = f"at character {position}, before {show(text[position : position + 20])}"
+    reason = f"{message[:1].lower()}{message[1:]}".removesuffix(" at")
+    refuse("invalid_json", f"invalid JSON in arguments: {reason} {place}; send one JSON object")
 
 
 def _refuse_shape(value: Any) -> NoReturn:

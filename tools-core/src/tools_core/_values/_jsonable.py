@@ -87,7 +87,7 @@ class _Walk:
             raise refusal.error from None
 
     def _plain(self, value: Any) -> Any:
-        kind = type(value)  # not `isinstance`, which asks the value: it may be a proxy whose object is gone
+        kind = type(value)  # `isinstance` would ask the value, which may be a dead proxy
         if value is None or kind is str or kind is bool:
             return value
         if kind is int:  # Python refuses to write very long integers in decimal digits

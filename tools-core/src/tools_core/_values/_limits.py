@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 class Limits:
     """Constraints in a type hint: `Annotated[int, "Seconds to wait", Limits(ge=1, le=600)]`.
 
-    They are part of the schema: the model sees them, and no other value reaches the tool. The names are those of
+    They are part of the schema: the model sees them, and no other value reaches the tool. The names follow
     annotated-types.
 
     Args:

@@ -1,9 +1,11 @@
-"""What is wrong with an argument, and where: paths, problems, and values shown in a message."""
+"""Problems of arguments, their paths, and values in messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias
+
+from tools_core.text import visible
 
 # A path is a linked pair, cheap to extend on the way down and rendered only for a problem.
 Path: TypeAlias = tuple[Any, str | int] | None
@@ -56,7 +58,7 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """The expected value, and the one that came instead."""
+        """The expected value, and the actual one."""
         return str(self._rule) if self._got is NOTHING else f"{self._rule}, got {show(self._got)}"
 
     def __str__(self) -> str:
@@ -77,15 +79,15 @@ class Problem:
 
 
 def clip(text: str, limit: int) -> str:
-    """Keep the head of `text`, at most `limit` characters, the mark of the cut included."""
+    """Truncate text to `limit` characters, including the ellipsis."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def show(value: Any, limit: int = _VALUE_LIMIT) -> str:
-    """Write a value for a message: like JSON, on one line, clipped, control characters escaped."""
+    """Write a value for a message: like JSON, on one line, truncated, hidden characters escaped."""
     kind = type(value)
     if kind is str:
-        if value.isalnum() and len(value) <= limit - 2:  # a quick way for the commonest value
+        if value.isalnum() and len(value) <= limit - 2:  # most values need no escape
             return f'"{value}"'
         if len(value) > limit:
             value = value[:limit]
@@ -105,18 +107,11 @@ def show(value: Any, limit: int = _VALUE_LIMIT) -> str:
 
 
 def listing(names: Iterable[str], limit: int = 10) -> str:
-    """Join names with commas, each clipped, and count what is left out."""
+    """Join names with commas, each clipped, and count the rest."""
     names = list(names)
-    shown = ", ".join(_escape(clip(name, 40)) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    text = ", ".join(_escape(clip(name, 40)) for name in names[:limit])
+    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
 
 
 def _escape(text: str) -> str:
-    if text.isprintable() and '"' not in text and "\\" not in text:
-        return text
-    out = text.replace("\\", "\\\\").replace('"', '\\"')
-    return out if out.isprintable() else "".join(c if c.isprintable() else _escape_char(c) for c in out)
-
-
-def _escape_char(char: str) -> str:
-    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char) or char.encode("unicode_escape").decode("ascii")
+    return visible(text.replace("\\", "\\\\").replace('"', '\\"'))

@@ -16,7 +16,7 @@ class ToolCall:
     Args:
         id: The provider's id, or None.
         name: The name of the tool.
-        arguments: A mapping, or JSON text as the provider sent it. Text is kept, so that the tool can refuse bad JSON.
+        arguments: A mapping, or JSON text as the provider sent it. The tool parses text, and refuses bad JSON.
     """
 
     id: str | None
