@@ -175,7 +175,7 @@ def test_tools_come_from_whatever_holds_some():
     given = [registry, {"here": weather}, weather, plain, [weather, Notes()], Notes(), Notes]
     names = [" ".join(each.name for each in to_langchain(tools)) for tools in given]
     assert names == ["weather", "here", "weather", "plain", "weather notes_add", "notes_add", "notes_add"]
-    with pytest.raises(ValueError, match="has that name"):
+    with pytest.raises(ValueError, match="the name is taken by"):
         to_langchain([weather, tool(plain, name="weather")])
     with pytest.raises(TypeError, match="aprove"):
         to_langchain(weather, aprove="all")
