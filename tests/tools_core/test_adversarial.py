@@ -97,8 +97,8 @@ def nothing_ran_yet():
     ran.clear()
 
 
-def refused(made: Tool, arguments: Any, *words: str) -> Result:
-    result = made.call(arguments)
+def refused(subject: Tool, arguments: Any, *words: str) -> Result:
+    result = subject.call(arguments)
     assert result.error_type == "validation_error", result
     assert ran == [], "the body ran"
     for word in words:
@@ -115,7 +115,7 @@ def nested(depth: int, kind: str) -> Any:
     return value
 
 
-@pytest.mark.parametrize("made", [name, free, Open()], ids=["closed", "free", "open"])
+@pytest.mark.parametrize("subject", [name, free, Open()], ids=["closed", "free", "open"])
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -143,12 +143,12 @@ def nested(depth: int, kind: str) -> Any:
         "python",
     ],
 )
-def test_malformed_text_is_refused_by_kind(made, text, word):
-    refused(made, text, word)
+def test_malformed_text_is_refused_by_kind(subject, text, word):
+    refused(subject, text, word)
 
 
 @pytest.mark.parametrize(
-    ("made", "arguments", "word"),
+    ("subject", "arguments", "word"),
     [
         (free, {"value": nested(100_000, "list")}, "nested too deeply"),
         (free, {"value": nested(100_000, "dict")}, "nested too deeply"),
@@ -179,8 +179,8 @@ def test_malformed_text_is_refused_by_kind(made, text, word):
     ],
     ids=range(26),
 )
-def test_values_that_no_tool_should_meet_are_refused_by_kind(made, arguments, word):
-    refused(made, arguments, word)
+def test_values_that_no_tool_should_meet_are_refused_by_kind(subject, arguments, word):
+    refused(subject, arguments, word)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_special_names_are_only_unknown_arguments(key):
 
 
 @pytest.mark.parametrize("key", ["__class__", "_meta", "context", "arguments", "tool"])
-def test_special_names_are_plain_data_where_any_name_is_allowed(key):
+def test_special_names_are_plain_data_if_any_name_is_allowed(key):
     assert Open().call({key: 1}).ok
     assert ran == [{key: 1}]
 
@@ -254,17 +254,17 @@ def test_a_thousand_problems_make_one_short_message():
     assert "more problems" in result.error
 
 
-def test_each_problem_stays_short_whatever_was_sent():
+def test_problems_of_huge_values_stay_short():
     from tools_core import InvalidArguments
 
     huge = "x" * 1_000_000
-    for made, arguments in (
+    for subject, arguments in (
         (name, {"number": huge}),
         (name, {huge: 1}),
         (order, {"size": huge, "colour": [huge] * 99, "when": huge}),
     ):
         with pytest.raises(InvalidArguments) as caught:
-            made.call(arguments).unwrap()
+            subject.call(arguments).unwrap()
         assert all(len(str(problem)) <= 200 for problem in caught.value.problems)
 
 
@@ -302,7 +302,7 @@ mixed = st.fixed_dictionaries({}, optional={key: value | json_values for key, va
 
 @given(mixed | st.dictionaries(st.text(), json_values, max_size=3))
 @settings(max_examples=100)
-def test_call_returns_a_result_for_any_json_and_the_body_never_sees_a_wrong_value(arguments):
+def test_bodies_run_only_with_valid_values_for_any_json(arguments):
     ran.clear()
     result = order.call(arguments)
     assert isinstance(result, Result)
@@ -312,7 +312,7 @@ def test_call_returns_a_result_for_any_json_and_the_body_never_sees_a_wrong_valu
 
 @given(st.fixed_dictionaries(good, optional=optional))
 @settings(max_examples=100)
-def test_what_is_valid_runs_and_text_and_mapping_agree(arguments):
+def test_valid_arguments_run_as_text_and_as_a_mapping(arguments):
     if not _is_json(arguments):
         return
     ran.clear()
@@ -332,8 +332,8 @@ def _is_json(value: Any) -> bool:
 @given(st.text() | st.binary() | json_values.map(json.dumps))
 @settings(max_examples=100)
 def test_call_returns_a_result_for_any_text(text):
-    for made in (order, free, name, Open()):
+    for subject in (order, free, name, Open()):
         ran.clear()
-        result = made.call(text)
+        result = subject.call(text)
         assert isinstance(result, Result)
         assert result.ok == bool(ran)

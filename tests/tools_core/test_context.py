@@ -77,7 +77,7 @@ def test_a_callback_that_was_unregistered_does_not_run():
     assert seen == []
 
 
-def test_cancelling_reaches_the_contexts_made_from_this_one_and_no_others():
+def test_cancelling_reaches_derived_contexts_and_no_others():
     outer, seen = Context(), []
     inner = outer.for_call()
     for name, context in {

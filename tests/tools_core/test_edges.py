@@ -35,7 +35,7 @@ from tools_core import (
 )
 
 
-def test_a_tool_made_again_keeps_its_schema_and_description():
+def test_a_tool_of_a_tool_keeps_its_schema_and_description():
     schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}, "additionalProperties": False}
     first = tool(lambda **arguments: arguments, name="first", description="D.", input_schema=schema)
     again = tool(first, name="again")
@@ -57,8 +57,8 @@ def test_restrictions_of_a_toolsets_method_hold_for_the_one_that_overrides_it():
             """Remove otherwise."""
             return f"child {path}"
 
-    made = Child().tool("remove")
-    assert (made.requires_approval, made.annotations, made.timeout, made.repair) == (
+    subject = Child().tool("remove")
+    assert (subject.requires_approval, subject.annotations, subject.timeout, subject.repair) == (
         True,
         {"destructive": True},
         5,
@@ -109,7 +109,7 @@ def test_two_tools_of_one_name_in_a_toolset_are_refused():
                 """B."""
 
 
-def test_what_an_asynchronous_setup_opens_serves_every_synchronous_call():
+def test_resources_of_an_asynchronous_setup_serve_every_synchronous_call():
     class Counter(Toolset):
         opened = 0
 
@@ -240,7 +240,7 @@ def test_a_halt_or_a_lone_failure_in_a_task_group_counts_as_itself():
     assert group.call(how="error").error_type == "not_found"
 
 
-def test_a_tool_that_cancels_its_own_task_fails_and_cancels_nobody():
+def test_a_tool_that_cancels_its_own_task_fails_without_cancelling_its_caller():
     @tool
     async def cancel() -> None:
         """Cancel."""
@@ -273,7 +273,7 @@ def test_a_limit_without_an_end_is_refused(timeout):
         Context(timeout=timeout)
 
 
-def test_nothing_starts_once_the_deadline_has_passed():
+def test_calls_do_not_start_after_the_deadline():
     ran = []
     context = Context(timeout=0.001)
     while context.remaining:
@@ -291,18 +291,18 @@ def test_a_bound_method_is_a_tool():
     assert tool(Client().search, name="s").call(q="x").output == "xx"
 
 
-def test_what_a_partial_has_bound_is_neither_shown_nor_overridden():
+def test_bound_arguments_of_a_partial_are_hidden_and_fixed():
     def fetch(url: str, api_key: str = "") -> str:
         """Fetch."""
         return f"{url} {api_key}"
 
-    made = tool(functools.partial(fetch, api_key="sk-SECRET"), name="fetch")
-    assert "SECRET" not in json.dumps(made.definition)
-    assert made.call(url="x").output == "x sk-SECRET"
-    assert not made.call(url="x", api_key="mine").ok
+    subject = tool(functools.partial(fetch, api_key="sk-SECRET"), name="fetch")
+    assert "SECRET" not in json.dumps(subject.definition)
+    assert subject.call(url="x").output == "x sk-SECRET"
+    assert not subject.call(url="x", api_key="mine").ok
 
 
-def test_blocks_at_any_depth_survive_and_look_alikes_stay_what_they_were():
+def test_nested_blocks_survive_a_round_trip_and_similar_dicts_stay_dicts():
     png = Image(b"\x89PNG\r\n\x1a\n123")
     for output in ({"chart": png}, [{"a": [png]}], b"x", [b"x", "y"], {"type": "file", "data": "aGk="}, {"type": []}):
         result = Result.ok(output)
@@ -320,7 +320,7 @@ def test_from_dict_refuses_any_other_form(value):
         Result.from_dict(value)
 
 
-def test_an_integer_of_any_length_can_be_told():
+def test_results_may_contain_very_long_integers():
     result = Result.ok({"n": 10**5000})
     assert str(result) == result.content and result == Result.from_dict(json.loads(result.to_json()))
     assert Result.ok(10**4000).to_dict()["output"] == 10**4000
@@ -369,11 +369,11 @@ def test_a_float_arrives_as_a_float_with_and_without_repairs():
 
 
 def test_parameters_of_a_schema_with_boolean_parts_can_be_read():
-    made = tool(lambda **a: a, name="x", input_schema={"type": "object", "properties": {"x": True}})
-    assert list(made.parameters) == ["x"]
+    subject = tool(lambda **a: a, name="x", input_schema={"type": "object", "properties": {"x": True}})
+    assert list(subject.parameters) == ["x"]
 
 
-def test_a_subclass_of_a_call_is_a_call_and_a_call_needs_a_name():
+def test_tools_accept_subclasses_of_a_call_and_refuse_calls_without_a_name():
     class Mine(ToolCall):
         pass
 
@@ -445,18 +445,18 @@ def test_an_interrupted_synchronous_wait_cancels_the_coroutine():
     assert cancelled.wait(30)
 
 
-def test_an_integer_becomes_a_float_only_where_a_hint_says_float():
+def test_an_integer_becomes_a_float_only_if_a_hint_says_float():
     def show(a: float, b: float | None, c: int | float, d: float | str, e: list[float], f: dict[str, float]) -> str:  # noqa: PYI041
         """Show."""
         return repr((a, b, c, d, e, f))
 
-    given = {"a": 1, "b": 2, "c": 3, "d": 4, "e": [5], "f": {"g": 6}}
-    result = tool(show).call(given)
+    arguments = {"a": 1, "b": 2, "c": 3, "d": 4, "e": [5], "f": {"g": 6}}
+    result = tool(show).call(arguments)
     assert result.output == "(1.0, 2.0, 3, 4.0, [5.0], {'g': 6.0})"
     assert "repaired" not in result.metadata
-    assert tool(show).call({**given, "a": 2**53 + 1, "b": None}).output.startswith(f"({2**53 + 1}, None,")
+    assert tool(show).call({**arguments, "a": 2**53 + 1, "b": None}).output.startswith(f"({2**53 + 1}, None,")
     ready = {"type": "object", "properties": {"x": {"type": "number"}}}
-    same = tool(lambda **given: given["x"], name="same", input_schema=ready)
+    same = tool(lambda **arguments: arguments["x"], name="same", input_schema=ready)
     assert type(same.call(x=1).output) is int
 
 
@@ -528,7 +528,7 @@ circle.content = [circle, circle]
     ],
     ids=["alone", "list", "deep", "dataclass", "set", "result"],
 )
-def test_a_result_that_has_no_form_in_json_is_an_error_that_names_type_and_place(value, where):
+def test_values_that_are_not_json_become_errors_with_type_and_path(value, where):
     result = tool(lambda: value, name="give", description="Give.").call()
     assert result.error_type == "execution_error"
     assert result.error is not None
@@ -537,10 +537,10 @@ def test_a_result_that_has_no_form_in_json_is_an_error_that_names_type_and_place
     assert tool(lambda: circle, name="give", description="Give.").call().ok
 
 
-def test_a_function_has_no_form_in_json():
-    result = tool(lambda: [len, test_a_function_has_no_form_in_json], name="give", description="Give.").call()
+def test_functions_are_not_json():
+    result = tool(lambda: [len, test_functions_are_not_json], name="give", description="Give.").call()
     assert "builtin_function_or_method at [0]" in str(result)
-    result = tool(lambda: test_a_function_has_no_form_in_json, name="give", description="Give.").call()
+    result = tool(lambda: test_functions_are_not_json, name="give", description="Give.").call()
     assert "function is not JSON serializable" in str(result)
 
 

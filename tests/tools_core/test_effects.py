@@ -1,4 +1,4 @@
-"""`Tool.effects`: what a call would touch, known before it is made."""
+"""`Tool.effects`: paths and commands of a call, determined before it runs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_effects_cannot_be_reassigned(name):
         setattr(Effects({}), name, ())
 
 
-def test_effects_keep_no_reference_to_what_they_were_made_of():
+def test_effects_copy_their_arguments():
     settings, words = {"a": [1]}, ["ls"]
     effects = Effects({}, settings=settings, commands=[words])
     settings["a"].append(2)

@@ -1,4 +1,4 @@
-"""Arguments as text: strict, exact, and every refusal says what it is."""
+"""Arguments as JSON text: strict parsing, and refusals with their reasons."""
 
 import json
 from typing import Any, NotRequired, TypedDict
@@ -69,7 +69,7 @@ def test_arguments_encoded_twice_are_named_as_such():
         parse(json.dumps(json.dumps({"a": 1})))
 
 
-def test_a_syntax_error_says_where_it_is():
+def test_a_syntax_error_names_its_position():
     with pytest.raises(InvalidArguments, match='at character 5, before "= 1}"'):
         parse('{"a" = 1}')
     with pytest.raises(InvalidArguments, match="cut off"):
@@ -79,7 +79,7 @@ def test_a_syntax_error_says_where_it_is():
 @pytest.mark.parametrize(
     "text", ['{"a": 1, "a": 2}', '{"a": [{"b": 1, "c": 2, "b": 3}]}', '{"a": 1, "\\u0061": 2}'], ids=range(3)
 )
-def test_a_key_that_is_given_twice_is_refused(text):
+def test_a_repeated_key_is_refused(text):
     assert reason(text) == "duplicate_key"
 
 

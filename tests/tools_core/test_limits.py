@@ -82,7 +82,7 @@ def test_both_drivers_make_the_same_result_of_the_same_outcome(how, type):
     assert awaited.halted == (how == "halt")
 
 
-def test_hundreds_of_synchronous_tools_run_at_once_with_nothing_set():
+def test_a_hundred_synchronous_tools_run_at_once_by_default():
     barrier = threading.Barrier(100)
 
     @tool
@@ -197,8 +197,8 @@ def test_a_tools_own_timeout_error_is_not_ours(body):
         """Raise."""
         raise body
 
-    for made in (raise_it, raise_async):
-        for result in (made.call(), in_a_loop(made.acall)[0]):
+    for subject in (raise_it, raise_async):
+        for result in (subject.call(), in_a_loop(subject.acall)[0]):
             assert (result.error_type, result.error) == ("execution_error", "TimeoutError: socket")
 
 
@@ -242,7 +242,7 @@ def test_cancelling_a_coroutine_tool_passes_through():
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, concurrent.futures.CancelledError])
-def test_a_cancellation_that_nobody_asked_for_is_the_tools_own_error(error):
+def test_a_cancellation_by_the_tool_is_its_own_error(error):
     @tool
     def work() -> None:
         """Let out the cancellation of something else."""
@@ -315,7 +315,7 @@ def test_cancelling_the_context_abandons_a_limited_function(door):
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])
-def test_a_tool_that_manages_its_time_ends_by_itself_when_it_is_cancelled_or_its_time_is_up(door):
+def test_a_tool_that_manages_its_timeout_returns_its_own_result(door):
     began = threading.Event()
 
     @tool(manages_timeout=True)
@@ -358,7 +358,7 @@ def test_a_limit_is_described_by_its_seconds_and_its_origin():
     assert result.error.startswith("Timed out after 0.05 s (limit set by the executor).")
 
 
-def test_a_limit_that_is_none_is_refused_by_name():
+def test_a_timeout_of_zero_is_refused():
     with pytest.raises(ValueError, match="between 0 and 1e9 seconds, got 0"):
         Context(timeout=0)
 
@@ -403,9 +403,9 @@ def test_an_async_generator_is_collected():
 
 
 def test_a_function_that_returns_a_coroutine_is_awaited():
-    made = tool(lambda: async_where.__wrapped__(), name="wrapped")  # noqa: PLW0108  (the lambda is the case)
-    assert made.call().ok and isinstance(made.call().output, str)
-    assert isinstance(in_a_loop(made.acall)[0].output, str)
+    subject = tool(lambda: async_where.__wrapped__(), name="wrapped")  # noqa: PLW0108  (the lambda is the case)
+    assert subject.call().ok and isinstance(subject.call().output, str)
+    assert isinstance(in_a_loop(subject.acall)[0].output, str)
 
 
 def test_worker_threads_survive_a_fork():
@@ -413,11 +413,11 @@ def test_worker_threads_survive_a_fork():
 
     if not hasattr(os, "fork"):
         pytest.skip("this system does not fork")
-    made = tool(lambda: 7, name="seven", timeout=30)
-    assert made.call().output == 7  # a worker is idle now, which the child does not have
+    subject = tool(lambda: 7, name="seven", timeout=30)
+    assert subject.call().output == 7  # a worker is idle now, which the child does not have
     reader, writer = os.pipe()
     if (pid := os.fork()) == 0:
-        os.write(writer, str(made.call().output).encode())
+        os.write(writer, str(subject.call().output).encode())
         os._exit(0)
     os.close(writer)
     assert os.read(reader, 10) == b"7"

@@ -1,4 +1,4 @@
-"""For any tool that can be defined by hints, and any JSON: a Result, and never a body that runs on what is refused."""
+"""Any tool that hints can define returns a Result for any JSON, and runs only with valid arguments."""
 
 import datetime as dt
 import enum
@@ -81,30 +81,30 @@ def made_of(annotations):
 
     names = ", ".join(annotations)
     namespace: dict[str, Any] = {"body": body}
-    exec(f"def made({names}=None): return body({', '.join(f'{n}={n}' for n in annotations)})", namespace)  # noqa: S102
-    function = namespace["made"]
+    exec(f"def subject({names}=None): return body({', '.join(f'{n}={n}' for n in annotations)})", namespace)  # noqa: S102
+    function = namespace["subject"]
     function.__annotations__ = dict(annotations)
     return tool(function, description="Made.")
 
 
 @given(st.data(), hints, hints)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
-def test_the_body_runs_only_on_what_the_schema_allows_and_on_all_of_that(data, first, second):
-    made = made_of({"x": first, "y": second})
+def test_the_body_runs_on_all_valid_arguments_and_no_others(data, first, second):
+    subject = made_of({"x": first, "y": second})
     arguments = data.draw(st.fixed_dictionaries({"x": like(first)}, optional={"y": like(second), "z": json_values}))
     assume(_can_be_sent(arguments))
     ran.clear()
-    result = made.call(arguments)
+    result = subject.call(arguments)
     event("ran" if ran else "refused")
     assert isinstance(result, Result)
     assert result.ok == bool(ran)
     assert result.ok or result.error_type == "validation_error", result
-    allowed = jsonschema.Draft202012Validator(made.definition["input_schema"]).is_valid(arguments)
+    allowed = jsonschema.Draft202012Validator(subject.definition["input_schema"]).is_valid(arguments)
     if ran:
         assert allowed or "repaired" in result.metadata, result
     elif allowed:  # conversion knows more than JSON Schema: that 2026-02-31 is no day
         assert "must be" in result.error or "is invalid" in result.error, result
-    assert made.call(json.dumps(arguments)) == result
+    assert subject.call(json.dumps(arguments)) == result
 
 
 def _can_be_sent(value: Any) -> bool:

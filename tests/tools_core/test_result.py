@@ -64,7 +64,7 @@ class Kind(enum.Enum):
 
 
 @pytest.mark.parametrize(("type", "text"), [(Kind.BUSY, "busy"), (404, "404")])
-def test_the_type_of_an_error_is_text_whatever_a_tool_gives(type, text):
+def test_error_types_become_text(type, text):
     for result in (Result.error("no", type=type), tool(lambda: fail(type), name="f", description="F.").call()):
         assert result.error_type == text
         assert Result.from_dict(json.loads(result.to_json())) == result
@@ -79,11 +79,11 @@ class Mine(Result):
 
 
 def test_the_factories_of_a_subclass_make_that_subclass():
-    made = [Mine.ok(), Mine.error("no"), Mine.halt(), Mine.text(1), Mine.json(1)]
-    assert {type(result) for result in made} == {Mine}
+    results = [Mine.ok(), Mine.error("no"), Mine.halt(), Mine.text(1), Mine.json(1)]
+    assert {type(result) for result in results} == {Mine}
 
 
-def test_unwrap_returns_the_output_or_raises_what_the_tool_raised():
+def test_unwrap_returns_the_output_or_raises_the_exception_of_the_tool():
     assert Result.ok(3).unwrap() == 3
     with pytest.raises(ZeroDivisionError):
         tool(lambda: 1 / 0, name="divide", description="Divide.").call().unwrap()
@@ -133,7 +133,7 @@ def test_a_halt_is_ok_and_says_so_in_its_metadata():
 
 
 @pytest.mark.parametrize("data", [1, Result.ok(1), Result.error("refused")])
-def test_the_content_of_a_halt_is_what_the_model_reads(data):
+def test_a_halt_may_have_content_for_the_model(data):
     result = Result.halt(data, content="bye")
     assert result.halted and result.content == "bye"
 
@@ -156,7 +156,7 @@ def test_the_model_reads_text_as_text_and_data_as_compact_json(output, text):
     assert Result.ok(output).content == str(Result.ok(output)) == text
 
 
-def test_text_and_json_choose_what_the_model_reads():
+def test_text_and_json_set_the_content_for_the_model():
     assert Result.text(42).output == "42"
     assert Result.json("quoted").content == '"quoted"'
     assert Result.ok({"rows": [1, 2]}, content="2 rows").content == "2 rows"
@@ -231,7 +231,7 @@ def test_a_circular_reference_becomes_a_placeholder():
     assert Result.ok(loop).to_dict()["output"] == {"name": "loop", "self": ["(circular reference)"]}
 
 
-def test_the_same_value_twice_is_no_cycle():
+def test_a_repeated_value_is_not_a_circular_reference():
     part = [1]
     assert Result.ok([part, part]).to_dict()["output"] == [[1], [1]]
 
@@ -243,7 +243,7 @@ def test_very_deep_output_is_cut_and_does_not_raise():
     assert "nested deeper" in Result.ok(deep).to_json()
 
 
-def test_a_value_whose_own_methods_fail_is_named():
+def test_a_value_with_failing_methods_becomes_a_placeholder():
     class Broken:
         def __str__(self):
             raise RuntimeError("no text")
@@ -340,7 +340,7 @@ def test_a_result_cannot_be_changed():
     assert result.metadata == {"a": 1}
 
 
-def test_results_are_equal_by_what_they_say_not_by_the_exception_kept():
+def test_results_are_compared_without_their_exceptions():
     assert Result.error("x", exception=ValueError()) == Result.error("x")
     assert Result.ok((1, 2)) == Result.ok([1, 2])
     assert Result.ok({"a": 1, "b": 2}) == Result.ok({"b": 2, "a": 1})
@@ -348,7 +348,7 @@ def test_results_are_equal_by_what_they_say_not_by_the_exception_kept():
     assert len({Result.ok([1]), Result.ok([1]), Result.ok([2])}) == 2
 
 
-def test_a_result_says_what_it_is_in_a_debugger():
+def test_the_repr_of_a_result_shows_its_outcome():
     assert repr(Result.ok("x")) == "<Result ok='x'>"
     assert repr(Result.error("x", type="denied")) == "<Result error='x', type='denied'>"
     assert "halted" in repr(Result.halt())

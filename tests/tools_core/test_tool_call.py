@@ -24,7 +24,7 @@ def test_attributes_cannot_be_set(name):
     assert call.to_dict() == {"id": "1", "name": "send", "arguments": {"to": "ada"}}
 
 
-def test_changing_the_arguments_that_went_in_changes_nothing():
+def test_a_call_copies_its_arguments():
     given = {"to": ["ada"], "options": {"at": (1, [2])}}
     call = ToolCall("1", "send", given)
     given["to"].append("eve")
@@ -37,7 +37,7 @@ def test_changing_the_arguments_that_went_in_changes_nothing():
     "read", [lambda call: call.arguments, lambda call: call.raw_arguments, lambda call: call.to_dict()["arguments"]]
 )
 @pytest.mark.parametrize("arguments", [{"to": "ada"}, {"to": ["ada"]}])
-def test_changing_the_arguments_that_came_out_changes_nothing(read, arguments):
+def test_a_call_returns_copies_of_its_arguments(read, arguments):
     call = ToolCall("1", "send", arguments)
     out = read(call)
     out["more"] = 1
