@@ -22,24 +22,24 @@ TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names}
 
 
 def normalised(schema):
-    """The schema in the words of JSON Schema; a type that means anything is left out."""
-    made = {}
+    """The schema in the words of JSON Schema; a type for any value is removed."""
+    result = {}
     for key, value in schema.items():
         if key == "type":
-            made |= {"type": TYPE_OF[value]} if value in TYPE_OF else {}
+            result |= {"type": TYPE_OF[value]} if value in TYPE_OF else {}
         elif key == "properties":
-            made[key] = {name: normalised(part) for name, part in value.items()}
+            result[key] = {name: normalised(part) for name, part in value.items()}
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
-            made[key] = normalised(value)
+            result[key] = normalised(value)
         elif key != "optional":
-            made[key] = value
-    if "enum" in made and made.get("type") == "array":  # what an item is one of
-        made["items"] = {**made.get("items", {}), "enum": made.pop("enum")}
-    if "enum" in made:
-        fits = Draft202012Validator({"type": made.get("type", [])}).is_valid
-        if not all(map(fits, made["enum"])):
-            made.pop("type", None)
-    return made
+            result[key] = value
+    if "enum" in result and result.get("type") == "array":  # the choices of an item
+        result["items"] = {**result.get("items", {}), "enum": result.pop("enum")}
+    if "enum" in result:
+        fits = Draft202012Validator({"type": result.get("type", [])}).is_valid
+        if not all(map(fits, result["enum"])):
+            result.pop("type", None)
+    return result
 
 
 def definitions_in(wheel):
@@ -52,8 +52,8 @@ def definitions_in(wheel):
                 if line[:1] != "{" or line[-1:] != "}":  # a file of another kind
                     break
                 entry = json.loads(line)
-                found = entry if "parameters" in entry else entry.get("function", [])
-                yield from [found] if isinstance(found, dict) else found
+                entry = entry if "parameters" in entry else entry.get("function", [])
+                yield from [entry] if isinstance(entry, dict) else entry
 
 
 @pytest.fixture(scope="session")
@@ -83,7 +83,7 @@ def sdk():
 
 @pytest.fixture(scope="session")
 def answer():
-    """A response in which a model calls tools, given as (id, name on the wire, arguments)."""
+    """A response in which a model calls tools, value as (id, name on the wire, arguments)."""
 
     def make(format_, calls):
         if format_.startswith("openai"):

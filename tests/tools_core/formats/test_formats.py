@@ -1,12 +1,10 @@
-"""Promises of every format, and the rules of each provider for definitions."""
+"""Promises of every format, and the rules of item provider for definitions."""
 
 from __future__ import annotations
 
 import copy
 import doctest
 import json
-import subprocess
-import sys
 from types import MappingProxyType
 from typing import Annotated
 
@@ -33,47 +31,42 @@ class Greeter(Tool):
         return Result.ok(f"Hello, {name}!")
 
 
-def schema_in(written):
-    written = written.get("function", written)
+def schema_in(converted):
+    converted = converted.get("function", converted)
     keys = ("parameters", "input_schema", "parametersJsonSchema", "inputSchema")
-    return next(written[key] for key in keys if key in written)
+    return next(converted[key] for key in keys if key in converted)
 
 
 def test_each_format_is_found_by_its_name_and_as_an_attribute():
-    for name, found in FORMATS.items():
-        assert found is getattr(tools_core.formats, name.replace("-", "_"))
-        assert (found.name, name in repr(found)) == (name, True)
+    for name, entry in FORMATS.items():
+        assert entry is getattr(tools_core.formats, name.replace("-", "_"))
+        assert (entry.name, name in repr(entry)) == (name, True)
 
 
 def test_the_example_in_the_docstring_works():
     assert doctest.testmod(tools_core.formats).failed == 0
 
 
-def test_the_core_does_not_load_the_formats():
-    code = "import sys, tools_core, tools_core._registry; print('tools_core.formats' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
-
-
 @pytest.mark.parametrize("name", FORMATS)
-def test_tools_and_their_definitions_and_a_registry_s_give_the_same(name):
+def test_tools_and_definitions_are_converted_alike(name):
     registry = Registry()
     registry.register(weather)
     registry.register(Greeter)
     tools = [weather, Greeter()]
-    written = FORMATS[name].definitions(tools)
-    assert written == FORMATS[name].definitions([each.definition for each in tools])
-    assert written == FORMATS[name].definitions(registry.definitions())
-    assert json.loads(json.dumps(written)) == written
+    converted = FORMATS[name].definitions(tools)
+    assert converted == FORMATS[name].definitions([item.definition for item in tools])
+    assert converted == FORMATS[name].definitions(registry.definitions())
+    assert json.loads(json.dumps(converted)) == converted
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_nothing_that_is_given_is_changed_or_shared(name):
+def test_definitions_are_neither_changed_nor_shared(name):
     member = {"type": "array", "items": {"type": "string", "enum": ["x"], "default": "x"}}
     definition = {"name": "t", "input_schema": {"type": "object", "properties": {"a": member}, "required": []}}
     before = copy.deepcopy(definition)
-    written = FORMATS[name].definitions([definition])
+    converted = FORMATS[name].definitions([definition])
     assert definition == before
-    assert containers(written).isdisjoint(containers(definition))
+    assert containers(converted).isdisjoint(containers(definition))
 
 
 def containers(value):
@@ -83,29 +76,29 @@ def containers(value):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_definition_of_a_name_alone_is_a_tool_without_arguments(name):
-    [written] = FORMATS[name].definitions([MappingProxyType({"name": "ping"})])
-    assert schema_in(written).items() >= {"type": "object", "properties": {}}.items()
+def test_a_definition_with_only_a_name_has_no_arguments(name):
+    [converted] = FORMATS[name].definitions([MappingProxyType({"name": "ping"})])
+    assert schema_in(converted).items() >= {"type": "object", "properties": {}}.items()
 
 
-@pytest.mark.parametrize("given", [["weather"], [{"description": "x"}], {"name": "weather"}, [7]])
-def test_what_is_not_a_definition_is_refused_with_the_way_out(given):
-    for use in (FORMATS["openai"].definitions, lambda given: FORMATS["openai"].calls([], given)):
+@pytest.mark.parametrize("value", [["weather"], [{"description": "x"}], {"name": "weather"}, [7]])
+def test_values_that_are_not_definitions_raise_a_helpful_type_error(value):
+    for use in (FORMATS["openai"].definitions, lambda value: FORMATS["openai"].calls([], value)):
         with pytest.raises(TypeError, match=r"registry\.definitions"):
-            use(given)
+            use(value)
 
 
-def test_two_definitions_of_one_name_are_refused():
+def test_two_definitions_with_the_same_name_are_refused():
     with pytest.raises(FormatError, match="two definitions have the name `b`"):
         FORMATS["openai"].definitions([{"name": "a"}, {"name": "b"}, {"name": "b"}])
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_calls_and_results_have_the_names_of_both_sides(name, answer):
+def test_names_are_rewritten_for_the_provider_and_restored(name, answer):
     tools = [{"name": "math.sum"}, {"name": "math_sum"}, {"name": "a é"}]
-    wire = [each.get("function", each)["name"] for each in FORMATS[name].definitions(tools)]
-    assert wire == list(legal_names([each["name"] for each in tools], name).values())
-    calls = FORMATS[name].calls(answer(name, [("1", each, {}) for each in [*wire, "made_up"]]), tools)
+    wire = [item.get("function", item)["name"] for item in FORMATS[name].definitions(tools)]
+    assert wire == list(legal_names([item["name"] for item in tools], name).values())
+    calls = FORMATS[name].calls(answer(name, [("1", item, {}) for item in [*wire, "made_up"]]), tools)
     assert [call.name for call in calls] == ["math.sum", "math_sum", "a é", "made_up"]
     if name == "gemini":
         [content] = gemini.results([(calls[2], Result.ok("x"))], tools)
@@ -124,25 +117,25 @@ def test_a_lone_surrogate_never_reaches_the_wire(name):
         Result.json(text),
         Result.ok([text, b"x"]),
     ]
-    written = FORMATS[name].definitions([definition]) + FORMATS[name].results([(call, each) for each in results])
-    sent = json.dumps(written, ensure_ascii=False).encode().decode()
+    converted = FORMATS[name].definitions([definition]) + FORMATS[name].results([(call, item) for item in results])
+    sent = json.dumps(converted, ensure_ascii=False).encode().decode()
     assert "a\ufffdb" in sent
 
 
-def test_the_two_halves_of_a_character_are_joined():
+def test_surrogate_pairs_are_joined():
     [message] = FORMATS["openai"].results([(ToolCall("1", "t"), Result.ok("\ud83d\ude00"))])
     assert message["content"] == "😀"
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-def test_a_root_that_providers_refuse_moves_into_the_description(name, answer):
+def test_unsupported_root_keywords_move_into_the_description(name, answer):
     union = {"anyOf": [{"required": ["route"]}, {"required": ["file"]}]}
     schema = {"type": "object", "properties": {"route": {"type": "string"}, "file": {"type": "string"}}} | union
     definition = {"name": "find", "description": "Find.", "input_schema": schema}
-    [written] = FORMATS[name].definitions([definition])
-    assert not {"anyOf", "$ref"} & schema_in(written).keys()
-    assert list(schema_in(written)["properties"]) == ["route", "file"]
-    description = written.get("function", written)["description"]
+    [converted] = FORMATS[name].definitions([definition])
+    assert not {"anyOf", "$ref"} & schema_in(converted).keys()
+    assert list(schema_in(converted)["properties"]) == ["route", "file"]
+    description = converted.get("function", converted)["description"]
     assert description.startswith("Find.\n\n")
     assert json.dumps(union, separators=(",", ":")) in description
     [call] = FORMATS[name].calls(answer(name, [("1", "find", {"route": "/"})]), [definition])
@@ -150,30 +143,30 @@ def test_a_root_that_providers_refuse_moves_into_the_description(name, answer):
 
 
 @pytest.mark.parametrize("name", ["anthropic", "anthropic-strict"])
-def test_anthropic_sees_names_of_arguments_that_it_accepts_and_the_tool_its_own(name, answer):
+def test_argument_names_are_rewritten_for_anthropic_and_restored(name, answer):
     members = {"$filter": {"type": "string"}, "ids[]": {"type": "integer"}, "größe": {"type": "integer"}, "a.b": {}}
     definition = {"name": "find", "input_schema": {"properties": members, "required": ["$filter"]}}
-    [written] = FORMATS[name].definitions([definition])
-    wire = list(schema_in(written)["properties"])
+    [converted] = FORMATS[name].definitions([definition])
+    wire = list(schema_in(converted)["properties"])
     assert wire == ["_filter", "ids__", "gr__e", "a.b"]
-    assert schema_in(written)["required"] == ["_filter"]
+    assert schema_in(converted)["required"] == ["_filter"]
     [call] = FORMATS[name].calls(answer(name, [("1", "find", dict.fromkeys(wire, 1))]), [definition])
     assert call.arguments == dict.fromkeys(members, 1)
 
 
-def test_gemini_has_the_json_schema_itself_and_all_definitions_in_one_tool():
-    [[declaration]] = [each["functionDeclarations"] for each in gemini.tools([weather])]
+def test_gemini_gets_unchanged_schemas_in_one_tool():
+    [[declaration]] = [item["functionDeclarations"] for item in gemini.tools([weather])]
     assert declaration["parametersJsonSchema"] == weather.definition["input_schema"]
     assert "parameters" not in declaration
 
 
-def test_mcp_has_hints_and_the_output_schema_of_an_object():
+def test_mcp_definitions_have_hints_and_object_output_schemas():
     output = {"type": "object", "properties": {"n": {"type": "integer"}}}
     hints = {"read_only": True, "open_world": False}
     definition = {"name": "t", "input_schema": {}, "annotations": hints, "output_schema": output}
-    [written] = FORMATS["mcp"].definitions([definition])
-    assert written["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
-    assert written["outputSchema"] == output
+    [converted] = FORMATS["mcp"].definitions([definition])
+    assert converted["annotations"] == {"readOnlyHint": True, "openWorldHint": False}
+    assert converted["outputSchema"] == output
     [other] = FORMATS["mcp"].definitions([definition | {"output_schema": {"type": "string"}}])
     assert "outputSchema" not in other
 
@@ -190,11 +183,11 @@ def test_mcp_has_hints_and_the_output_schema_of_an_object():
         ("gemini", {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}),
     ],
 )
-def test_content_has_texts_and_files_in_their_order_and_describes_what_the_provider_cannot_carry(name, image):
+def test_content_describes_files_that_the_provider_does_not_support(name, image):
     files = [Image(b"\x89PNG\r\n\x1a\n"), File(b"\xff\x00")]
-    first, shown, last = FORMATS[name].content(["What is it?", *files])
+    first, picture, last = FORMATS[name].content(["What is it?", *files])
     assert first["text"] == "What is it?"
-    assert image.items() <= shown.items()
+    assert image.items() <= picture.items()
     assert "not supported by this provider" in last["text"]
 
 
@@ -224,11 +217,6 @@ def test_anthropic_has_examples_in_a_field_with_legal_names(name):
 @pytest.mark.parametrize("name", ["openai", "openai-strict", "responses", "responses-strict", "gemini", "mcp"])
 def test_other_formats_have_examples_in_the_description(name):
     definition = {**Routed().definition, "examples": [*Routed.examples, {"from": "Å"}]}
-    [written] = FORMATS[name].definitions([definition])
-    description = written.get("function", written)["description"]
+    [converted] = FORMATS[name].definitions([definition])
+    description = converted.get("function", converted)["description"]
     assert description == 'Find a route.\n\nExamples:\n{"from":"Oslo","via[]":["Moss"]}\n{"from":"Å"}'
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_tools_without_examples_send_none(name):
-    assert "xamples" not in json.dumps(FORMATS[name].definitions([Greeter()]))

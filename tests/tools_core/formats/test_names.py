@@ -22,24 +22,24 @@ NAMES = st.lists(
 @given(names=NAMES)
 @example(names=["a.b", "a_b", "a:b", "", "." * 70, "x" * 70, "x" * 71, "é", "è", "1", "-"])
 @pytest.mark.parametrize("format_", ["openai", "gemini", "mcp"])
-def test_names_are_legal_and_none_meet_and_order_changes_nothing(format_, names):
-    made = legal_names(names, format_)
-    assert made.keys() == set(names)
-    assert len(set(made.values())) == len(made)
-    assert all(re.fullmatch(PATTERNS[format_], name) for name in made.values())
-    assert legal_names(sorted(names, reverse=True), format_) == made
-    assert all(made[name] == name for name in names if re.fullmatch(PATTERNS[format_], name))
+def test_names_are_legal_unique_and_independent_of_order(format_, names):
+    result = legal_names(names, format_)
+    assert result.keys() == set(names)
+    assert len(set(result.values())) == len(result)
+    assert all(re.fullmatch(PATTERNS[format_], name) for name in result.values())
+    assert legal_names(sorted(names, reverse=True), format_) == result
+    assert all(result[name] == name for name in names if re.fullmatch(PATTERNS[format_], name))
 
 
-def test_a_name_stays_readable():
+def test_rewritten_names_are_readable():
     assert legal_names(["math.sum"], "openai") == {"math.sum": "math_sum"}
     assert legal_names(["math.sum"], "gemini") == {"math.sum": "math.sum"}
     assert legal_names(["2d"], "gemini") == {"2d": "_2d"}
 
 
-def test_a_rewritten_name_never_takes_another_tool_s():
-    made = legal_names(["math.sum", "math_sum"], "openai")
-    assert made["math_sum"] == "math_sum"
-    assert re.fullmatch("math_sum_[0-9a-f]{8}", made["math.sum"])
-    again = legal_names(["math.sum", "math_sum", made["math.sum"]], "openai")
+def test_a_rewritten_name_never_equals_another_name():
+    result = legal_names(["math.sum", "math_sum"], "openai")
+    assert result["math_sum"] == "math_sum"
+    assert re.fullmatch("math_sum_[0-9a-f]{8}", result["math.sum"])
+    again = legal_names(["math.sum", "math_sum", result["math.sum"]], "openai")
     assert len(set(again.values())) == 3

@@ -127,7 +127,7 @@ CONTENT = {
 
 @pytest.fixture(params=["raw", pytest.param("sdk", marks=pytest.mark.slow)])
 def as_given(request, sdk):
-    """A response as it came, or as an object of the SDK."""
+    """A response as a dict, or as an object of the SDK."""
     return lambda module, name, raw: raw if request.param == "raw" else sdk(module, name).model_validate(raw)
 
 
@@ -148,7 +148,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("format_", "module", "name", "raw", "paths"), CASES.values(), ids=CASES)
-def test_a_response_and_every_part_with_its_calls_is_read(format_, module, name, raw, paths, as_given):
+def test_calls_are_read_from_a_response_and_its_parts(format_, module, name, raw, paths, as_given):
     response = as_given(module, name, raw)
     for path in [(), *paths]:
         response = part(response, *path)
@@ -156,11 +156,11 @@ def test_a_response_and_every_part_with_its_calls_is_read(format_, module, name,
         assert [(call.id, call.name, call.arguments) for call in calls] == [
             (call.id, call.name, call.arguments) for call in EXPECTED
         ]
-    one = next(item for item in response if format_.calls([item]))
-    assert [call.id for call in format_.calls(one)] == ["call_a"]
+    item = next(item for item in response if format_.calls([item]))
+    assert [call.id for call in format_.calls(item)] == ["call_a"]
 
 
-def test_text_of_arguments_stays_as_it_came_and_function_calls_of_gemini_are_read():
+def test_argument_text_is_unchanged_and_gemini_calls_are_read():
     assert openai.calls(CHAT, DEFINITIONS)[0].raw == '{"city": "Oslo", "days": 2}'
     parts = CONTENT["candidates"][0]["content"]["parts"][1:]
     calls = gemini.calls([part["functionCall"] for part in parts], DEFINITIONS)
@@ -168,7 +168,7 @@ def test_text_of_arguments_stays_as_it_came_and_function_calls_of_gemini_are_rea
 
 
 @pytest.mark.slow
-def test_messages_that_hold_objects_of_an_sdk_are_read(sdk):
+def test_messages_with_sdk_objects_are_read(sdk):
     message = sdk("anthropic.types", "Message").model_validate(MESSAGE)
     assert anthropic.calls({"role": "assistant", "content": message.content}, DEFINITIONS) == EXPECTED
     completion = sdk("openai.types.chat", "ChatCompletion").model_validate(CHAT)
@@ -185,18 +185,18 @@ START = {"type": "content_block_start", "index": 0, "content_block": MESSAGE["co
 
 @pytest.mark.parametrize(
     ("format_", "response"),
-    [(each, given) for each in FORMATS.values() for given in (7, None, object(), [object()], "text", ["x"], [{"a": 1}])]
+    [(item, value) for item in FORMATS.values() for value in (7, None, object(), [object()], "text", ["x"], [{"a": 1}])]
     + [(openai, CHUNK), (openai, [CHUNK]), (openai, [CHAT]), (openai, [CHAT["choices"][0]["message"]])]
     + [(responses, EVENT), (responses, [EVENT]), (responses, [RESPONSE]), (anthropic, START), (anthropic, [START])]
     + [(anthropic, [MESSAGE]), (gemini, [CONTENT]), (mcp, {"method": "tools/list", "params": {}})],
 )
-def test_an_unknown_item_is_refused_with_what_it_is_and_what_is_accepted(format_, response):
+def test_an_unknown_item_is_refused_with_the_expected_input(format_, response):
     with pytest.raises(TypeError, match=rf"^{format_.name}: got .+; expected a") as caught:
         format_.calls(response)
     assert ("stream()" in str(caught.value)) == (format_ is not mcp)
 
 
-def test_requests_of_mcp_and_their_parameters_are_read():
+def test_mcp_requests_and_their_params_are_read():
     request = {
         "jsonrpc": "2.0",
         "id": 7,
@@ -208,8 +208,8 @@ def test_requests_of_mcp_and_their_parameters_are_read():
     assert mcp.calls(params, DEFINITIONS) == [ToolCall(None, "now", None)]
 
 
-@pytest.mark.parametrize("format_", [openai_strict, responses_strict], ids=lambda each: each.name)
-def test_strict_calls_lose_the_null_that_stands_for_absence(format_):
+@pytest.mark.parametrize("format_", [openai_strict, responses_strict], ids=lambda item: item.name)
+def test_strict_calls_have_no_nulls_for_absent_members(format_):
     raw = json.loads(
         json.dumps(CHAT if format_ is openai_strict else RESPONSE).replace('\\"days\\": 2', '\\"days\\": null')
     )
@@ -228,7 +228,7 @@ def test_strict_calls_lose_the_null_that_stands_for_absence(format_):
         (gemini, {"candidates": None}),
     ],
 )
-def test_a_response_without_calls_has_none(format_, response):
+def test_responses_without_calls_return_an_empty_list(format_, response):
     assert format_.calls(response, DEFINITIONS) == []
 
 
@@ -245,13 +245,13 @@ def test_a_response_without_calls_has_none(format_, response):
         ),
     ],
 )
-def test_an_answer_whose_calls_are_lost_or_cut_off_is_an_error(format_, case, changes, message, as_given):
+def test_lost_or_truncated_calls_raise_answer_error(format_, case, changes, message, as_given):
     _, module, name, raw, _ = CASES[case]
     with pytest.raises(AnswerError, match=message):
         format_.calls(as_given(module, name, raw | changes), DEFINITIONS)
 
 
-def test_a_round_through_a_registry_and_back():
+def test_calls_run_through_a_registry_and_return_to_the_provider():
     registry = Registry()
 
     @registry.register
@@ -272,11 +272,11 @@ def test_a_round_through_a_registry_and_back():
         ]
     }
     calls = openai_strict.calls(message, registry.definitions())
-    written = openai_strict.results([(call, registry.call(call)) for call in calls], registry.definitions())
-    assert [each["tool_call_id"] for each in written] == ["a", "b", "c"]
-    assert written[0]["content"] == '{"city":"Oslo","days":1}'
-    assert written[1]["content"].startswith("Error: invalid JSON in arguments")
-    assert written[2]["content"].startswith("Error: no tool")
+    converted = openai_strict.results([(call, registry.call(call)) for call in calls], registry.definitions())
+    assert [item["tool_call_id"] for item in converted] == ["a", "b", "c"]
+    assert converted[0]["content"] == '{"city":"Oslo","days":1}'
+    assert converted[1]["content"].startswith("Error: invalid JSON in arguments")
+    assert converted[2]["content"].startswith("Error: no tool")
 
 
 # Content of results
@@ -286,16 +286,16 @@ OTHER = ToolCall("call_b", "now", {})
 MIXED = Result.ok(["A map:", Image(PNG, name="map.png"), File(b"\xff\x00", name="raw.bin")])
 
 
-def test_chat_has_a_message_for_each_call_and_pictures_in_one_message_after_them():
-    written = openai.results([(CALL, MIXED), (OTHER, Result.ok(Image(PNG)))], DEFINITIONS)
-    assert [message["role"] for message in written] == ["tool", "tool", "user"]
-    assert written[0]["content"] == (
+def test_chat_results_have_pictures_in_one_final_message():
+    converted = openai.results([(CALL, MIXED), (OTHER, Result.ok(Image(PNG)))], DEFINITIONS)
+    assert [message["role"] for message in converted] == ["tool", "tool", "user"]
+    assert converted[0]["content"] == (
         "A map:\n[image 1, in the message that follows]\n"
         "[file raw.bin, application/octet-stream, 2 bytes, not supported by this provider]"
     )
-    texts = [part["text"] for part in written[2]["content"] if part["type"] == "text"]
+    texts = [part["text"] for part in converted[2]["content"] if part["type"] == "text"]
     assert texts == ["image 1, from weather_get (call_a):", "image 2, from now (call_b):"]
-    urls = [part["image_url"]["url"] for part in written[2]["content"] if part["type"] == "image_url"]
+    urls = [part["image_url"]["url"] for part in converted[2]["content"] if part["type"] == "image_url"]
     assert urls == [f"data:image/png;base64,{DATA}"] * 2
 
 
@@ -315,7 +315,7 @@ def test_errors_are_text_for_openai_and_flags_elsewhere():
     assert result == {"content": [{"type": "text", "text": "no such city"}], "isError": True}
 
 
-def test_anthropic_has_one_message_with_every_result():
+def test_anthropic_results_share_one_message():
     [message] = anthropic.results([(CALL, MIXED), (OTHER, Result.ok(File(b"%PDF-1", name="r.pdf")))])
     assert [block["tool_use_id"] for block in message["content"]] == ["call_a", "call_b"]
     kinds = [part["type"] for part in message["content"][0]["content"]]
@@ -329,27 +329,27 @@ def test_responses_carry_pictures_and_documents_in_the_output():
     assert "audio/flac" in item["output"][2]["text"]
 
 
-def test_gemini_has_one_content_with_data_and_parts():
-    written = gemini.results([(CALL, Result.ok({"degrees": 2})), (OTHER, MIXED)], DEFINITIONS)
-    [first, second] = [part["functionResponse"] for part in written[0]["parts"]]
+def test_gemini_results_share_one_content():
+    converted = gemini.results([(CALL, Result.ok({"degrees": 2})), (OTHER, MIXED)], DEFINITIONS)
+    [first, second] = [part["functionResponse"] for part in converted[0]["parts"]]
     assert first == {"id": "call_a", "name": "weather.get", "response": {"output": {"degrees": 2}}}
     assert second["response"]["output"].startswith("A map:\n[file raw.bin")
     assert second["parts"] == [{"inlineData": {"mimeType": "image/png", "data": DATA}}]
 
 
-def test_mcp_has_text_and_structured_content_and_says_that_a_call_halted():
-    written = mcp.results([(CALL, Result.halt({"degrees": 2})), (OTHER, MIXED), (OTHER, Result.ok([1]))])
-    assert written[0] == {
+def test_mcp_results_have_structured_content_and_a_halt_flag():
+    converted = mcp.results([(CALL, Result.halt({"degrees": 2})), (OTHER, MIXED), (OTHER, Result.ok([1]))])
+    assert converted[0] == {
         "content": [{"type": "text", "text": '{"degrees":2}'}],
         "isError": False,
         "structuredContent": {"degrees": 2},
         "_meta": {"ask-tools/halted": True},
     }
-    assert [part["type"] for part in written[1]["content"]] == ["text", "image", "resource"]
-    assert "structuredContent" not in written[2]
+    assert [part["type"] for part in converted[1]["content"]] == ["text", "image", "resource"]
+    assert "structuredContent" not in converted[2]
 
 
-def test_a_file_of_text_is_read_out_where_files_cannot_go():
+def test_text_files_become_text_if_files_are_unsupported():
     result = Result.ok(File(b"a,b\n1,2\n", "text/csv", name="t.csv"))
     assert openai.results([(CALL, result)])[0]["content"] == "[file t.csv, text/csv]\na,b\n1,2\n"
     assert mcp.results([(CALL, result)])[0]["content"][0]["resource"]["text"] == "a,b\n1,2\n"

@@ -15,8 +15,8 @@ EXPECTED = [("call_a", "weather.get", {"city": "Oslo"}), ("call_b", "now", {})]
 
 
 def delta(*calls, finish=None, **more):
-    made = {"role": "assistant", "content": None, **({"tool_calls": list(calls)} if calls else {})}
-    choice = {"index": 0, "delta": made, "finish_reason": finish} | more
+    result = {"role": "assistant", "content": None, **({"tool_calls": list(calls)} if calls else {})}
+    choice = {"index": 0, "delta": result, "finish_reason": finish} | more
     return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
 
 
@@ -26,8 +26,8 @@ def call(index, text=None, id=None, name=None):
 
 
 def item(index, arguments, name, id, kind="added"):
-    made = {"type": "function_call", "id": f"fc_{id}", "call_id": id, "name": name, "arguments": arguments}
-    return {"type": f"response.output_item.{kind}", "output_index": index, "sequence_number": 0, "item": made}
+    result = {"type": "function_call", "id": f"fc_{id}", "call_id": id, "name": name, "arguments": arguments}
+    return {"type": f"response.output_item.{kind}", "output_index": index, "sequence_number": 0, "item": result}
 
 
 def piece(index, text):
@@ -125,13 +125,13 @@ def test_parallel_calls_are_assembled_from_interleaved_deltas(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_that_was_cut_off_anywhere_has_no_calls(name):
+def test_a_truncated_stream_has_no_calls(name):
     is_end = {"openai": 7, "responses": 9, "anthropic": 11, "gemini": 3}[name]
     for length in range(is_end):
         with pytest.raises(AnswerError, match="has not ended"):
             fed(FORMATS[name], STREAMS[name][:length]).calls  # noqa: B018
     with pytest.raises(AnswerError, match=r"last call: `\w+[._]get`, call_a"):
-        fed(FORMATS[name], [each for each in STREAMS[name][:-1] if "call_b" not in str(each)][:5]).calls  # noqa: B018
+        fed(FORMATS[name], [entry for entry in STREAMS[name][:-1] if "call_b" not in str(entry)][:5]).calls  # noqa: B018
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_a_stream_that_was_cut_off_anywhere_has_no_calls(name):
         (anthropic, stop("max_tokens")),
     ],
 )
-def test_an_answer_that_ended_at_a_limit_in_the_middle_of_a_call_is_an_error(format_, end):
-    begun = {"openai": 3, "responses": 3, "anthropic": 6}[format_.name]
+def test_a_limit_inside_a_call_raises_answer_error(format_, end):
+    length = {"openai": 3, "responses": 3, "anthropic": 6}[format_.name]
     with pytest.raises(AnswerError, match=r"cut off \((length|max_\w+)\) in the call `weather_get`, call_a"):
-        fed(format_, [*STREAMS[format_.name][:begun], end]).calls  # noqa: B018
+        fed(format_, [*STREAMS[format_.name][:length], end]).calls  # noqa: B018
     assert fed(format_, [*STREAMS[format_.name][:1], end]).calls == []  # only text was cut off
 
 
 @pytest.mark.parametrize("name", ["openai-strict", "responses-strict", "anthropic-strict"])
-def test_streams_give_arguments_as_calls_does(name):
+def test_streams_and_calls_return_the_same_arguments(name):
     tools = [{"name": "t", "input_schema": {"properties": {"a": {"type": "string"}, "$b": {}}}}]
     stream = FORMATS[name].stream(tools)
     key = "_b" if name == "anthropic-strict" else "$b"
@@ -165,26 +165,26 @@ def test_streams_give_arguments_as_calls_does(name):
     assert ("a" in stream.calls[0].arguments) == (name == "anthropic-strict")  # where optional members stay optional
 
 
-def test_arguments_that_are_not_json_stay_for_the_tool_to_refuse():
-    [made] = fed(openai, [delta(call(0, '{"a":', "1", "now"), finish="tool_calls")]).calls
-    assert made == ToolCall("1", "now", '{"a":')
+def test_invalid_json_in_arguments_is_passed_to_the_tool():
+    [result] = fed(openai, [delta(call(0, '{"a":', "1", "now"), finish="tool_calls")]).calls
+    assert result == ToolCall("1", "now", '{"a":')
 
 
-def test_servers_that_give_all_calls_one_index_and_repeat_ids_and_names():
+def test_repeated_indexes_ids_and_names_are_understood():
     first, second = call(0, "{}", "1", "now"), call(0, "{}", "2", "now")
     del first["index"], second["index"]
-    assert [each.id for each in fed(openai, [delta(first, second), delta(finish="stop")]).calls] == ["1", "2"]
+    assert [entry.id for entry in fed(openai, [delta(first, second), delta(finish="stop")]).calls] == ["1", "2"]
     pieces = [delta(call(0, text, "1", "now")) for text in ('{"a"', ": 1}")]
     assert plain(fed(openai, [*pieces, delta(finish="stop")]).calls) == [("1", "now", {"a": 1})]
 
 
 @pytest.mark.parametrize(
     ("format_", "chunk"),
-    [(each, given) for each in (openai, responses, anthropic, gemini) for given in (None, "data: {}", {"a": 1}, [1])]
+    [(entry, value) for entry in (openai, responses, anthropic, gemini) for value in (None, "data: {}", {"a": 1}, [1])]
     + [(openai, {"choices": [{"message": {}}]}), (anthropic, {"type": "message", "content": []})]
     + [(responses, {"type": "function_call", "name": "now"}), (gemini, {"parts": []})],
 )
-def test_what_is_not_a_chunk_is_refused(format_, chunk):
+def test_other_values_than_chunks_are_refused(format_, chunk):
     with pytest.raises(TypeError, match=f"^{format_.name}: got .+; expected a"):
         format_.stream().feed(chunk)
 
@@ -202,12 +202,12 @@ def test_what_is_not_a_chunk_is_refused(format_, chunk):
         (gemini, {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
     ],
 )
-def test_a_failure_within_a_stream_is_an_error(format_, chunk):
+def test_a_failure_inside_a_stream_raises_answer_error(format_, chunk):
     with pytest.raises(AnswerError, match=r"overloaded|stream_function_call_arguments|failed to write its calls"):
         format_.stream().feed(chunk)
 
 
-def test_a_prompt_that_gemini_blocks_has_no_calls_and_mcp_has_no_streams():
+def test_blocked_prompts_have_no_calls_and_mcp_cannot_stream():
     assert fed(gemini, [{"promptFeedback": {"blockReason": "SAFETY"}}]).calls == []
     with pytest.raises(TypeError, match="cannot stream"):
         mcp.stream()
@@ -243,7 +243,7 @@ def gemini_stream(url, sdk):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("open_", [openai_stream, responses_stream, anthropic_stream, anthropic_helper, gemini_stream])
-def test_the_chunks_of_an_sdk_are_assembled(open_, sdk, model_server):
+def test_sdk_chunks_are_assembled(open_, sdk, model_server):
     name = open_.__name__.partition("_")[0]
     server = model_server(lambda path, body: STREAMS[name])
     assert plain(fed(FORMATS[name], open_(server.url, sdk)).calls) == EXPECTED

@@ -18,12 +18,12 @@ LINE = {"type": "object", "properties": {"quantity": {"type": "integer"}}, "requ
 ORDER = {"type": "object", "properties": {"items": {"type": "array", "items": LINE}, "ship": CLOSED}}
 
 
-def said(schema: Any, value: Any, **options: Any) -> list[str]:
+def problems(schema: Any, value: Any, **options: Any) -> list[str]:
     return [str(problem) for problem in compile_schema(schema).check(value, **options).problems]
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
-    assert said(CLOSED, {"unit": "K", "count": 0, "wat": 1}) == [
+    assert problems(CLOSED, {"unit": "K", "count": 0, "wat": 1}) == [
         "day is required: a string",
         "count must be at least 1, got 0",
         'unit must be one of "C", "F", got "K"',
@@ -72,32 +72,36 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
         ({"$ref": "#/$defs/n", "$defs": {"n": {"type": "number"}}}, "x", 'must be a number, got "x"'),
     ],
 )
-def test_a_problem_says_what_was_expected_and_what_came(schema: Any, value: Any, text: str) -> None:
-    (problem,) = said(schema, value)
+def test_a_problem_has_the_expected_and_the_actual_value(schema: Any, value: Any, text: str) -> None:
+    (problem,) = problems(schema, value)
     assert problem.startswith(text)
 
 
-def test_the_path_leads_to_the_part_that_is_wrong() -> None:
-    assert said(ORDER, {"items": [{"quantity": 1}, {"quantity": "two"}, {}]}) == [
+def test_a_problem_has_the_path_of_the_wrong_part() -> None:
+    assert problems(ORDER, {"items": [{"quantity": 1}, {"quantity": "two"}, {}]}) == [
         'items[1].quantity must be an integer, got "two"',
         "items[2].quantity is required: an integer",
     ]
-    assert said({"additionalProperties": {"type": "null"}}, {"odd key": 1}) == ['["odd key"] must be null, got 1']
+    assert problems({"additionalProperties": {"type": "null"}}, {"odd key": 1}) == ['["odd key"] must be null, got 1']
 
 
-def test_an_unknown_member_is_named_with_the_one_that_was_probably_meant() -> None:
-    assert said(CLOSED, {"day": "Monday", "dayz": 1, "conut": 2}) == [
+def test_an_unknown_member_gets_the_most_similar_name() -> None:
+    assert problems(CLOSED, {"day": "Monday", "dayz": 1, "conut": 2}) == [
         'unknown argument "dayz": expected day, count, unit',  # day is there already
         'unknown argument "conut": did you mean "count"?',
     ]
-    assert said(ORDER, {"ship": {"day": "Monday", "untl": "C"}}) == ['ship has no member "untl"; did you mean "unit"?']
-    assert said(ORDER, {"ship": {"day": "Monday", "x": "C"}}) == ['ship has no member "x"; expected day, count, unit']
-    assert said({"additionalProperties": False}, {"x": 1}) == ['unknown argument "x": none are expected']
+    assert problems(ORDER, {"ship": {"day": "Monday", "untl": "C"}}) == [
+        'ship has no member "untl"; did you mean "unit"?'
+    ]
+    assert problems(ORDER, {"ship": {"day": "Monday", "x": "C"}}) == [
+        'ship has no member "x"; expected day, count, unit'
+    ]
+    assert problems({"additionalProperties": False}, {"x": 1}) == ['unknown argument "x": none are expected']
 
 
-def test_of_alternatives_the_one_that_was_meant_is_explained() -> None:
+def test_the_intended_alternative_is_explained() -> None:
     optional = {"anyOf": [LINE, {"type": "null"}]}
-    assert said(optional, {"quantity": "x"}) == ['quantity must be an integer, got "x"']
+    assert problems(optional, {"quantity": "x"}) == ['quantity must be an integer, got "x"']
     cat = {
         "type": "object",
         "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
@@ -108,37 +112,37 @@ def test_of_alternatives_the_one_that_was_meant_is_explained() -> None:
         "properties": {"kind": {"const": "dog"}, "tricks": {"type": "array"}},
         "required": ["kind"],
     }
-    assert said({"anyOf": [cat, dog]}, {"kind": "dog", "tricks": 3}) == ["tricks must be an array, got 3"]
-    assert said({"oneOf": [cat, dog]}, {"kind": "cow"}) == ['kind must be one of "cat", "dog", got "cow"']
-    assert said({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}) == [
+    assert problems({"anyOf": [cat, dog]}, {"kind": "dog", "tricks": 3}) == ["tricks must be an array, got 3"]
+    assert problems({"oneOf": [cat, dog]}, {"kind": "cow"}) == ['kind must be one of "cat", "dog", got "cow"']
+    assert problems({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, {}) == [
         "matches none of the 2 alternatives: a is required; b is required"
     ]
 
 
 def test_choices_are_listed_whole_up_to_200_characters() -> None:
     zones = [f"Region/City_{n:02}" for n in range(50)]
-    [text] = said({"properties": {"zone": {"enum": zones[:10]}}}, {"zone": "x"})
+    [text] = problems({"properties": {"zone": {"enum": zones[:10]}}}, {"zone": "x"})
     assert text == f'zone must be one of {", ".join(map(json.dumps, zones[:10]))}, got "x"'
-    [text] = said({"properties": {"zone": {"enum": zones}}}, {"zone": "x"})
+    [text] = problems({"properties": {"zone": {"enum": zones}}}, {"zone": "x"})
     assert text == f'zone must be one of {", ".join(map(json.dumps, zones[:11]))} and 39 more, got "x"'
     paths = [f"/projects/department/team/{name}/configuration.yaml" for name in ("alpha", "beta")]
-    [text] = said({"properties": {"file": {"enum": paths}}}, {"file": "x"})
+    [text] = problems({"properties": {"file": {"enum": paths}}}, {"file": "x"})
     assert text == f'file must be one of "{paths[0]}", "{paths[1]}", got "x"'
 
 
 def test_the_most_similar_choices_come_first_if_not_all_fit() -> None:
     zones = [*(f"Region/City_{n:02}" for n in range(50)), "Europe/Oslo", "Europe/Oslo_West"]
-    [text] = said({"properties": {"zone": {"enum": zones}}}, {"zone": "europe/olso"})
+    [text] = problems({"properties": {"zone": {"enum": zones}}}, {"zone": "europe/olso"})
     assert text.startswith('zone must be one of "Europe/Oslo", "Europe/Oslo_West", "Region/City_00", ')
     assert text.endswith(' more, got "europe/olso"')
 
 
 def test_at_most_a_hundred_problems_are_collected() -> None:
-    assert len(said({"items": {"type": "integer"}}, ["x"] * 1000)) == 100
+    assert len(problems({"items": {"type": "integer"}}, ["x"] * 1000)) == 100
     many = {f"k{n}": {"type": "integer"} for n in range(300)}
     wide = {"type": "object", "properties": many, "required": list(many), "additionalProperties": False}
-    assert len(said(wide, {})) == len(said(wide, dict.fromkeys(many, "x"))) == 100
-    assert len(said(CLOSED, {"day": "x"} | {f"k{n}": n for n in range(1000)})) == 100
+    assert len(problems(wide, {})) == len(problems(wide, dict.fromkeys(many, "x"))) == 100
+    assert len(problems(CLOSED, {"day": "x"} | {f"k{n}": n for n in range(1000)})) == 100
 
 
 @pytest.mark.parametrize(
@@ -154,8 +158,8 @@ def test_at_most_a_hundred_problems_are_collected() -> None:
     ],
     ids=range(7),
 )
-def test_no_message_is_longer_than_400_characters_or_more_than_a_line(value: Any) -> None:
-    texts = said(CLOSED, value) + said({"items": CLOSED, "additionalProperties": CLOSED}, [value])
+def test_messages_are_one_line_of_at_most_400_characters(value: Any) -> None:
+    texts = problems(CLOSED, value) + problems({"items": CLOSED, "additionalProperties": CLOSED}, [value])
     assert texts
     for text in texts:
         assert 0 < len(text) <= 400
@@ -163,14 +167,14 @@ def test_no_message_is_longer_than_400_characters_or_more_than_a_line(value: Any
         text.encode()
 
 
-def test_absurd_schemas_still_make_short_messages() -> None:
+def test_messages_about_large_schemas_are_short() -> None:
     long = {
         "type": "object",
         "properties": {f"property_{n}": {"enum": [f"value {m}" * 9 for m in range(99)]} for n in range(99)},
         "required": [f"property_{n}" for n in range(99)],
         "additionalProperties": False,
     }
-    texts = said(long, {"x": 1}) + said(long, 1) + said({"anyOf": [long] * 50}, {"property_1": 0})
-    texts += said({"pattern": "(?:" + "a|" * 5_000 + "b)$"}, "c")
+    texts = problems(long, {"x": 1}) + problems(long, 1) + problems({"anyOf": [long] * 50}, {"property_1": 0})
+    texts += problems({"pattern": "(?:" + "a|" * 5_000 + "b)$"}, "c")
     assert len(texts) >= 100
     assert max(map(len, texts)) <= 400

@@ -33,7 +33,7 @@ class Size(IntEnum):
     BIG = 3
 
 
-def said(validator: Validator, value: Any) -> list[str]:
+def messages(validator: Validator, value: Any) -> list[str]:
     return [str(problem) for problem in validator.check(value).problems]
 
 
@@ -65,13 +65,13 @@ def nested(depth: int, wrap: Any = lambda inner: [inner]) -> Any:
         ({(1, 2): 2}, "must have text without lone surrogates as member names, got an array of 2"),
     ],
 )
-def test_what_is_no_json_is_one_problem_with_its_path(value: Any, text: str) -> None:
-    assert said(OBJECT, value) == [text]
+def test_a_non_json_value_is_one_problem(value: Any, text: str) -> None:
+    assert messages(OBJECT, value) == [text]
     assert not OBJECT.accepts(value)
 
 
-def test_what_is_no_json_hides_no_other_problem() -> None:
-    assert said(OBJECT, {"x": math.nan, "n": "two", "any": {3}, "m": 1}) == [
+def test_values_that_are_not_json_do_not_hide_other_problems() -> None:
+    assert messages(OBJECT, {"x": math.nan, "n": "two", "any": {3}, "m": 1}) == [
         "x must be a finite number, got NaN",
         "any must be JSON, got a set",
         'n must be an integer, got "two"',
@@ -79,7 +79,7 @@ def test_what_is_no_json_hides_no_other_problem() -> None:
     ]
 
 
-def test_subclasses_of_the_json_types_are_taken_as_what_they_are() -> None:
+def test_subclasses_of_json_types_become_the_exact_types() -> None:
     point = namedtuple("point", "x y")  # noqa: PYI024
     value = OrderedDict(s=Color.RED, n=Size.BIG, any=point(1, (2, Color.RED)))
     checked = OBJECT.check(value)
@@ -88,10 +88,6 @@ def test_subclasses_of_the_json_types_are_taken_as_what_they_are() -> None:
     assert [type(part) for part in checked.value.values()] == [str, int, list]
     assert type(checked.value) is dict
     assert not OBJECT.accepts(value)
-
-
-def test_a_key_that_hides_its_type_is_answered() -> None:
-    assert said(OBJECT, {Color.RED: 1}) == ['unknown argument "red": expected n, x, s, any']
 
 
 @pytest.mark.parametrize("number", [10**400, -(10**5_000), 2**64], ids=["400 digits", "5000 digits", "64 bits"])
@@ -111,10 +107,10 @@ def test_integers_of_any_size_are_numbers(number: int) -> None:
 @pytest.mark.parametrize(
     "schema", [True, {"type": "array"}, {"items": {"$ref": "#"}}, {"uniqueItems": True}, {"enum": [[]]}]
 )
-def test_absurd_depth_is_a_problem_and_no_crash(schema: Any) -> None:
+def test_excessive_depth_is_reported_without_a_crash(schema: Any) -> None:
     validator = compile_schema(schema)
     deep = nested(100_000)
-    assert any(text.endswith("is nested too deeply (limit 64)") for text in said(validator, deep))
+    assert any(text.endswith("is nested too deeply (limit 64)") for text in messages(validator, deep))
     assert not validator.accepts(deep)
     while deep:  # taken apart by hand: a deep structure may overflow the stack when it is freed
         deep = deep.pop()
@@ -127,8 +123,8 @@ def test_absurd_depth_is_a_problem_and_no_crash(schema: Any) -> None:
 )
 def test_the_limit_of_depth_is_exact(schema: Any, wrap: Any) -> None:
     validator = compile_schema(schema)
-    assert said(validator, nested(64, wrap)) == []
-    assert "is nested too deeply (limit 64)" in said(validator, nested(65, wrap))[0]
+    assert messages(validator, nested(64, wrap)) == []
+    assert "is nested too deeply (limit 64)" in messages(validator, nested(65, wrap))[0]
     assert validator.accepts(nested(50, wrap))
     assert not validator.accepts(nested(65, wrap))
 
@@ -136,15 +132,15 @@ def test_the_limit_of_depth_is_exact(schema: Any, wrap: Any) -> None:
 def test_a_list_or_dict_that_contains_itself_is_a_problem() -> None:
     loop: list[Any] = [1]
     loop += [loop, loop]
-    assert said(ANYTHING, loop) == ["[1] must not contain itself", "[2] must not contain itself"]
+    assert messages(ANYTHING, loop) == ["[1] must not contain itself", "[2] must not contain itself"]
     table: dict[str, Any] = {}
     table["any"] = table
-    assert said(OBJECT, table) == ["any must not contain itself"]
+    assert messages(OBJECT, table) == ["any must not contain itself"]
     assert not ANYTHING.accepts(loop)
     assert not OBJECT.accepts(table)
 
 
-def test_a_full_stack_is_answered_as_too_deep() -> None:
+def test_a_full_stack_is_reported_as_too_deep() -> None:
     validator = compile_schema(TREE)
     value = nested(60, lambda inner: {"next": inner} if inner is not None else {})
     validator.accepts({}), validator.check({"next": 1})
@@ -153,25 +149,13 @@ def test_a_full_stack_is_answered_as_too_deep() -> None:
         try:
             return at_the_end_of_the_stack()
         except RecursionError:
-            return validator.accepts(value), said(validator, value)
+            return validator.accepts(value), messages(validator, value)
 
     _, texts = at_the_end_of_the_stack()
     assert texts in ([], ["is nested too deeply (limit 64)"])
 
 
-def test_closed_objects_deeper_than_the_limit_are_refused_by_every_way_of_asking() -> None:
-    schema: dict[str, Any] = {"type": "null"}
-    value = None
-    for depth in range(1, 80):
-        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
-        value = {"a": value}
-        if depth in (50, 64, 65, 79):
-            validator = compile_schema(schema)
-            assert (said(validator, value) == []) is (depth <= 64)
-            assert not (validator.accepts(value) and depth > 64)
-
-
-def test_a_choice_of_recursive_objects_takes_no_exponential_time() -> None:
+def test_recursive_alternatives_are_checked_in_linear_time() -> None:
     def operation(name: str, tag: dict[str, Any]) -> dict[str, Any]:
         sides = {side: {"$ref": "#"} for side in ("left", "right")}
         properties = {**sides, name: tag}
@@ -186,13 +170,13 @@ def test_a_choice_of_recursive_objects_takes_no_exponential_time() -> None:
             value = {"left": value, "right": 2, "op": "times" if branches is tagged else depth}
         validator = compile_schema({"anyOf": branches})
         assert validator.accepts(value)
-        assert said(validator, value) == []
+        assert messages(validator, value) == []
         value["left"]["left"]["op"] = 1.5
         assert not validator.accepts(value)
-        assert said(validator, value)
+        assert messages(validator, value)
 
 
-def test_alternatives_inside_alternatives_take_no_exponential_time() -> None:
+def test_nested_alternatives_are_checked_in_linear_time() -> None:
     step = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "number"}}}
     closed = {**step, "additionalProperties": False}
     for branches in (

@@ -24,10 +24,7 @@ from tools_core.schema import compile as compile_schema
         (r"^[\b]$", ["\b"], ["b"]),
         ("^(?<y>a|b)\\k<y>$", ["aa", "bb"], ["ab"]),
         (r"^(?:a)?(?=b)b(?!c)", ["ab", "b"], ["bc"]),
-        ("^a{2}?$", ["aa"], ["a"]),
         ("^a{x}$", ["a{x}"], ["a"]),
-        ("^a b#c$", ["a b#c"], ["ab"]),
-        ("a|^b$", ["xa", "b"], ["xb"]),
     ],
 )
 def test_a_pattern_matches_as_in_ecmascript(pattern: str, matching: list[str], other: list[str]) -> None:
@@ -44,13 +41,8 @@ def test_a_pattern_matches_as_in_ecmascript(pattern: str, matching: list[str], o
     ("pattern", "advice"),
     [
         (r"\p{L}", "bad escape"),
-        (r"\h", "bad escape"),
-        (r"\u12", "incomplete escape"),
         ("*a", "nothing to repeat"),
         ("(a", "missing )"),
-        ("a)", "unbalanced"),
-        ("[a", "unterminated"),
-        ("[b-a]", "bad character range"),
         ("(?<=a+)b", "look-behind"),
         (r"\2(a)", "group"),
         ("a{99999999999}", "repetition"),

@@ -121,7 +121,7 @@ SETTINGS = settings(
 
 @SETTINGS
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
-def test_the_verdict_is_that_of_the_reference_implementation(schema: dict[str, Any], values: list[Any]) -> None:
+def test_verdicts_match_the_reference_implementation(schema: dict[str, Any], values: list[Any]) -> None:
     validator, reference = compile_schema(schema), Draft202012Validator(schema)
     for value in values:
         problems = validator.check(value, repair=False).problems
@@ -134,7 +134,7 @@ NULLABLE = {"type": ["string", "null"], "$ref": "#/$defs/one", "$defs": {"one": 
 @SETTINGS
 @example(NULLABLE, [None])  # null is of the type, and refused by another keyword
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
-def test_what_is_accepted_has_no_problem_and_needs_no_repair(schema: dict[str, Any], values: list[Any]) -> None:
+def test_accepted_values_have_no_problems_or_repairs(schema: dict[str, Any], values: list[Any]) -> None:
     validator = compile_schema(schema)
     for value in values:
         accepted = validator.accepts(value)
@@ -148,7 +148,7 @@ def test_what_is_accepted_has_no_problem_and_needs_no_repair(schema: dict[str, A
 @pytest.mark.slow
 @SETTINGS
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
-def test_what_is_repaired_is_valid_and_the_original_is_unchanged(schema: dict[str, Any], values: list[Any]) -> None:
+def test_repaired_values_are_valid_and_originals_unchanged(schema: dict[str, Any], values: list[Any]) -> None:
     validator = compile_schema(schema)
     for value in values:
         before = copy.deepcopy(value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 from typing import Any
 
 import pytest
 
+import tools_core.schema
 from tools_core.schema import SchemaError
 from tools_core.schema import compile as compile_schema
 
@@ -18,9 +20,6 @@ ITSELF["not"] = ITSELF
     [
         ({"$ref": "#x"}, "#/$ref", "cannot be resolved"),
         ({"$dynamicRef": "#x"}, "#/$dynamicRef", "$ref"),
-        ({"$dynamicAnchor": "x"}, "#/$dynamicAnchor", "$ref"),
-        ({"$vocabulary": {}}, "#/$vocabulary", "leave it out"),
-        ({"$recursiveRef": "#"}, "#/$recursiveRef", '"$ref": "#"'),
         ({"properties": {"a": {"$id": "b"}}}, "#/properties/a/$id", "$defs"),
         ({"$ref": "https://example.com/s"}, "#/$ref", "#/$defs/name"),
         ({"$ref": "#/$defs/none"}, "#/$ref", "cannot be resolved"),
@@ -31,23 +30,14 @@ ITSELF["not"] = ITSELF
         ({"minimum": 1, "exclusiveMinimum": True}, "#/exclusiveMinimum", "a number"),
         ({"properties": {"a": {"required": True}}}, "#/properties/a/required", "an array of property names"),
         ({"type": "int"}, "#/type", "integer"),
-        ({"type": []}, "#/type", "array of them"),
-        ({"type": {"a": 1}}, "#/type", "one of"),
         ({"enum": "abc"}, "#/enum", "an array"),
-        ({"minLength": -1}, "#/minLength", "0 or more"),
-        ({"maxItems": 1.5}, "#/maxItems", "whole number"),
         ({"maxLength": "5"}, "#/maxLength", "whole number"),
         ({"multipleOf": 0}, "#/multipleOf", "above 0"),
-        ({"maximum": True}, "#/maximum", "a number"),
         ({"uniqueItems": 1}, "#/uniqueItems", "true or false"),
-        ({"pattern": 1}, "#/pattern", "a string"),
         ({"required": [1]}, "#/required", "names"),
         ({"properties": []}, "#/properties", "an object of schemas"),
         ({"properties": {"a": "string"}}, "#/properties/a", "a schema"),
-        ({"properties": {"a": None}}, "#/properties/a", "a schema"),
         ({"allOf": []}, "#/allOf", "an array of schemas"),
-        ({"anyOf": {"type": "string"}}, "#/anyOf", "an array of schemas"),
-        ({"not": 1}, "#/not", "a schema"),
         ({"dependentRequired": {"a": "b"}}, "#/dependentRequired", "lists of names"),
         ({"$defs": {"unused": {"$dynamicAnchor": "x"}}}, "#/$defs/unused/$dynamicAnchor", "$ref"),
         ({"$ref": "#/extra", "extra": {"type": "int"}}, "#/extra/type", "integer"),
@@ -55,9 +45,7 @@ ITSELF["not"] = ITSELF
         (None, "#", "must be a schema"),
     ],
 )
-def test_what_is_not_enforced_is_refused_with_the_place_and_what_would_work(
-    schema: Any, place: str, advice: str
-) -> None:
+def test_an_unsupported_schema_is_refused_with_path_and_advice(schema: Any, place: str, advice: str) -> None:
     with pytest.raises(SchemaError) as refusal:
         compile_schema(schema)
     assert str(refusal.value).startswith(f"the schema at {place}")
@@ -65,7 +53,7 @@ def test_what_is_not_enforced_is_refused_with_the_place_and_what_would_work(
     assert len(str(refusal.value)) <= 400
 
 
-def test_annotations_and_unknown_keywords_constrain_nothing() -> None:
+def test_annotations_and_unknown_keywords_are_ignored() -> None:
     validator = compile_schema(
         {
             "$schema": "http://json-schema.org/draft-07/schema#",
@@ -77,7 +65,7 @@ def test_annotations_and_unknown_keywords_constrain_nothing() -> None:
     assert validator.accepts("no address")
 
 
-def test_words_in_a_default_or_an_enum_are_no_keywords() -> None:
+def test_keywords_inside_enum_and_default_are_data() -> None:
     odd = {"type": "object", "enum": [{"$ref": "#/none", "$id": "x"}], "default": {"$ref": "#/none"}}
     branches = [{**odd, "properties": {"a": {"$ref": "#"}}}, {"type": "array", "items": {"$ref": "#"}}]
     validator = compile_schema({"anyOf": branches, "properties": {"$ref": {"type": "null"}}})
@@ -85,7 +73,11 @@ def test_words_in_a_default_or_an_enum_are_no_keywords() -> None:
     assert validator.check([[]]).problems == []
 
 
-def test_a_later_change_of_the_schema_changes_nothing() -> None:
+def test_the_example_in_the_docstring_works() -> None:
+    assert doctest.testmod(tools_core.schema).failed == 0
+
+
+def test_later_changes_to_a_schema_have_no_effect() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     validator = compile_schema(schema)
     schema["properties"]["a"]["type"] = "string"  # type: ignore[index]
@@ -94,7 +86,7 @@ def test_a_later_change_of_the_schema_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("schema", [{"enum": [{1, 2}]}, {"maximum": float("nan")}, ITSELF], ids=["set", "nan", "loop"])
-def test_a_schema_that_is_not_json_is_refused(schema: Any) -> None:
+def test_schemas_must_be_json(schema: Any) -> None:
     with pytest.raises(SchemaError, match="the schema is not JSON"):
         compile_schema(schema)
 

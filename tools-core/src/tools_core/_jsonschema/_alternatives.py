@@ -37,7 +37,7 @@ class _Branch:
         self.words = describe(schema, root)
 
     def wrong_tag(self, value: Any) -> str | None:
-        """Return the member by which `value` shows that another branch is meant."""
+        """Return the member whose value belongs to another branch."""
         if type(value) is dict:
             for key, allowed in self.tags.items():
                 if key in value and equality_key(value[key]) not in map(equality_key, allowed):
@@ -73,22 +73,22 @@ class _Alternatives:
         return value
 
     def explain(self, value: Any, path: Path, report: Report) -> None:
-        """Report the problems of the branch that was probably meant, judging by type and tags."""
+        """Report the problems of the branch that was probably intended, judging by type and tags."""
         candidates = [branch for branch in self.branches if type(value) in branch.classes]
-        meant = [branch for branch in candidates if branch.wrong_tag(value) is None]
+        intended = [branch for branch in candidates if branch.wrong_tag(value) is None]
         if not candidates:
             report.add_problem(path, self.expected, value)
-        elif not meant:
+        elif not intended:
             key = candidates[0].wrong_tag(value) or ""
             allowed = [tag for branch in candidates for tag in branch.tags.get(key, ())]
             report.add_problem((path, key), WrongChoice(allowed, value[key]), value[key])
-        elif len(meant) == 1:
-            meant[0].node(value, path, report)
+        elif len(intended) == 1:
+            intended[0].node(value, path, report)
         else:
-            trials = _try(meant, value, path, report)
+            trials = _try(intended, value, path, report)
             reasons = dict.fromkeys(str(trial.problems[0]) for trial in trials if trial.problems)
-            words = "; ".join(reasons or [branch.words for branch in meant])
-            report.add_problem(path, clip(f"matches none of the {len(meant)} alternatives: {words}", MESSAGE_LIMIT))
+            words = "; ".join(reasons or [branch.words for branch in intended])
+            report.add_problem(path, clip(f"matches none of the {len(intended)} alternatives: {words}", MESSAGE_LIMIT))
 
 
 def _try(branches: list[_Branch], value: Any, path: Path, report: Report) -> list[Report]:

@@ -1,4 +1,4 @@
-"""Refuse a schema that cannot be enforced as it is written, when a tool is defined."""
+"""Refuse schemas that cannot be enforced, when a tool is defined."""
 
 from __future__ import annotations
 

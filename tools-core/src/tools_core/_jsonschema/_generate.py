@@ -172,7 +172,7 @@ class _Writer:
             self.reject(pad, " or ".join(f"{key!r} not in {x}" for key in required))
         for key in required:
             self.member(properties[key], x, key, pad, level)
-        # Count the members that are left, which is cheaper than to look for unknown ones.
+        # Count the other members, which is cheaper than to look for unknown ones.
         rest = self.variable()
         self.line(pad, f"{rest} = len({x})")
         self.line(pad, f"if {rest} != {len(required)}:")

@@ -11,7 +11,7 @@ _PLAIN = frozenset(("type", "enum", "const", "properties", "items"))
 
 
 def resolve(root: Schema, reference: str) -> Schema:
-    """Return the subschema that a local `$ref` points to; LookupError if there is none."""
+    """Return the subschema that a local `$ref` points to; LookupError for a broken reference."""
     target: Any = root
     for key in reference_keys(root, reference):
         if isinstance(target, dict):

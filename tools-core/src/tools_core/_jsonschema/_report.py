@@ -38,7 +38,7 @@ class Report:
 
     @property
     def is_complete(self) -> bool:
-        """Whether `problems` has every problem: only the first 100 are collected."""
+        """True if `problems` has every problem; only the first 100 are collected."""
         return len(self.problems) < MAX_PROBLEMS
 
     @property

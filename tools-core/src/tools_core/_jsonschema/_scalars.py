@@ -1,17 +1,17 @@
-"""The keywords for scalars and for values as a whole: type, choice, numbers, strings, patterns."""
+"""The keywords for scalars and for values as a whole: type with its repairs, choice, numbers, strings, patterns."""
 
 from __future__ import annotations
 
+import json
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
 from tools_core._jsonschema._describe import WrongChoice, describe, extent
-from tools_core._jsonschema._plain_json import equality_key
+from tools_core._jsonschema._plain_json import equality_key, is_plain
 from tools_core._jsonschema._references import Schema
-from tools_core._jsonschema._repair import NOT_REPAIRABLE, from_text, starts_of
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
 from tools_core._values._problem import Path, show
@@ -27,12 +27,26 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 _TOKENS = r"\\u\{[0-9a-fA-F]{1,6}\}|\\k<\w+>|\\.|\(\?<(?![=!])|."
 
 
+# Numbers as text, and the first characters of text that can be repaired.
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
+_STARTS = {
+    "integer": "-0123456789",
+    "number": "-0123456789",
+    "boolean": "tTfF",
+    "array": "[ \t\r\n",
+    "object": "{ \t\r\n",
+}
+
+_NOT_REPAIRABLE: Any = object()
+
+
 def typed(schema: dict[str, Any], root: Schema) -> Node:
     """Compile `type`, where values of a wrong type are repaired."""
     types = types_of(schema)
     exact = frozenset(kind for name in types for kind in JSON_TYPES[name].classes)
     is_whole = "integer" in types and "number" not in types
-    starts = starts_of(types)
+    starts = _starts_of(types)
     expected = f"must be {describe(schema, root)}"
 
     def step(value: Any, path: Path, report: Report) -> Any:
@@ -44,14 +58,45 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
                 report.add_repair(path, value, show(int(value)))
             return int(value)
         if report.repair and kind is str and value[:1] in starts:
-            repaired = from_text(value, types)
-            if repaired is not NOT_REPAIRABLE:
+            repaired = _from_text(value, types)
+            if repaired is not _NOT_REPAIRABLE:
                 report.add_repair(path, value, show(repaired))
                 return repaired
         report.add_problem(path, expected, value)
         return value
 
     return step
+
+
+def _starts_of(types: Iterable[str]) -> frozenset[str]:
+    """Return the characters that text for one of `types` may start with: a cheap test before `_from_text`."""
+    return frozenset("".join(_STARTS.get(name, "") for name in types))
+
+
+def _from_text(text: str, types: Container[str]) -> Any:
+    """Return the value of one of `types` that a string spells, or _NOT_REPAIRABLE."""
+    if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
+        return int(text)
+    if "number" in types and _NUMBER.fullmatch(text):
+        value = float(text)
+        return value if value - value == 0.0 else _NOT_REPAIRABLE
+    if "boolean" in types and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    name = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
+    if name is None or name not in types:
+        return _NOT_REPAIRABLE
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError):
+        return _NOT_REPAIRABLE
+    return value if is_plain(value) else _NOT_REPAIRABLE
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a duplicate key: one of the two values would be lost")
+    return members
 
 
 def steps(schema: dict[str, Any]) -> Iterator[Node]:

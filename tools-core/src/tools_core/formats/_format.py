@@ -70,8 +70,8 @@ class Format(ABC):
     def calls(self, response: Any, tools: Tools = ()) -> list[ToolCall]:
         """Return the calls in a provider's answer: the response, its message, or the list of its items.
 
-        With `tools`, calls have the tools' own names, and arguments that match their schemas. Text that is not valid
-        JSON is kept, so that the tool reports it.
+        With `tools`, calls have the tools' own names, and arguments that match their schemas. Invalid JSON is passed
+        on, so that the tool reports it.
 
         Raises:
             TypeError: An item is not part of an answer.
@@ -98,7 +98,7 @@ class Format(ABC):
         return [self._part(sendable(part) if isinstance(part, str) else part) for part in parts]
 
     def _restore_calls(self, calls: Iterable[WireCall], tools: Tools) -> list[ToolCall]:
-        """Restore the tools' own names and arguments; an unknown name is kept."""
+        """Restore the tools' own names and arguments; unknown names are unchanged."""
         by_name = {_name(tool): tool for tool in tools}
         names = {wire: name for name, wire in legal_names(by_name, self.name).items()}
         restored = [ToolCall(id_, names.get(name, name), arguments) for id_, name, arguments in calls]
@@ -160,19 +160,19 @@ def legal_names(names: Iterable[str], format: str) -> dict[str, str]:  # noqa: A
     if not replaced:
         return legal
     texts = [text if re.match(f"[{first}]", text) else f"_{text}" for text in replaced.values()]
-    taken = legal.keys() - replaced.keys()
-    is_unique = [texts.count(text) == 1 and text not in taken and is_legal(text) and text.strip("_") for text in texts]
-    taken |= {text for text, unique in zip(texts, is_unique, strict=True) if unique}
+    used = legal.keys() - replaced.keys()
+    is_unique = [texts.count(text) == 1 and text not in used and is_legal(text) and text.strip("_") for text in texts]
+    used |= {text for text, unique in zip(texts, is_unique, strict=True) if unique}
     for name, text, unique in zip(replaced, texts, is_unique, strict=True):
-        legal[name] = text if unique else _with_digest(name, text, taken)
-        taken.add(legal[name])
+        legal[name] = text if unique else _with_digest(name, text, used)
+        used.add(legal[name])
     return legal
 
 
-def _with_digest(name: str, text: str, taken: set[str]) -> str:
+def _with_digest(name: str, text: str, used: set[str]) -> str:
     unique = f"{text[: _MAX_NAME - 9]}_{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
     # A server may name a tool like the rewritten name of another server's tool: try the next digest.
-    return unique if unique not in taken else _with_digest(f"{name} ", text, taken)
+    return unique if unique not in used else _with_digest(f"{name} ", text, used)
 
 
 def parameters(definition: Definition) -> tuple[dict[str, Any], str]:

@@ -43,7 +43,7 @@ class Stream:
         return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
 
     def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
-        """Start the call that later chunks identify by `key`; complete arguments replace those of earlier chunks."""
+        """Start the call that later chunks identify by `key`; complete arguments replace earlier parts."""
         part = self._open.get(key)
         if part is None or (id and part.id and id != part.id):  # some servers give every call the index 0
             part = self._open[key] = _Part()
@@ -76,7 +76,7 @@ class _Part:
         return "".join(self.texts) or self.value
 
     def is_complete(self) -> bool:
-        """Return whether the arguments are complete; if there are none, they may not have arrived."""
+        """Return whether the arguments are complete; empty ones may not have arrived."""
         arguments = self.arguments
         try:
             return isinstance(json.loads(arguments), dict) if isinstance(arguments, str) else bool(arguments)
