@@ -141,6 +141,5 @@ def test_a_declared_float_arrives_as_a_float():
 
 
 def test_a_parameter_takes_any_type_hint():
-    days = tool(lambda day: day.year, name="days", parameters=[Parameter("day", date, "A day", ge=date(2026, 1, 1))])
+    days = tool(lambda day: day.year, name="days", parameters=[Parameter("day", date, "A day")])
     assert days.call(day="2026-11-24").output == 2026
-    assert days.call(day="2025-11-24").error == 'day must be at least 2026-01-01, got "2025-11-24"'

@@ -9,10 +9,10 @@ from typing import Any
 from tools_core._definition._hints._annotations import Reading, Unsupported
 from tools_core._definition._hints._classes import object_schema
 from tools_core._definition._hints._converters import Converter, array, members
-from tools_core._definition._hints._metadata import annotate, types_of
+from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._reader import Reader
 from tools_core._jsonschema import compile_schema
-from tools_core._jsonschema._types import TYPE_NAMES
+from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
 from tools_core._values._errors import DefinitionError, SchemaError
 from tools_core._values._limits import Limits
 from tools_core._values._problem import listing
@@ -91,7 +91,7 @@ class Parameter:
     @property
     def type(self) -> str:
         """The JSON type; without null for a nullable parameter, and "any" if there are several."""
-        types = {*types_of(self._schema)} - {"null"}
+        types = {*accepted_types(self._schema, self._schema)} - {"null"}
         return types.pop() if len(types) == 1 else "any"
 
     @property
