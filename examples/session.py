@@ -7,7 +7,7 @@ from tools_agent import Agent, Message, Request, ScriptedProvider, SQLiteStore
 from tools_core import ToolCall, tool
 
 
-@tool(read_only=True)
+@tool(read_only=False)  # these run one after the other
 def weather(city: str) -> str:
     """Look up the weather in a city."""
     print("looking up", city)

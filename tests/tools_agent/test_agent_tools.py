@@ -98,7 +98,8 @@ def test_a_tool_that_takes_too_long_is_a_timeout_error(arun):
     ],
 )  # fmt: skip
 def test_the_runtime_is_a_name_a_class_an_instance_or_a_function_of_the_context(runtime, is_here):
-    with Agent(context={"parallel": True}, model=scripted(("where", {})), tools=[where], runtime=runtime) as agent:
+    model, context = scripted(("where", {})), {"parallel": True}
+    with Agent(context=context, model=model, tools=[where], runtime=runtime, tool_timeout=None) as agent:
         agent.generate("Go")
     assert (contents(agent) == [threading.current_thread().name]) == is_here
 

@@ -107,7 +107,7 @@ def double(number: int) -> int:
     "Double a number."
     return again(number)
 
-print(Executor([double], runtime="ray", default_timeout=60).call("twice", {"number": 4}).output)
+print(Executor([double], runtime="ray", default_timeout=60).call_tool("twice", {"number": 4}).output)
 """
     assert run_python(text) == "8"
 

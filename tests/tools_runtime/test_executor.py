@@ -67,14 +67,13 @@ def test_a_failure_is_the_result_of_its_call_alone(runtime, run, make):
     assert "did you mean add" in str(results[4])
 
 
-def test_call_takes_a_tool_call_or_a_name_with_arguments(make):
-    executor = make([add])
-    assert executor.call(ToolCall("1", "add", {"a": 1})).output == 2
-    assert executor.call("add", {"a": 1, "b": 5}).output == 6
-    assert executor.call("add", '{"a": 2}', Context()).output == 3
-    assert asyncio.run(executor.acall("add", {"a": 1})).output == 2
-    with pytest.raises(TypeError, match="has its arguments already"):
-        executor.call(ToolCall("1", "add", {}), {"a": 1})
+def test_call_takes_a_tool_call_and_call_tool_a_name_with_arguments(make):
+    executor, context = make([add]), Context()
+    assert executor.call(ToolCall("1", "add", {"a": 1}), context).output == 2
+    assert executor.call_tool("add", {"a": 1, "b": 5}).output == 6
+    assert executor.call_tool("add", '{"a": 2}', context).output == 3
+    assert asyncio.run(executor.acall(ToolCall("1", "add", {"a": 1}), context)).output == 2
+    assert asyncio.run(executor.acall_tool("add", {"a": 1})).output == 2
 
 
 def test_inline_makes_a_call_only_when_its_result_is_asked_for(make):
@@ -136,13 +135,13 @@ def test_strict_bugs_raises_once_all_calls_have_results_and_hands_them_over(ids,
 
 
 def test_an_expected_failure_is_not_a_bug(make):
-    assert make([fail], error_policy="strict_bugs").call("fail", {"kind": "expected"}).error_type == "not_found"
+    assert make([fail], error_policy="strict_bugs").call_tool("fail", {"kind": "expected"}).error_type == "not_found"
 
 
 def test_tools_may_be_a_function_of_the_context(make):
     executor = make(lambda context: [add] if context.state.get("premium") else [])
-    assert executor.call("add", {"a": 1}, Context(state={"premium": True})).output == 2
-    assert executor.call("add", {"a": 1}, Context()).error_type == "unknown_tool"
+    assert executor.call_tool("add", {"a": 1}, Context(state={"premium": True})).output == 2
+    assert executor.call_tool("add", {"a": 1}, Context()).error_type == "unknown_tool"
 
 
 def test_the_runtime_is_a_name_a_class_an_instance_a_function_or_a_mapping(make):
@@ -162,10 +161,10 @@ def test_the_runtime_is_a_name_a_class_an_instance_a_function_or_a_mapping(make)
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"runtime": "nowhere"}, ValueError, "async, inline, process, thread"),
+        ({"runtime": "nowhere"}, ValueError, "async, auto, inline, process, thread"),
         ({"runtime": 3}, TypeError, "a name, a class or an instance"),
         ({"error_policy": "none"}, ValueError, "capture_all"),
-        ({"default_timeout": 0}, ValueError, "above 0"),
+        ({"default_timeout": 0}, ValueError, "between 0 and 1e9 seconds"),
         ({"max_concurrency": 0}, ValueError, "at least 1"),
         ({"approve": 1}, TypeError, "approve is a function"),
     ],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 
 import pluggy
 import pytest
 
 from tools_core import Halt, Result, ToolCall, ToolError, tool
-from tools_runtime import Blocking, Decision, Event, Executor, Runtime, hookimpl
+from tools_runtime import Decision, Executor, Runtime, hookimpl
 
 made = []
 
@@ -193,35 +194,99 @@ def start(function):
     return type("Start", (), {"start_tool_call": hookimpl(staticmethod(function))})()
 
 
-def test_start_tool_call_receives_allowed_calls_before_they_are_made_and_may_wait(one):
+def test_start_tool_call_runs_before_allowed_calls_alone(one):
     order = []
-    waits = start(lambda call: Blocking(lambda: order.append((call.name, list(made)))))
-    assert one(waits).output == "x"
+    log = start(lambda call: order.append((call.name, list(made))))
+    assert one(log).output == "x"
     assert order == [("echo", [])]
 
     refuse = type("Refuse", (), {"decide_tool_call": hookimpl(staticmethod(lambda call: Decision("deny")))})()
-    assert one(waits, refuse).error_type == "denied"
+    assert one(log, refuse).error_type == "denied"
     assert len(order) == 1
 
 
-@pytest.mark.parametrize("where", ["in the hook", "while it waits"])
-def test_a_start_tool_call_that_fails_refuses_the_call(one, where, caplog):
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_start_tool_call_that_fails_refuses_the_call(one, is_async, caplog):
     def fail():
         raise OSError("disk full")
 
-    result = one(start(lambda call: fail() if where == "in the hook" else Blocking(fail)))
+    async def afail():
+        await asyncio.sleep(0)
+        fail()
+
+    result = one(start(afail if is_async else fail))
     assert result.error_type == "unavailable"
     assert "disk full" in result.error
     assert made == []
 
 
-def test_a_hook_may_emit_an_event(one, recorder):
-    def again(call, context):
-        yield Event("retry", call, context, attempt=1, detail={"delay": 0})
+def test_a_repeated_attempt_is_an_event(one, recorder):
+    def again():
         yield
+        return (yield)
 
     one(recorder, around(again))
     assert recorder.kinds == ["start", "retry", "end"]
+    assert recorder.events[1].attempt == 2
+
+
+# coroutine functions
+
+
+def test_a_coroutine_function_wraps_replaces_and_repeats_a_call(one):
+    async def wrap(call, call_next):
+        await asyncio.sleep(0)
+        return Result.text(f"<{await call_next()}>")
+
+    async def other(call, call_next):
+        return await call_next(ToolCall(call.id, "shout", {"text": "y"}))
+
+    async def twice(call_next):
+        await call_next()
+        await call_next()
+
+    assert str(one(around(wrap), around(wrap))) == "<<x>>"
+    assert str(one(around(wrap), around(other), around(lambda: (yield)))) == "<Y>"
+    made.clear()
+    assert str(one(around(twice))) == "x"
+    assert made == ["x", "x"]
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_coroutine_function_that_fails_loses_no_result(one, is_before, recorder, caplog):
+    async def broken(call, call_next):
+        if not is_before:
+            await call_next()
+        raise OSError("disk full")
+
+    result = one(recorder, around(broken))
+    assert (result.error_type, made) == (("unavailable", []) if is_before else (None, ["x"]))
+    assert recorder.kinds == ["start", "hook_failed", "end"]
+
+
+def test_coroutine_functions_may_answer_and_observe_calls(one):
+    async def answer(call):
+        return Result.text("answered")
+
+    async def observe(result):
+        await asyncio.sleep(0)
+        return Result.text(f"({result})")
+
+    assert str(one(before(answer))) == "answered"
+    assert str(one(after(observe))) == "(x)"
+
+
+@pytest.mark.parametrize("runtime", ["thread", "async"])
+def test_hooks_that_block_do_not_delay_the_other_calls_of_a_batch(runtime, run):
+    barrier = threading.Barrier(3)
+
+    def block():
+        barrier.wait(20)  # all hooks are here at the same time
+        return (yield)
+
+    executor = Executor([echo], runtime=runtime, hooks=[around(block)], plugins=False)
+    batch = [ToolCall(str(number), "echo", {}) for number in range(3)]
+    assert [result.output for _, result in run(executor, batch)] == ["x"] * 3
 
 
 @pytest.mark.parametrize(
@@ -229,9 +294,9 @@ def test_a_hook_may_emit_an_event(one, recorder):
     [
         (object(), "has no hook"),
         (type("Typo", (), {"around_tool_cal": hookimpl(lambda self: None)})(), "unknown hook .around_tool_cal"),
-        (around(lambda call: None), "is not a generator"),
+        (around(lambda call: None), "is not a generator or coroutine function"),
         (type("Late", (), {"before_tool_call": hookimpl(lambda self, call=None: None)})(), "never receives call"),
-        (type("Wrap", (), {"before_tool_call": hookimpl(wrapper=True)(lambda self: (yield))})(), "pluggy's wrappers"),
+        (type("Wrap", (), {"before_tool_call": hookimpl(wrapper=True)(lambda self: (yield))})(), "is a pluggy wrapper"),
     ],
 )
 def test_a_hook_that_would_not_work_is_refused_when_it_is_given(plugin, text, make):
@@ -249,11 +314,11 @@ def test_a_plugin_registers_runtimes_by_name(make):
         def register_runtimes(self):
             return {"far": Far}
 
-    assert str(make([echo], runtime="far", hooks=[Plugin()]).call("echo")) == "far away"
+    assert str(make([echo], runtime="far", hooks=[Plugin()]).call_tool("echo")) == "far away"
 
 
 def test_a_runtime_that_wraps_without_a_generator_is_refused():
-    with pytest.raises(TypeError, match="is not a generator"):
+    with pytest.raises(TypeError, match="must be a generator"):
 
         class Wrong(Runtime):
             def around_tool_call(self, call, context):

@@ -26,7 +26,7 @@ RUN = """
         return "done"
 
     executor = Executor([work])
-    result = executor.call("work")
+    result = executor.call_tool("work")
     print(json.dumps({"seen": sorted(result.metadata), "problems": executor.plugins.problems, "log": lines}))
 """
 WORKING = """

@@ -76,9 +76,9 @@ def test_state_of_one_batch_is_in_no_other_batch_or_executor(make):
         return list(context.state["notes"])
 
     one, two = make([note]), make([note])
-    assert one.call("note", {"value": "a"}).output == ["a"]
-    assert one.call("note", {"value": "b"}).output == ["b"]
-    assert two.call("note", {"value": "c"}).output == ["c"]
+    assert one.call_tool("note", {"value": "a"}).output == ["a"]
+    assert one.call_tool("note", {"value": "b"}).output == ["b"]
+    assert two.call_tool("note", {"value": "c"}).output == ["c"]
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
@@ -125,9 +125,10 @@ def test_approve_allows_a_call_and_the_result_says_which_approval(approve, run, 
 
 
 def test_approve_may_refuse_or_leave_a_call_pending(make):
-    assert make([erase], approve=lambda request: False).call("erase", {"name": "a"}).error_type == "denied"
-    assert make([erase], approve=lambda request: None).call("erase", {"name": "a"}).error_type == "approval_required"
-    assert "one of" in str(make([erase], approve=lambda request: "always").call("erase", {"name": "a"}))
+    assert make([erase], approve=lambda request: False).call_tool("erase", {"name": "a"}).error_type == "denied"
+    pending = make([erase], approve=lambda request: None).call_tool("erase", {"name": "a"})
+    assert pending.error_type == "approval_required"
+    assert "one of" in str(make([erase], approve=lambda request: "always").call_tool("erase", {"name": "a"}))
     assert made == []
 
 
@@ -142,7 +143,7 @@ def test_an_approval_for_a_run_holds_in_no_other_run_and_for_no_other_call(make)
     for executor in (make([erase], policy=rules, approve=approve), make([erase], policy=rules, approve=approve)):
         for run_id in ("one", "two"):
             for name in ("a", "a", "b"):
-                result = executor.call("erase", {"name": name}, Context(run_id=run_id))
+                result = executor.call_tool("erase", {"name": name}, Context(run_id=run_id))
                 assert result.metadata["approval"]["by"] == "ann"
     assert asked == [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
 
@@ -150,11 +151,11 @@ def test_an_approval_for_a_run_holds_in_no_other_run_and_for_no_other_call(make)
 def test_a_pending_call_can_be_approved_later(make, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     executor, context = make([erase], policy=policy()), Context(run_id="r")
-    key = executor.call("erase", {"name": "a"}, context).metadata["pending"]["key"]
+    key = executor.call_tool("erase", {"name": "a"}, context).metadata["pending"]["key"]
     policy().approve(key, by="ann")
-    assert executor.call("erase", {"name": "a"}, Context(run_id="other")).error_type == "approval_required"
-    assert executor.call("erase", {"name": "a"}, context).metadata["approval"]["by"] == "ann"
-    assert executor.call("erase", {"name": "a"}, context).error_type == "approval_required"  # it was for once
+    assert executor.call_tool("erase", {"name": "a"}, Context(run_id="other")).error_type == "approval_required"
+    assert executor.call_tool("erase", {"name": "a"}, context).metadata["approval"]["by"] == "ann"
+    assert executor.call_tool("erase", {"name": "a"}, context).error_type == "approval_required"  # it was for once
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
@@ -236,7 +237,7 @@ def test_a_hook_cannot_change_a_call_in_place(make):
                 problems.append(error)
             return (yield)
 
-    result = make([erase], hooks=[Change()], policy=policy(DENY, ALLOW)).call("erase", {"name": "harmless"})
+    result = make([erase], hooks=[Change()], policy=policy(DENY, ALLOW)).call_tool("erase", {"name": "harmless"})
     assert (result.output, len(problems)) == ("erased harmless", 1)
 
 
@@ -251,10 +252,10 @@ def test_the_strictest_of_several_decisions_counts_and_a_broken_one_denies(make)
         def decide_tool_call(self, call):
             raise OSError("rules are gone")
 
-    denied = make([erase], hooks=[Allow()], policy=policy(DENY, ALLOW)).call("erase", {"name": "secret"})
+    denied = make([erase], hooks=[Allow()], policy=policy(DENY, ALLOW)).call_tool("erase", {"name": "secret"})
     assert denied.error_type == "denied"
-    assert make([erase], hooks=[Allow()]).call("erase", {"name": "a"}).output == "erased a"
-    assert "rules are gone" in str(make([erase], hooks=[Allow(), Broken()]).call("erase", {"name": "a"}))
+    assert make([erase], hooks=[Allow()]).call_tool("erase", {"name": "a"}).output == "erased a"
+    assert "rules are gone" in str(make([erase], hooks=[Allow(), Broken()]).call_tool("erase", {"name": "a"}))
 
 
 def test_a_call_that_is_made_again_is_not_asked_about_again(make):
@@ -270,7 +271,7 @@ def test_a_call_that_is_made_again_is_not_asked_about_again(make):
         asked.append(request.key)
         return True
 
-    assert make([erase], hooks=[Twice()], approve=approve).call("erase", {"name": "a"}).output == "erased a"
+    assert make([erase], hooks=[Twice()], approve=approve).call_tool("erase", {"name": "a"}).output == "erased a"
     assert (made, len(asked)) == (["a", "a"], 1)
 
 
@@ -297,8 +298,8 @@ def test_a_link_that_is_changed_during_the_question_ends_the_approval(make, tmp_
         link.symlink_to("hidden")
         return True
 
-    result = make([Save()], policy=policy(), approve=approve).call("save", {"name": "a"})
-    assert (result.error_type, "changed while" in str(result)) == ("denied", True)
+    result = make([Save()], policy=policy(), approve=approve).call_tool("save", {"name": "a"})
+    assert (result.error_type, "changed during approval" in str(result)) == ("denied", True)
     assert not (tmp_path / "hidden" / "a").exists()
 
 
@@ -308,4 +309,4 @@ def test_a_tool_that_exits_does_not_end_the_program(make):
         """Exit."""
         raise SystemExit(3)
 
-    assert make([leave]).call("leave").error == "SystemExit: 3"
+    assert make([leave]).call_tool("leave").error == "SystemExit: 3"

@@ -232,4 +232,4 @@ def test_an_executor_runs_their_tools_in_this_process():
         return len(calls)
 
     with Executor(from_langchain([count]), runtime="process") as executor:
-        assert [executor.call("count").content for _ in range(2)] == ["1", "2"]
+        assert [executor.call_tool("count").content for _ in range(2)] == ["1", "2"]

@@ -62,8 +62,8 @@ def test_a_forked_process_connects_by_itself(odd, log):
 
 def test_a_policy_decides_by_the_hints_of_a_server(odd):
     with Executor(odd(), policy=Policy(files=[])) as executor:
-        assert executor.call("look", {"text": "a"}).output == "a"
-        assert executor.call("echo", {"text": "a"}).error_type == "approval_required"
+        assert executor.call_tool("look", {"text": "a"}).output == "a"
+        assert executor.call_tool("echo", {"text": "a"}).error_type == "approval_required"
 
 
 def test_arguments_are_checked_and_repaired_before_anything_is_sent(odd, log):
@@ -198,7 +198,7 @@ def test_toolsets_with_the_same_names_are_refused_together_unless_they_have_pref
     with pytest.raises(ValueError, match=r"`mcp:odd:.*` cannot be registered as `echo`: the name is taken by `mcp:odd:"):
         Executor([*odd(), *odd()])
     with Executor([*odd(prefix=True), *odd(name="other", prefix=True)]) as executor:
-        assert executor.call("other_echo", {"text": "a"}).ok
+        assert executor.call_tool("other_echo", {"text": "a"}).ok
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tools_core.__main__ import main
         (["--token-file", "token"], "without --http"),
         (["--workspace", "missing"], "not a folder"),
         (["--policy", "missing"], "there is no such file"),
-        (["--timeout", "-1"], "above 0"),
+        (["--timeout", "-1"], "between 0 and 1e9 seconds"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

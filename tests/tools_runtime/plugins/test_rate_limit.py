@@ -157,7 +157,7 @@ def test_a_call_that_would_wait_beyond_the_deadline_is_refused_with_the_time_to_
     first, second = sorted(results, key=lambda result: not result.ok)
     assert first.ok and second.error_type == "limit_exceeded"
     assert 3500 < second.metadata["retry_after"] <= 3600
-    assert "search was not called: it is called too often; try again in" in second.error
+    assert "search was not run: rate limit exceeded; retry in" in second.error
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
@@ -168,7 +168,7 @@ def test_a_call_that_waits_for_a_running_one_until_the_deadline_is_refused_and_l
     result = executor.call(ToolCall(None, "deploy"), context=Context(timeout=0.5))
     held.over.set()
     thread.join(20)
-    assert result.error_type == "limit_exceeded" and "too many calls of it are running" in result.error
+    assert result.error_type == "limit_exceeded" and "concurrency limit reached" in result.error
     assert executor.call(ToolCall(None, "deploy"), context=Context(timeout=60)).ok
 
 

@@ -124,10 +124,12 @@ def test_each_further_attempt_is_announced_by_an_event(run, calls):
     listener, context = Listener(), Context(run_id="run-7")
     fetch = failing(2, Result.error("busy", metadata={"retry_after": 0.001}), read_only=True)
     run([fetch], calls("fetch", {}), [Retry(first=0), listener], context)
-    detail = {"delay": 0.001, "error_type": "execution_error"}
-    assert [(event.call.id, event.run_id, event.attempt, dict(event.detail)) for event in listener.retries] == [
-        ("call-0", "run-7", attempt, detail) for attempt in (2, 3)
+    assert [(event.call.id, event.run_id, event.attempt) for event in listener.retries] == [
+        ("call-0", "run-7", attempt) for attempt in (2, 3)
     ]
+    for event in listener.retries:
+        assert event.detail["error_type"] == "execution_error"
+        assert event.detail["delay"] >= 0.001
 
 
 def test_there_is_no_attempt_beyond_the_deadline(run, calls):

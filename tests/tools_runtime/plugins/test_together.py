@@ -64,7 +64,7 @@ def test_an_idempotent_call_that_loses_its_worker_is_made_again(tmp_path, monkey
     _budget, hooks = all_of(tmp_path / "log")
     with ProcessRuntime(1) as runtime:
         executor = Executor([fetch], runtime=runtime, hooks=hooks, default_timeout=60, plugins=False)
-        result = executor.call("fetch", {"path": str(tmp_path / "once")})
+        result = executor.call_tool("fetch", {"path": str(tmp_path / "once")})
     assert (result.output, result.metadata) == ("here", {"attempts": 2})
 
 

@@ -7,28 +7,39 @@ import os
 import stat
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from tools_core import Context, Effects, Tool, ToolCall, tool
-from tools_runtime import Approval, Policy, PolicyError
+from tools_runtime import Approval, Executor, Policy, PolicyError
 
 SAVE = {"path": "a"}
 
 
 @pytest.fixture
 def decide(place, tools):
-    """Decide about a call in a run, with a policy that has no rules."""
+    """Run a call, with a policy that has no rules, and return its outcome, its request and its approval."""
 
-    def decided(policy=None, arguments=SAVE, *, run="run-1", tool=tools.save, workspace=place.project):
-        context = Context(workspace=workspace, run_id=run)
-        return (policy or Policy()).decide_tool_call(ToolCall("1", tool.name, arguments), tool, context)
+    def decide(policy=None, arguments=SAVE, *, run="run-1", tool=tools.save, workspace=place.project, answer=None):
+        requests = []
+        executor = Executor(
+            [tool], policy=policy or Policy(), approve=lambda request: requests.append(request) or answer, plugins=False
+        )
+        result = executor.call(ToolCall("1", tool.name, arguments), Context(workspace=workspace, run_id=run))
+        return SimpleNamespace(
+            outcome={None: "allow", "approval_required": "ask", "denied": "deny"}[result.error_type],
+            request=requests[0] if requests else None,
+            approval=result.metadata.get("approval"),
+            error=result.error,
+        )
 
-    return decided
+    return decide
 
 
-def remember(policy, decision, scope, by="ann"):
-    policy.remember(decision.request, Approval(scope, by, decision.request.key))
+def remember(policy, decide, scope, by="ann", **options):
+    """Answer the request for a call."""
+    decide(policy, answer=Approval(scope, by), **options)
 
 
 def test_a_request_is_plain_json_with_everything_that_a_reviewer_needs(place, decide):
@@ -40,46 +51,44 @@ def test_a_request_is_plain_json_with_everything_that_a_reviewer_needs(place, de
     assert found["arguments"] == {"path": "a"}
     assert found["effects"]["paths"] == [str(place.project / "a")]
     assert found["scopes"] == ["once", "run", "project"]
-    assert found["reasons"] == ["no rule holds, and the call is not known to only read"]
+    assert found["reasons"] == ["no rule matches; the call is not marked read-only"]
 
 
 def test_once_is_not_remembered_by_the_policy(decide):
     policy = Policy()
-    remember(policy, decide(policy), "once")
+    remember(policy, decide, "once")
     assert decide(policy).outcome == "ask"
 
 
 def test_a_run_is_that_run_alone(place, decide):
     policy = Policy()
-    remember(policy, decide(policy), "run")
+    remember(policy, decide, "run")
     allowed = decide(policy)
-    assert (allowed.outcome, allowed.approval.scope, allowed.approval.by) == ("allow", "run", "ann")
+    assert (allowed.outcome, allowed.approval["scope"], allowed.approval["by"]) == ("allow", "run", "ann")
     assert decide(policy, run="run-2").outcome == "ask"
     assert decide(Policy()).outcome == "ask"
     assert not place.approvals.exists()
 
 
-def test_a_run_that_is_not_named_shares_its_approvals_with_no_other(place, tools):
+def test_runs_without_a_name_do_not_share_approvals(decide):
     policy = Policy()
-    contexts = [Context(workspace=place.project) for _ in range(2)]
-    first, second = (policy.decide_tool_call(ToolCall("1", "save", SAVE), tools.save, context) for context in contexts)
+    first, second = decide(policy, run=None), decide(policy, run=None)
     assert first.request.key != second.request.key
-    remember(policy, first, "run")
-    decisions = [policy.decide_tool_call(ToolCall("1", "save", SAVE), tools.save, context) for context in contexts]
-    assert [each.outcome for each in decisions] == ["allow", "ask"]
+    remember(policy, decide, "run", run=None)
+    assert decide(policy, run=None).outcome == "ask"
 
 
 def test_of_many_runs_the_latest_are_remembered(decide):
     policy = Policy()
     for number in range(1_001):
-        remember(policy, decide(policy, run=f"run-{number}"), "run")
+        remember(policy, decide, "run", run=f"run-{number}")
     assert [decide(policy, run=f"run-{number}").outcome for number in (0, 1, 1_000)] == ["ask", "allow", "allow"]
 
 
 def test_a_project_is_any_run_in_this_project_and_none_in_another(decide, tmp_path):
     policy = Policy()
-    remember(policy, decide(policy), "project")
-    assert decide(Policy(), run="run-2").approval.scope == "project"
+    remember(policy, decide, "project")
+    assert decide(Policy(), run="run-2").approval["scope"] == "project"
     other = tmp_path / "other"
     other.mkdir()
     assert decide(Policy(project=other)).outcome == "ask"
@@ -97,7 +106,7 @@ def test_a_project_is_any_run_in_this_project_and_none_in_another(decide, tmp_pa
 )
 def test_an_approval_is_for_these_very_arguments(decide, changed):
     policy = Policy()
-    remember(policy, decide(policy), "project")
+    remember(policy, decide, "project")
     assert decide(policy, changed).outcome == "ask"
 
 
@@ -132,7 +141,7 @@ def test_an_approval_ends_when_a_link_has_another_target(place, decide):
     policy = Policy()
     link = place.project / "link"
     link.symlink_to("src")
-    remember(policy, decide(policy, {"path": "link/a"}), "project")
+    remember(policy, decide, "project", arguments={"path": "link/a"})
     assert decide(policy, {"path": "link/a"}).outcome == "allow"
     link.unlink()
     link.symlink_to(place.home)
@@ -140,7 +149,7 @@ def test_an_approval_ends_when_a_link_has_another_target(place, decide):
 
 
 def test_a_rule_that_denies_is_stronger_than_an_approval(place, decide):
-    remember(Policy(), decide(), "project")
+    remember(Policy(), decide, "project")
     assert decide().outcome == "allow"
     place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\n')
     assert decide().outcome == "deny"
@@ -163,7 +172,7 @@ def test_another_process_approves_one_call(decide):
     assert decide(policy, run="run-2").outcome == "ask"
     allowed = decide(policy)
     assert allowed.outcome == "allow"
-    assert allowed.approval == Approval("once", "ann", key)
+    assert allowed.approval == {"scope": "once", "by": "ann", "key": key}
     assert decide(policy).outcome == "ask"
     assert decide(Policy()).outcome == "ask"
 
@@ -172,10 +181,10 @@ def test_another_process_approves_a_run_or_the_project(decide):
     policy = Policy()
     in_another_process("Policy().approve(key, 'run', by='ann')", decide(policy).request.key)
     assert [decide(policy).outcome for _ in range(2)] == ["allow", "allow"]
-    assert decide(Policy()).approval.by == "ann"
+    assert decide(Policy()).approval["by"] == "ann"
     request = decide(policy, run="run-2").request
     in_another_process("Policy().approve(key, 'project')", request.key)
-    assert decide(policy, run="run-3").approval.scope == "project"
+    assert decide(policy, run="run-3").approval["scope"] == "project"
 
 
 def test_another_process_denies_a_call_for_the_run(decide):
@@ -183,7 +192,7 @@ def test_another_process_denies_a_call_for_the_run(decide):
     key = decide(policy).request.key
     in_another_process("Policy().deny(key, 'not on a Friday', by='ann')", key)
     denied = decide(policy)
-    assert (denied.outcome, list(denied.reasons), denied.by) == ("deny", ["not on a Friday"], "ann")
+    assert (denied.outcome, "not on a Friday" in denied.error) == ("deny", True)
     assert decide(policy, run="run-2").outcome == "ask"
     policy.approve(key)
     assert decide(policy).outcome == "allow"
@@ -195,13 +204,13 @@ def test_of_several_processes_one_uses_an_approval_up(decide, place):
     policy.approve(key)
     program = (
         "import sys; from pathlib import Path; from tools_core import Context, ToolCall, tool\n"
-        "from tools_runtime import Policy\n"
+        "from tools_runtime import Executor, Policy\n"
         "@tool\n"
         "def save(path: Path, limit: int = 10, tags: list[str] | None = None, force: bool = False) -> str:\n"
         "    'Writes a file.'\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "context = Context(workspace='.', run_id='run-1')\n"
-        "print(Policy().decide_tool_call(ToolCall('1', 'save', {'path': 'a'}), save, context).outcome)"
+        "print(Executor([save], policy=Policy()).call(ToolCall('1', 'save', {'path': 'a'}), context).error_type)"
     )
     command = [sys.executable, "-c", program]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": place.project}
@@ -211,7 +220,8 @@ def test_of_several_processes_one_uses_an_approval_up(decide, place):
     for process in processes:
         process.stdin.write("\n")
         process.stdin.flush()
-    assert sorted(process.communicate(timeout=60)[0] for process in processes) == ["allow\n", "ask\n", "ask\n"]
+    outcomes = sorted(process.communicate(timeout=60)[0] for process in processes)
+    assert outcomes == ["None\n", "approval_required\n", "approval_required\n"]
 
 
 def test_two_processes_that_approve_at_once_lose_nothing(place):
@@ -273,12 +283,12 @@ def _pipe(file):
 @pytest.mark.parametrize("spoil", [_all_can_write, _foreign, _not_json, _other_version, _pipe])
 def test_a_file_that_another_user_may_have_written_does_not_count(place, decide, spoil, caplog):
     policy = Policy()
-    remember(policy, decide(policy), "project")
+    remember(policy, decide, "project")
     spoil(place.approvals)
     assert decide(policy, run="run-2").outcome == "ask"
     with pytest.raises(PolicyError, match=r"approvals\.json"):
         policy.approve(decide(policy).request.key)
-    remember(policy, decide(policy), "project")
+    remember(policy, decide, "project")
     assert [decide(policy).outcome, decide(policy, run="run-2").outcome] == ["allow", "ask"]
     assert "holds for this run only" in caplog.text
 

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tools_core import Context, Registry, ToolCall
-from tools_runtime import Policy
+from tools_core import Context, ToolCall
+from tools_runtime import Executor, Policy
 
 pytest.importorskip("tools_filesystem")
 
@@ -31,15 +31,14 @@ def run(place):
 
 @pytest.fixture
 def pending(place):
-    """The key of a call that is asked about."""
-    registry = Registry()
-    registry.discover()
-    call = ToolCall(None, "write_file", {"path": "src/a", "content": "x"})
+    """Run a call that no rule allows."""
 
-    def decision():
-        return Policy().decide_tool_call(call, registry["write_file"], Context(run_id="run-1"))
+    def run():
+        call = ToolCall(None, "write_file", {"path": "src/a", "content": "x"})
+        executor = Executor(policy=Policy(), plugins=False)
+        return executor.call(call, Context(workspace=place.project, run_id="run-1"))
 
-    return decision
+    return run
 
 
 def test_explain_names_the_rule_and_what_the_call_would_touch_and_runs_nothing(place, run):
@@ -138,7 +137,7 @@ def test_check_names_what_has_to_be_installed_to_judge_a_rule(place, run):
     program = f"import sys; sys.path.insert(0, {str(site)!r}); from tools_core.__main__ import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "policy", "check"]
     out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
-    assert "it cannot be judged without needy[parser]; install it" in out
+    assert "it cannot be evaluated without needy[parser]; install it" in out
 
 
 def test_trust_lets_the_projects_file_allow_until_it_changes(place, run):
@@ -154,26 +153,26 @@ def test_trust_lets_the_projects_file_allow_until_it_changes(place, run):
 
 
 def test_a_pending_call_is_approved_once_or_for_the_project(run, pending):
-    key = pending().request.key
+    key = pending().metadata["pending"]["key"]
     assert run("approve", key)[:2] == (0, f"approved: {key}\nscope: once\n")
-    assert [pending().outcome for _ in range(2)] == ["allow", "ask"]
+    assert [pending().error_type for _ in range(2)] == [None, "approval_required"]
     assert run("approve", key, "--scope", "project")[0] == 0
-    assert pending().outcome == "allow"
+    assert pending().ok
     status, out, _ = run(*WRITE)
     assert status == 0
     assert "approved_by: " in out
 
 
 def test_a_pending_call_is_denied(run, pending):
-    key = pending().request.key
+    key = pending().metadata["pending"]["key"]
     assert run("deny", key, "--reason", "not now")[0] == 0
-    assert list(pending().reasons) == ["not now"]
+    assert "not now" in pending().error
     assert run("approve", "nonsense")[0] == 1
 
 
 def test_answers_are_listed_and_forgotten(run, pending):
     assert run("approvals")[:2] == (0, "")
-    key = pending().request.key
+    key = pending().metadata["pending"]["key"]
     run("deny", key, "--reason", "\x1b[2J")
     status, out, _ = run("approvals")
     assert status == 0
@@ -181,4 +180,4 @@ def test_answers_are_listed_and_forgotten(run, pending):
     assert json.loads(run("approvals", "--json")[1])[key]["scope"] == "deny"
     assert [run("approvals", "--forget", key[:16])[0] for _ in range(2)] == [0, 1]
     assert run("approvals", "--forget", "all")[0] == 0
-    assert pending().outcome == "ask"
+    assert pending().error_type == "approval_required"

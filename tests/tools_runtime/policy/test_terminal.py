@@ -18,7 +18,7 @@ PROGRAM = """
 import json, signal, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tools_core import Context, ToolCall, tool
+from tools_core import ApprovalRequest, Context, ToolCall, tool
 from tools_runtime import Policy, ask_on_terminal
 
 schema = {"type": "object", "properties": {"path": {"type": "string", "format": "path"}}, "additionalProperties": True}
@@ -33,7 +33,13 @@ signal.signal(signal.SIGUSR1, lambda *_: context.cancel())
 policy = Policy(files=[])
 
 def ask(arguments):
-    return ask_on_terminal(policy.decide_tool_call(ToolCall(None, "save", arguments), save, context).request)
+    call = ToolCall(None, "save", arguments)
+    decision = policy.decide_tool_call(call, save, context)
+    facts, scopes = decision.facts, policy.approvals.scopes
+    request = ApprovalRequest(
+        call, save, facts.arguments, facts.effects, context, reasons=decision.reasons, scopes=scopes
+    )
+    return ask_on_terminal(request)
 
 with ThreadPoolExecutor(threads) as pool:
     for answer in pool.map(ask, given) if threads > 1 else map(ask, given):
@@ -106,7 +112,7 @@ def test_a_user_is_asked_and_decides(terminal, typed, answer):
         'path = "a"',
         'files: ["/home/ada/space/a"]',
         'workspace: "/home/ada/space", run: "run-7"',
-        "asked because: no rule holds",
+        "asked because: no rule matches",
         "approve? [o]nce, [r]un, [p]roject, [N]o: ",
     ):
         assert text in seen

@@ -33,7 +33,7 @@ def call(place, tools, made):
 
     def called(arguments=SAVE, *, run="run-1", **options):
         with Executor([save, tools.look], plugins=False, **options) as executor:
-            return executor.call("save", arguments, Context(workspace=place.project, run_id=run))
+            return executor.call_tool("save", arguments, Context(workspace=place.project, run_id=run))
 
     return called
 
@@ -43,7 +43,7 @@ def test_a_denied_call_is_not_made_and_its_result_names_the_rule(place, call, ma
     place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\nreason = "frozen until Monday"\n')
     result = call(policy=Policy(), runtime=runtime)
     assert result.error_type == "denied"
-    for words in ("save was not called", "frozen until Monday", f"rule 1 of {place.user}", "Do not try"):
+    for words in ("save was not run", "frozen until Monday", f"rule 1 of {place.user}", "Do not work around"):
         assert words in result.error
     assert made == []
 
@@ -88,7 +88,7 @@ def test_concurrent_users_of_one_policy_do_not_share_their_answers(place, tools)
 
     async def main():
         with Executor([tools.save], policy=Policy(), approve=approve, plugins=False, runtime="async") as executor:
-            calls = [executor.acall("save", SAVE, Context(run_id=run)) for run in ("ann", "bob", "ann", "bob")]
+            calls = [executor.acall_tool("save", SAVE, Context(run_id=run)) for run in ("ann", "bob", "ann", "bob")]
             first = await asyncio.gather(*calls[:2])
             return [each.error_type for each in (*first, *(await asyncio.gather(*calls[2:])))]
 

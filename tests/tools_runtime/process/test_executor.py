@@ -18,8 +18,8 @@ def executor(tools, make):
 @pytest.mark.slow
 def test_a_call_is_killed_at_its_limit(executor, processes, tmp_path):
     note = tmp_path / "note"
-    executor.call("echo", {"value": 1})
-    result = executor.call("spin", {"note": str(note)}, Context(timeout=2))
+    executor.call_tool("echo", {"value": 1})
+    result = executor.call_tool("spin", {"note": str(note)}, Context(timeout=2))
     assert result.error_type == "timeout_error"
     assert "killed" in result.error
     assert not processes.is_alive(int(note.read_text()))

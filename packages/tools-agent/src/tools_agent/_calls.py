@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tools_agent._drive import END, WAKE, Close, Next, Source, Steps, Write
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_core import ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
-from tools_runtime import Approval, Blocking, Event, hookimpl
+from tools_runtime import Approval, Event, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -199,14 +198,10 @@ class Recorder:
         self.calls: Calls | None = None
 
     @hookimpl
-    def start_tool_call(self, call: ToolCall, tool: Tool, context: Context) -> Any:  # noqa: ARG002
+    def start_tool_call(self, call: ToolCall, tool: Tool, context: Context) -> None:  # noqa: ARG002
         """Record the start of a call before it is made."""
-        calls = self.calls
-        if calls is None:
-            return None
-        if calls.is_async and calls._session.store is not None:
-            return Blocking(partial(calls.note_start, call, context))
-        return calls.note_start(call, context)
+        if self.calls is not None:
+            self.calls.note_start(call, context)
 
     @hookimpl
     def on_event(self, event: Event) -> None:

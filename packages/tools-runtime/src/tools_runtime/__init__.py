@@ -1,28 +1,25 @@
-"""Where and how tool calls run: in order, concurrently, in processes, with hooks and policies around each."""
+"""Run tool calls: in order, concurrently or in processes, with hooks and policies around each."""
 
-from tools_runtime._errors import ToolBugError
-from tools_runtime._event import Event
+from tools_runtime._events import Event, ToolBugError
 from tools_runtime._executor import Executor
-from tools_runtime._place._async import AsyncRuntime
-from tools_runtime._place._choose import set_default_runtime
-from tools_runtime._place._inline import InlineRuntime
-from tools_runtime._place._process import ProcessRuntime
-from tools_runtime._place._runtime import Runtime
-from tools_runtime._place._thread import ThreadRuntime
-from tools_runtime._policy import Approval, Decision, Policy, PolicyError, ask_on_terminal
-from tools_runtime._wrap._effects import Blocking, Pause, Until
+from tools_runtime._policy import Approval, Approvals, Decision, Denial, Policy, PolicyError, ask_on_terminal
+from tools_runtime._runtimes._choice import set_default_runtime
+from tools_runtime._runtimes._local import AsyncRuntime, AutoRuntime, InlineRuntime, ThreadRuntime
+from tools_runtime._runtimes._process import ProcessRuntime
+from tools_runtime._runtimes._runtime import Runtime
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.remote import RemoteError
 
 __all__ = [
     "Approval",
+    "Approvals",
     "AsyncRuntime",
-    "Blocking",
+    "AutoRuntime",
     "Decision",
+    "Denial",
     "Event",
     "Executor",
     "InlineRuntime",
-    "Pause",
     "Policy",
     "PolicyError",
     "ProcessRuntime",
@@ -30,7 +27,6 @@ __all__ = [
     "Runtime",
     "ThreadRuntime",
     "ToolBugError",
-    "Until",
     "ask_on_terminal",
     "hookimpl",
     "set_default_runtime",

@@ -1,31 +1,37 @@
-"""`Executor`: takes calls, and gives each exactly one result."""
+"""`Executor`: run tool calls; every call returns exactly one result."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, cast
+from contextlib import suppress
+from contextvars import copy_context
+from itertools import groupby
+from operator import attrgetter
+from queue import Empty, SimpleQueue
+from threading import Lock
+from time import monotonic
+from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 from tools_core import Context, Registry, Result, Tool, ToolCall
-from tools_runtime._errors import ToolBugError, is_bug
-from tools_runtime._place._choose import Runtimes, call_with_context
-from tools_runtime._place._gate import Gate, check_concurrency
-from tools_runtime._place._placement import Placement, call_plainly, is_plain
-from tools_runtime._place._runtime import Runtime, find
-from tools_runtime._place._thread import ThreadRuntime
-from tools_runtime._schedule._batch import Batch, adrive, drive
-from tools_runtime._schedule._home import CallingThread, EventLoop
-from tools_runtime._schedule._job import Job
-from tools_runtime._schedule._outcomes import failure
-from tools_runtime._wrap._layers import Layers
-from tools_runtime._wrap._plugins import Plugins
+from tools_core.threads import in_thread, start_coroutine
+from tools_runtime._approval import Approve, Approver
+from tools_runtime._call import Batch, Execution, Place
+from tools_runtime._concurrency import Gate, check_concurrency
+from tools_runtime._drive import adrive, drive
+from tools_runtime._events import ToolBugError, is_bug
+from tools_runtime._hooks import Hooks
+from tools_runtime._plugins import Plugins
+from tools_runtime._policy import Approvals
+from tools_runtime._runtimes._choice import Choice, Runtimes, call_with_context
+from tools_runtime._runtimes._local import MAX_THREADS, ThreadRuntime
+from tools_runtime._runtimes._runtime import Runtime, find_tool
 
-if TYPE_CHECKING:
-    from tools_runtime._place._choose import Choice
-    from tools_runtime._wrap._decide import Approve
+Tools: TypeAlias = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
+Pair: TypeAlias = tuple[ToolCall, Result]
 
-Tools = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
-Pair = tuple[ToolCall, Result]
+_HOOK_GRACE = 1.0  # seconds for hooks to finish after the caller has left
+_DEFAULT = "the executor's default_timeout"
 
 
 class Executor:
@@ -35,13 +41,15 @@ class Executor:
         tools: A registry or another mapping, a sequence of tools, or a function of the context that returns one of
             these. By default the installed tools.
         runtime: A `Runtime`, its class or name, or a function of the context that returns one of these. A mapping of
-            tool names chooses a runtime for single tools, and `"*"` for the others. By default `InlineRuntime`, or the
+            tool names chooses a runtime for single tools, and `"*"` for the others. By default `AutoRuntime`, or the
             choice of `set_default_runtime`. A `stateful` tool always runs in this process.
         hooks: Plugins (see `tools_runtime.hookspecs`), the outermost first.
         policy: The policy that decides which calls run, such as `tools_runtime.Policy`.
         approve: Answers calls that need approval: a function or coroutine function of an `ApprovalRequest` that
-            returns True or a scope (`"once"`, `"run"`, `"project"`) to allow the call, False to deny it, or None to
-            leave it pending. `"all"` allows all calls. By default they stay pending, as `approval_required`.
+            returns True, a scope (`"once"`, `"run"`, `"project"`) or an `Approval` to allow the call, False to deny
+            it, or None to leave it pending. `"all"` allows all calls. By default they stay pending, as
+            `approval_required`.
+        approvals: The store of earlier answers; by default that of the policy, or one in memory.
         default_timeout: Seconds for a call of a tool without a limit; None for no limit.
         max_concurrency: The number of calls that may run at once in this executor, for all callers together.
         error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool (NameError,
@@ -60,6 +68,7 @@ class Executor:
         hooks: Sequence[Any] = (),
         policy: Any = None,
         approve: Approve | None = None,
+        approvals: Approvals | None = None,
         default_timeout: float | None = 10.0,
         max_concurrency: int | None = None,
         error_policy: Literal["capture_all", "strict_bugs"] = "capture_all",
@@ -68,9 +77,7 @@ class Executor:
         if error_policy not in ("capture_all", "strict_bugs"):
             raise ValueError(f'error_policy is "capture_all" or "strict_bugs", got {error_policy!r}')
         if default_timeout is not None and not 0 < default_timeout < 1e9:
-            raise ValueError(
-                f"default_timeout is in seconds and above 0, or None for no limit; got {default_timeout!r}"
-            )
+            raise ValueError(f"default_timeout must be between 0 and 1e9 seconds, or None; got {default_timeout!r}")
         if approve is not None and approve != "all" and not callable(approve):
             raise TypeError(f'approve is a function of an ApprovalRequest, "all" or None; got {approve!r}')
         check_concurrency(max_concurrency)
@@ -81,26 +88,38 @@ class Executor:
         self._tools: Mapping[str, Tool] | Callable[..., Any] = (
             tools if callable(tools) and not _is_tool(tools) else _as_mapping(tools)
         )
-        self._layers = Layers.of(self.plugins.manager, approve)
+        self._hooks = Hooks(self.plugins.manager)
+        self._approver = Approver(self._hooks.deciders, approve, approvals or self.plugins.approvals() or Approvals())
         self._runtimes = Runtimes(self.plugins.runtimes())
         choices = {"*": None, **runtime} if isinstance(runtime, Mapping) else {"*": runtime}
         self._choices = {name: self._runtimes.resolve(choice) for name, choice in choices.items()}
-        rest = self._choices["*"]
-        self._fixed = rest if isinstance(rest, Runtime) and len(choices) == 1 else None
         self._stateful = ThreadRuntime()
-        self._wrapped: dict[Runtime, Layers] = {}
         self._gate = None if max_concurrency is None else Gate(max_concurrency)
-        self._is_plain = self._layers.is_empty and self._gate is None and error_policy == "capture_all"
 
-    # ------------------------------------------------------------------------------------------------ making calls
+    # ------------------------------------------------------------------------------------------------ running calls
+
+    def call(self, call: ToolCall, context: Context | None = None) -> Result:
+        """Run one call and return its result."""
+        return self.execute([call], context)[0][1]
+
+    async def acall(self, call: ToolCall, context: Context | None = None) -> Result:
+        """`call` for coroutines."""
+        return (await self.aexecute([call], context))[0][1]
+
+    def call_tool(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, context: Context | None = None
+    ) -> Result:
+        """Run a tool by its name, with arguments as a mapping or as JSON text, and return the result."""
+        return self.call(ToolCall(None, name, arguments), context)
+
+    async def acall_tool(
+        self, name: str, arguments: Mapping[str, Any] | str | None = None, context: Context | None = None
+    ) -> Result:
+        """`call_tool` for coroutines."""
+        return await self.acall(ToolCall(None, name, arguments), context)
 
     def execute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
-        """Run calls and return each with its result, in order."""
-        calls = _checked(calls)
-        if context is None and self._is_plain:
-            pairs = self._plainly(calls)
-            if pairs is not None:
-                return pairs
+        """Run calls, and return each with its result, in their order."""
         return list(self.iterate(calls, context))
 
     async def aexecute(self, calls: Iterable[ToolCall], context: Context | None = None) -> list[Pair]:
@@ -110,47 +129,44 @@ class Executor:
     def iterate(
         self, calls: Iterable[ToolCall], context: Context | None = None, *, as_completed: bool = False
     ) -> Iterator[Pair]:
-        """Run calls and yield each with its result, in order or as they complete.
+        """Run calls, and yield each with its result, in their order or as they complete.
 
-        If you stop iterating, a sequential runtime skips the remaining calls. Other runtimes have started them already
-        and cancel the calls that are still running.
+        If you stop iterating, calls that have not started do not run, and running calls are cancelled.
         """
-        batch = self._batch(CallingThread(), calls, context)
-        for job in drive(batch, as_completed=as_completed):
-            yield job.call, _NO_RESULT if job.result is None else job.result
-        self._raise_bug(batch.jobs)
+        executions, batch = self._prepare(calls, context)
+        for wave in _waves(executions):
+            first = wave[0]
+            if len(wave) == 1 and not (self._hooks.need_loop or first.place.runtime.runs_apart):
+                drive(first.steps())
+                yield first.call, first.result
+                continue
+            for execution in _in_order(wave, _run_together(wave, batch), as_completed=as_completed):
+                yield execution.call, execution.result
+        self._raise_bug(executions)
 
     async def aiterate(
         self, calls: Iterable[ToolCall], context: Context | None = None, *, as_completed: bool = False
     ) -> AsyncIterator[Pair]:
         """`iterate` for coroutines: asynchronous tools run in this event loop, others in worker threads."""
-        batch = self._batch(EventLoop(), calls, context)
-        async with aclosing(adrive(batch, as_completed=as_completed)) as done:
-            async for job in done:
-                yield job.call, _NO_RESULT if job.result is None else job.result
-        self._raise_bug(batch.jobs)
+        executions, batch = self._prepare(calls, context)
+        for wave in _waves(executions):
+            tasks = [asyncio.create_task(_arun(execution)) for execution in wave]
+            try:
+                for task in asyncio.as_completed(tasks) if as_completed else tasks:
+                    execution = await asyncio.shield(task)
+                    yield execution.call, execution.result
+            finally:
+                await _leave(tasks, batch.context)
+        self._raise_bug(executions)
 
-    def call(
-        self, call: ToolCall | str, arguments: Mapping[str, Any] | str | None = None, context: Context | None = None
-    ) -> Result:
-        """Run one call: a ToolCall, or the name and arguments of a tool."""
-        return self.execute([_as_call(call, arguments)], context)[0][1]
-
-    async def acall(
-        self, call: ToolCall | str, arguments: Mapping[str, Any] | str | None = None, context: Context | None = None
-    ) -> Result:
-        """`call` for coroutines."""
-        return (await self.aexecute([_as_call(call, arguments)], context))[0][1]
-
-    # ------------------------------------------------------------------------------------------------ where
+    # ------------------------------------------------------------------------------------------------ runtimes
 
     def runtime_of(self, name: str, context: Context | None = None) -> Runtime:
-        """Return the runtime for the calls of a tool."""
-        tools = self._tools_for(context)
-        return self._placement(ToolCall(None, name), tools, context).runtime
+        """Return the runtime of a tool."""
+        return self._place(ToolCall(None, name), self._tools_for(context), context).runtime
 
     def close(self) -> None:
-        """Close the runtimes that this executor created. The executor can be used again."""
+        """Close the runtimes that the executor has created; it can be used again."""
         self._runtimes.close()
 
     def __enter__(self) -> Self:
@@ -160,102 +176,134 @@ class Executor:
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an Executor cannot be pickled or copied: make one there, of the same tools")
+        raise TypeError("an Executor cannot be pickled or copied: create one there, with the same tools")
 
-    # ------------------------------------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------------------------------------ one batch
 
-    def _plainly(self, calls: Sequence[ToolCall]) -> list[Pair] | None:
-        """Make calls of tools that need nothing but to be called, in this thread; None if one needs more."""
-        tools, runtime = self._tools, self._fixed
-        if runtime is None or not isinstance(tools, Mapping):
-            return None
-        found = [find(call, tools) for call in calls]
-        if any(isinstance(tool, Result) or tool.requires_approval or not is_plain(tool, runtime) for tool in found):
-            return None
-        pairs: list[Pair] = []
-        for call, tool in zip(calls, found, strict=True):
-            try:
-                result = call_plainly(call, cast("Tool", tool), self.default_timeout, _DEFAULT)
-            except SystemExit as error:  # a tool must not end the program
-                result = failure(error)
-            pairs.append((call, result))
-        return pairs
-
-    def _batch(self, home: Any, calls: Iterable[ToolCall], context: Context | None) -> Batch[Any]:
+    def _prepare(self, calls: Iterable[ToolCall], context: Context | None) -> tuple[list[Execution], Batch]:
         if context is not None and not isinstance(context, Context):
             raise TypeError(f"context is a Context, got {type(context).__name__}; put your own values into its state")
-        tools = self._tools_for(context)
+        calls = list(calls)
+        for call in calls:
+            if not isinstance(call, ToolCall):
+                raise TypeError(f"a call is a ToolCall, got {type(call).__name__}; ToolCall.from_dict reads a dict")
+        tools = self._tools if isinstance(self._tools, Mapping) else self._tools_for(context)
+        places = [self._place(call, tools, context) for call in calls]
         base = (Context() if context is None else context).for_call()  # cancelled when the caller stops
-        batch: Batch[Any] = Batch(home, base, self._gate)
+        batch = Batch(base, tools, lambda call: self._place(call, tools, context), self._hooks, self._approver)
+        executions: list[Execution] = []
+        for call, place in zip(calls, places, strict=True):
+            executions.append(Execution(call, place, base.for_call(None, call.id), batch))
+        return executions, batch
 
-        def place(call: ToolCall) -> Placement:
-            return self._placement(call, tools, context)
-
-        def job_of(call: ToolCall) -> Job:
-            placement = place(call)
-            own = base.for_call(None, call.id)
-            layers = self._layers_for(placement.runtime)
-            return Job(call, placement, tools, own, layers, home, place, batch.note_end)
-
-        batch.jobs = [job_of(call) for call in _checked(calls)]
-        return batch
-
-    def _placement(self, call: ToolCall, tools: Mapping[str, Tool], context: Context | None) -> Placement:
-        tool = find(call, tools)
-        runtime = self._fixed or self._chosen(call.name, context)
-        if isinstance(tool, Result):
-            return Placement(tool, runtime, self.default_timeout, _DEFAULT)
-        if tool.stateful and not runtime.is_local:
-            runtime = self._stateful
-        if tool.timeout is not None:
-            return Placement(tool, runtime, tool.timeout, "the tool")
-        return Placement(tool, runtime, None if tool.manages_timeout else self.default_timeout, _DEFAULT)
-
-    def _chosen(self, name: str, context: Context | None) -> Runtime:
-        bare = name.rpartition(":")[2]
-        choice = next(self._choices[each] for each in (name, bare, "*") if each in self._choices)
-        return self._runtimes.for_context(choice, context)
-
-    def _layers_for(self, runtime: Runtime) -> Layers:
-        if not runtime.wraps:
-            return self._layers
-        if runtime not in self._wrapped:
-            self._wrapped[runtime] = self._layers.inside(
-                lambda call, _tool, context: runtime.around_tool_call(call, context), type(runtime).__name__
-            )
-        return self._wrapped[runtime]
+    def _place(self, call: ToolCall, tools: Mapping[str, Tool], context: Context | None) -> Place:
+        if len(self._choices) == 1:
+            choice = self._choices["*"]
+        else:
+            names = (call.name, call.name.rpartition(":")[2], "*")
+            choice = next(self._choices[name] for name in names if name in self._choices)
+        runtime = choice if isinstance(choice, Runtime) else self._runtimes.for_context(choice, context)
+        tool = find_tool(call, tools)
+        limit, set_by = self.default_timeout, _DEFAULT
+        if isinstance(tool, Tool):
+            if tool.stateful and not runtime.is_local:
+                runtime = self._stateful
+            if tool.timeout is not None:
+                limit, set_by = tool.timeout, "the tool"
+            elif tool.manages_timeout:
+                limit = None
+        gates = runtime.gates_for(tool)
+        gates = gates if self._gate is None else (self._gate, *gates)
+        return Place(tool, runtime, runtime.overlaps(tool), gates, limit, set_by)
 
     def _tools_for(self, context: Context | None) -> Mapping[str, Tool]:
         tools = self._tools
         return tools if isinstance(tools, Mapping) else _as_mapping(call_with_context(tools, context) or ())
 
-    def _raise_bug(self, jobs: Sequence[Job]) -> None:
-        if self.error_policy == "capture_all":
-            return
-        for job in jobs:
-            error = None if job.result is None else job.result.exception
+    def _raise_bug(self, executions: Sequence[Execution]) -> None:
+        for execution in executions if self.error_policy == "strict_bugs" else ():
+            error = execution.result.exception
             if error is not None and is_bug(error):
-                raise ToolBugError(job.call, error, [(each.call, each.result) for each in jobs]) from error
+                raise ToolBugError(execution.call, error, [(each.call, each.result) for each in executions]) from error
 
 
-_DEFAULT = "the executor's default_timeout"
-_NO_RESULT = Result.error("the call has no result")
+def _waves(executions: Iterable[Execution]) -> Iterator[list[Execution]]:
+    """Yield the calls that run at the same time: neighbours that overlap, and every other call alone."""
+    for overlaps, group in groupby(executions, key=attrgetter("place.overlaps")):
+        if overlaps:
+            yield list(group)
+        else:
+            yield from ([execution] for execution in group)
 
 
-def _as_call(call: ToolCall | str, arguments: Mapping[str, Any] | str | None) -> ToolCall:
-    if isinstance(call, str):
-        return ToolCall(None, call, arguments)
-    if arguments is not None:
-        raise TypeError("a ToolCall has its arguments already; give the name of the tool with arguments of your own")
-    return call
+def _run_together(wave: Sequence[Execution], batch: Batch) -> Iterator[Execution]:
+    """Run calls at the same time, in threads or in the shared event loop, and yield each when it has its result."""
+    completed: SimpleQueue[Execution] = SimpleQueue()
+    started: list[Execution] = []
+    waiting, lock, variables = iter(wave), Lock(), copy_context()
+
+    def work() -> None:
+        while True:
+            with lock:
+                execution = None if started and batch.context.cancelled else next(waiting, None)
+                if execution is None:
+                    return
+                started.append(execution)
+            variables.copy().run(drive, execution.steps())
+            completed.put(execution)
+
+    if batch.hooks.need_loop or wave[0].place.runtime.needs_loop:
+        started.extend(wave)
+        for execution in wave:
+            start_coroutine(_arun(execution)).add_done_callback(lambda task: completed.put(task.result()))
+    else:
+        for _ in wave[: max(execution.place.runtime.max_concurrency or MAX_THREADS for execution in wave)]:
+            in_thread(work)
+    try:
+        for _ in wave:
+            yield completed.get()
+    finally:
+        if not all(execution.has_ended for execution in wave):
+            batch.context.cancel()
+            _wait_for_hooks(started, completed)
 
 
-def _checked(calls: Iterable[Any]) -> list[ToolCall]:
-    calls = list(calls)
-    for call in calls:
-        if not isinstance(call, ToolCall):
-            raise TypeError(f"a call is a ToolCall, got {type(call).__name__}; ToolCall.from_dict reads a dict")
-    return calls
+def _wait_for_hooks(started: Sequence[Execution], completed: SimpleQueue[Execution]) -> None:
+    """Wait until cancelled calls have ended, for a limited time."""
+    until = monotonic() + _HOOK_GRACE
+    with suppress(Empty):
+        while not all(execution.has_ended for execution in started):
+            completed.get(timeout=max(0.0, until - monotonic()))
+
+
+def _in_order(wave: Sequence[Execution], completed: Iterator[Execution], *, as_completed: bool) -> Iterator[Execution]:
+    if as_completed:
+        yield from completed
+        return
+    try:
+        for execution in wave:
+            while not execution.has_ended:
+                next(completed)
+            yield execution
+    finally:
+        completed.close()  # type: ignore[attr-defined]
+
+
+async def _arun(execution: Execution) -> Execution:
+    """Run a call in the running event loop."""
+    execution.in_loop = True
+    await adrive(execution.steps())
+    return execution
+
+
+async def _leave(tasks: Sequence[asyncio.Task[Execution]], context: Context) -> None:
+    """Cancel the calls that still run, and let their hooks finish."""
+    if all(task.done() for task in tasks):
+        return
+    context.cancel()
+    _, unfinished = await asyncio.wait(tasks, timeout=_HOOK_GRACE)
+    for task in unfinished:
+        task.cancel()
 
 
 def _is_tool(tools: object) -> bool:
@@ -263,12 +311,12 @@ def _is_tool(tools: object) -> bool:
 
 
 def _as_mapping(tools: Any) -> Mapping[str, Tool]:
-    """Tools by name; a registry stays what it is."""
+    """Return tools by name; a registry stays a registry."""
     if tools is None:
         return Registry(auto=True)
     if isinstance(tools, Mapping):
         return tools
-    found = Registry()
+    registry = Registry()
     for tool in [tools] if _is_tool(tools) else tools:
-        found.register(tool)
-    return dict(found)
+        registry.register(tool)
+    return dict(registry)

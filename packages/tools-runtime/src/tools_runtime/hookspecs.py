@@ -1,12 +1,17 @@
 """The hooks. A plugin is a module, or an object, with any of these, marked by `@hookimpl`.
 
 A package ships one by an entry point in the group `ask_tools.plugins`; `Executor(hooks=[plugin])` takes one as well.
-The first one of `hooks` is the outermost, then come those that are installed; `@hookimpl(tryfirst=True)` moves a hook
+The first one of `hooks` is the outermost, then come the installed plugins; `@hookimpl(tryfirst=True)` moves a hook
 outward, `trylast=True` inward. A hook takes those of the arguments that it names.
 
-An exception in a hook before the call was made refuses the call; after it the result stands. Both are logged, and
-emitted as `hook_failed`: a hook that fails never loses a result, and never makes a call run twice. `ToolError` and
-`Halt` are answers.
+`before_tool_call`, `after_tool_call` and `start_tool_call` are functions or coroutine functions, `around_tool_call` is
+a generator or a coroutine function. A function that blocks holds up its own call only: calls that run at the same time
+run in separate threads, and in an event loop the hooks of a plugin run in worker threads, unless the plugin has the
+attribute `blocks = False`. With a coroutine function among them, all calls run in an event loop.
+
+An exception in a hook before the call ran refuses the call; after it the result stands. Both are logged, and emitted
+as `hook_failed`: a hook that fails never loses a result, and never makes a call run twice. `ToolError` and `Halt` are
+answers.
 """
 
 from __future__ import annotations
@@ -16,13 +21,15 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Mapping
     from typing import Any
 
     from tools_core import Context, Result, Tool, ToolCall
-    from tools_runtime._event import Event
-    from tools_runtime._place._runtime import Runtime
+    from tools_runtime._events import Event
     from tools_runtime._policy._decision import Decision
+    from tools_runtime._runtimes._runtime import Runtime
+
+    CallNext = Callable[..., Awaitable[Result]]
 
 PROJECT = "ask_tools"
 
@@ -37,44 +44,57 @@ def register_runtimes() -> Mapping[str, type[Runtime]]:
 
 
 @hookspec
-def around_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, Result | None]:
-    """Wrap a call, as a generator: `result = yield` makes the call, and the return value is the result from there on.
+def around_tool_call(
+    call: ToolCall, tool: Tool | None, context: Context, call_next: CallNext
+) -> Generator[Any, Any, Result | None]:
+    """Wrap a call, as a generator or as a coroutine function.
 
-    The `yield` always gives a Result: when the caller is gone, an error of type "cancelled". To return before it
-    answers the call without making it; `yield ToolCall(...)` makes another call instead; a second `yield` makes it
-    again. `yield Pause(seconds)`, `yield Until(future)`, `yield Blocking(function)` and `yield` of an awaitable wait;
-    `yield Event(...)` emits an event. `tool` is None where no tool has the name.
+    ```python
+    @hookimpl
+    def around_tool_call(self, call):
+        started = time.monotonic()
+        result = yield  # runs the call
+        return result.with_metadata({"seconds": time.monotonic() - started})
+
+    @hookimpl
+    async def around_tool_call(self, call, call_next):
+        async with self.limiter:
+            return await call_next()
+    ```
+
+    The `yield` always gives a Result: an error of type "cancelled" if the caller has left. To return before it answers
+    the call without running it; `yield ToolCall(...)` or `call_next(ToolCall(...))` runs another call instead; a second
+    `yield` or `call_next()` runs it again. `tool` is None if there is no tool of this name.
     """
     raise NotImplementedError
 
 
 @hookspec
 def before_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Result | ToolCall | None:
-    """Answer a call with a result, or change it; None lets it pass. For what needs no waiting."""
+    """Answer a call with a result, or return another call to run instead; None lets it pass."""
 
 
 @hookspec
 def after_tool_call(call: ToolCall, tool: Tool | None, context: Context, result: Result) -> Result | None:
-    """See a result, or replace it."""
+    """Read a result, or replace it."""
 
 
 @hookspec
 def decide_tool_call(call: ToolCall, tool: Tool | None, context: Context) -> Decision | None:
-    """Decide whether a call may be made, after all other hooks, whatever their order: nothing changes it afterwards.
+    """Decide whether a call may run, after all other hooks, whatever their order: nothing changes it afterwards.
 
     Of several decisions the strictest counts; None leaves it to the others. `Policy` implements this hook.
     """
 
 
 @hookspec
-def start_tool_call(call: ToolCall, tool: Tool, context: Context) -> Any:
-    """Receive a call that was allowed, right before each attempt to make it; for logs that must come first.
+def start_tool_call(call: ToolCall, tool: Tool, context: Context) -> None:
+    """Receive a call that was allowed, right before each attempt to run it; for logs that must come first.
 
-    Returns None, or what the call has to wait for: `Blocking(function)`, an awaitable. An exception, here or there,
-    refuses the call.
+    An exception refuses the call.
     """
 
 
 @hookspec
 def on_event(event: Event) -> None:
-    """Receive an event of a call; must return at once, and may be called from any thread."""
+    """Receive an event of a call. Must return at once; any thread may call it."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Result
-from tools_runtime._errors import describe_error
+from tools_runtime._events import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from tools_runtime import Executor, Policy, PolicyError, ask_on_terminal
 
 if TYPE_CHECKING:
     from tools_core import Context, Tool, ToolCall
-    from tools_runtime._wrap._decide import Approve
+    from tools_runtime._approval import Approve
 
 
 def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | None = None) -> Result:
@@ -18,8 +18,6 @@ def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | N
         policy = Policy(default="allow")
     except PolicyError as error:
         return Result.error(str(error), type="denied")
-    has_limit = context.deadline is not None or tool.timeout is not None
-    runtime = "thread" if has_limit else None  # a thread can be abandoned at the limit
     approve = approve or ask_on_terminal
-    with Executor([tool], runtime=runtime, policy=policy, approve=approve, default_timeout=None) as executor:
-        return executor.call(call, context=context)
+    with Executor([tool], runtime="inline", policy=policy, approve=approve, default_timeout=None) as executor:
+        return executor.call(call, context)

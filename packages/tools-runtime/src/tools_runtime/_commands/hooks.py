@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from tools_core.text import visible
-from tools_runtime._wrap._layers import hook_order
-from tools_runtime._wrap._plugins import Plugins
+from tools_runtime._hooks import hook_order
+from tools_runtime._plugins import Plugins
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -95,8 +95,8 @@ def _explain(options: Namespace, policy: Policy) -> Found:
 
     tool = load_tool(options.name)
     call = ToolCall(None, tool.name, read_arguments(options.words, tool.definition["input_schema"]))
-    outcome, rule, reasons, facts = policy.judge(call, tool, Context(workspace=options.workspace))
-    answer = policy.approvals.find(f"any.{facts.hash}") if outcome == "ask" else None
+    outcome, rule, reasons, facts = policy.evaluate(call, tool, Context(workspace=options.workspace))
+    answer = policy.approvals.file.find(f"any.{facts.hash}") if outcome == "ask" else None
     return 0 if outcome == "allow" or answer is not None else 1, {
         "decision": outcome,
         "approved_by": answer.by if answer else "",
@@ -145,7 +145,7 @@ def _problems(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
     for argument in rule.arguments.keys() - parameters if parameters else ():
         yield f"no tool that it is for has an argument {argument!r}{near(argument, parameters)}"
     for extra in sorted(missing) if rule.paths or rule.commands else ():
-        yield f"it cannot be judged without {extra}; install it"
+        yield f"it cannot be evaluated without {extra}; install it"
 
 
 def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,8 +162,8 @@ def _trust(_: Namespace, policy: Policy) -> Found:
 
 def _approvals(options: Namespace, policy: Policy) -> Found:
     if options.forget is None:
-        return 0, {key: answer._asdict() for key, answer in policy.approvals.all().items()}
-    count = policy.approvals.forget("" if options.forget == "all" else options.forget or "none")
+        return 0, {key: answer._asdict() for key, answer in policy.approvals.file.all().items()}
+    count = policy.approvals.file.forget("" if options.forget == "all" else options.forget or "none")
     return 0 if count or options.forget == "all" else 1, {"forgotten": count}
 
 

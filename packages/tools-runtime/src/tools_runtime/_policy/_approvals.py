@@ -1,4 +1,4 @@
-"""Approvals and trust in one private file of the user, shared by all processes."""
+"""Stores of answers to approval requests: in memory, and in one private file of the user."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ import hashlib
 import json
 import os
 import re
+import threading
 import time
+from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from tools_core import ApprovalRequest
 from tools_core.files import state_path
-from tools_runtime._policy._decision import PolicyError
+from tools_runtime._events import PolicyError
+from tools_runtime._policy._decision import SCOPES, Approval, Denial, Scope
 from tools_runtime._policy._files import check_owner, read_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from tools_runtime._policy._decision import Scope
-
 _VERSION = 2
-_MOST = 10_000  # answers that are stored; the oldest are dropped
+_MAX_ANSWERS = 10_000  # in the file; the oldest are dropped
+_MAX_RUNS = 1_000  # whose approvals are remembered
+_MAX_SHOWN = 200  # characters of the arguments, for `ask-tools policy approvals`
+_log = getLogger("tools_runtime")
 
 
 class Answer(NamedTuple):
@@ -35,6 +43,71 @@ class Answer(NamedTuple):
 
 
 class Approvals:
+    """Remembers answers to requests in memory: an approval "run" holds for the same call in the rest of its run.
+
+    Subclass it to keep answers elsewhere: override `take` and `remember`. `project` is part of the keys of requests.
+    """
+
+    scopes: Sequence[Scope] = ("once", "run")
+    project: str = ""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, dict[str, Approval]] = OrderedDict()  # by run, then by key
+
+    def take(self, request: ApprovalRequest) -> Approval | Denial | None:
+        """Return the answer to a request, or None; an approval "once" is used up by this."""
+        with self._lock:
+            return self._runs.get(request.run_id, {}).get(request.key)
+
+    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
+        """Remember an approval for its scope."""
+        if approval.scope != "run":
+            return
+        with self._lock:
+            self._runs.setdefault(request.run_id, {})[request.key] = approval
+            self._runs.move_to_end(request.run_id)
+            while len(self._runs) > _MAX_RUNS:
+                self._runs.popitem(last=False)
+
+
+class StoredApprovals(Approvals):
+    """Remembers answers for a run in memory, and those for a project or another process in a file."""
+
+    scopes = SCOPES
+
+    def __init__(self, project: str) -> None:
+        super().__init__()
+        self.project = project
+        self.file = ApprovalFile()
+
+    def take(self, request: ApprovalRequest) -> Approval | Denial | None:
+        approval = super().take(request)
+        if approval is not None:
+            return approval
+        try:
+            answer = self.file.take(request.key)
+        except PolicyError as error:
+            _log.warning("policy: stored approvals do not count: %s", error)
+            return None
+        if answer is None:
+            return None
+        if answer.scope == "deny":
+            return Denial(answer.by, answer.reason)
+        return Approval(answer.scope, answer.by, request.key)
+
+    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
+        if approval.scope == "project":
+            shown = json.dumps(request.arguments, ensure_ascii=False, default=str)[:_MAX_SHOWN]
+            try:
+                self.file.store(request.key, Answer("project", approval.by, request.tool.name, shown))
+            except PolicyError as error:
+                _log.warning("policy: the approval holds for this run only: %s", error)
+                approval = replace(approval, scope="run")
+        super().remember(request, approval)
+
+
+class ApprovalFile:
     """Answers to requests by key, and the project policies that the user trusts.
 
     An answer for a project is stored under the hash alone, any other under the key with the run. PolicyError where
@@ -42,7 +115,7 @@ class Approvals:
     """
 
     def __init__(self) -> None:
-        self.file = state_path("approvals.json")
+        self.path = state_path("approvals.json")
 
     def take(self, key: str) -> Answer | None:
         """Return the answer, and remove it if it is for one call: of several processes, one receives it."""
@@ -70,7 +143,7 @@ class Approvals:
             answers = document["answers"]
             answers.pop(key, None)  # the newest is the last
             answers[digest if answer.scope == "project" else key] = answer._asdict()
-            while len(answers) > _MOST:
+            while len(answers) > _MAX_ANSWERS:
                 del answers[next(iter(answers))]
 
     def forget(self, start: str) -> int:
@@ -91,27 +164,27 @@ class Approvals:
             document["trusted"][project] = hashlib.sha256(data).hexdigest()
 
     def _read(self) -> dict[str, Any]:
-        data = read_guarded(self.file)
+        data = read_guarded(self.path)
         try:
             document: dict[str, Any] = json.loads(data) if data else {"version": _VERSION, "answers": {}, "trusted": {}}
             is_current = document["version"] == _VERSION
         except (ValueError, KeyError, TypeError) as error:
-            raise PolicyError(f"{self.file}: not valid JSON: {error}; remove it to start again") from error
+            raise PolicyError(f"{self.path}: not valid JSON: {error}; remove it to start again") from error
         if not is_current:
-            raise PolicyError(f"{self.file}: not of version {_VERSION}; remove it to start again")
+            raise PolicyError(f"{self.path}: not of version {_VERSION}; remove it to start again")
         return document
 
     @contextmanager
     def _changing(self) -> Generator[dict[str, Any]]:
         """Read, let the caller change, and replace the file, under a lock."""
-        folder = os.path.dirname(self.file)
+        folder = os.path.dirname(self.path)
         try:
             import fcntl  # not on Windows, where answers are not stored
             from tempfile import NamedTemporaryFile  # 5 ms, only to store
 
             os.makedirs(folder, mode=0o700, exist_ok=True)
             check_owner(os.stat(folder), folder)
-            with open(f"{self.file}.lock", "ab") as lock:
+            with open(f"{self.path}.lock", "ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 document = self._read()
                 yield document
@@ -119,9 +192,9 @@ class Approvals:
                     json.dump(document, file)
                     file.flush()
                     os.fsync(file.fileno())
-                os.replace(file.name, self.file)
+                os.replace(file.name, self.path)
         except (OSError, ImportError) as error:
-            raise PolicyError(f"{self.file}: cannot be written: {error}") from error
+            raise PolicyError(f"{self.path}: cannot be written: {error}") from error
 
 
 def hash_of(key: str) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects
-from tools_runtime._policy._decision import PolicyError
+from tools_runtime._events import PolicyError
 from tools_runtime._policy._paths import schema_paths
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tools_core.files import config_path
-from tools_runtime._policy._decision import PolicyError
+from tools_runtime._events import PolicyError
 from tools_runtime._policy._read import near, read_rules
 
 if TYPE_CHECKING:

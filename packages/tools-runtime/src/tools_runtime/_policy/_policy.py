@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import threading
-from collections import OrderedDict
-from dataclasses import replace
-from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tools_core import ApprovalRequest, InvalidArguments, Tool
-from tools_runtime._policy._approvals import Answer, Approvals, user_name
-from tools_runtime._policy._decision import SCOPES, STRICTNESS, Approval, Decision, PolicyError
+from tools_core import InvalidArguments, Tool
+from tools_runtime._events import PolicyError
+from tools_runtime._policy._approvals import Answer, StoredApprovals, user_name
+from tools_runtime._policy._decision import SCOPES, STRICTNESS, Decision
 from tools_runtime._policy._facts import facts_of
 from tools_runtime._policy._files import PROJECT_FILE, find_project, read_policy, user_rules
 from tools_runtime._policy._read import read_rules
@@ -26,12 +22,8 @@ if TYPE_CHECKING:
     from tools_runtime._policy._facts import Facts
     from tools_runtime._policy._rule import Rule
 
-_MOST_RUNS = 1_000  # whose approvals are remembered
-_SHOWN = 200  # characters of the arguments, for `ask-tools policy approvals`
-_log = getLogger("tools_runtime")
 
-
-class Judgement(NamedTuple):
+class Evaluation(NamedTuple):
     """The result of the rules for one call, before approvals; `rule` is None where the default decides."""
 
     outcome: Outcome
@@ -56,7 +48,7 @@ class Policy:
         files: The user's policy files; by default `$XDG_CONFIG_HOME/ask-tools/policy.toml`, if it exists.
         project: The project's folder; by default the nearest parent of the current folder that has an `ask-tools.toml`
             or is a repository. False ignores the project's file.
-        default: The decision if no rule matches and the call is not known to only read. Use `"allow"` if a user typed
+        default: The decision if no rule matches and the call is not marked read-only. Use `"allow"` if a user typed
             the call.
 
     Raises: PolicyError for an invalid file or rule; the message names it, the key, and a valid form.
@@ -73,64 +65,27 @@ class Policy:
         if default not in STRICTNESS:
             raise PolicyError(f"default is {default!r}; it is one of {', '.join(STRICTNESS)}")
         self.project = find_project(project or None)
-        self.approvals = Approvals()
+        self.approvals = StoredApprovals(self.project)
         self.rules: Sequence[Rule] = (*read_rules(rules or (), "Policy(rules)"), *user_rules(files))
         self.project_file = os.path.join(self.project, PROJECT_FILE)
         self._data, self.project_rules = (b"", []) if project is False else read_policy(self.project_file)
-        self.is_trusted = bool(self.project_rules) and self.approvals.trusts(self.project, self._data)
+        self.is_trusted = bool(self.project_rules) and self.approvals.file.trusts(self.project, self._data)
         self._default: Outcome = default
-        self._lock = threading.Lock()
-        self._runs: OrderedDict[str, dict[str, Approval]] = OrderedDict()  # by run, then by key
 
     @hookimpl
     def decide_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Decision | None:
-        """Decide by rules and earlier approvals, without a prompt. Consumes an approval with scope "once"."""
+        """Decide about a call by the rules."""
         if tool is None:  # nothing will run
             return None
         try:
-            outcome, rule, reasons, facts = self.judge(call, tool, context)
-            key = f"{context.run_id}.{facts.hash}" if outcome == "ask" else ""
+            outcome, rule, reasons, facts = self.evaluate(call, tool, context)
         except InvalidArguments as error:
             if type(tool).call is Tool.call:  # it refuses them itself
                 return None
             return Decision("deny", (error.message,), "the policy")
-        except Exception as error:  # noqa: BLE001  (a call that cannot be judged, for any reason, is not made)
-            return Decision("deny", (f"it cannot be judged: {type(error).__name__}: {error}",), "the policy")
-        by = str(rule or "the default")
-        if outcome != "ask":
-            return Decision(outcome, reasons, by)
-        remembered = self._runs.get(context.run_id, {}).get(key)
-        if remembered is not None:
-            return Decision("allow", reasons, by, approval=remembered)
-        try:
-            answer = self.approvals.take(key)
-        except PolicyError as error:
-            _log.warning("policy: stored approvals do not count: %s", error)
-            answer = None
-        if answer is None:
-            request = ApprovalRequest(
-                call, tool, facts.arguments, facts.effects, context, reasons=reasons, scopes=SCOPES, key=key
-            )
-            return Decision("ask", reasons, by, request=request)
-        if answer.scope == "deny":
-            return Decision("deny", (answer.reason or "the request was denied",), answer.by)
-        return Decision("allow", reasons, by, approval=Approval(answer.scope, answer.by, key))
-
-    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
-        """Remember an approval for its scope: the rest of the run, or the project."""
-        if approval.scope == "project":
-            shown = json.dumps(request.arguments, ensure_ascii=False, default=str)[:_SHOWN]
-            try:
-                self.approvals.store(request.key, Answer("project", approval.by, request.tool.name, shown))
-            except PolicyError as error:
-                _log.warning("policy: the approval holds for this run only: %s", error)
-                approval = replace(approval, scope="run")
-        if approval.scope == "run":
-            with self._lock:
-                self._runs.setdefault(request.run_id, {})[request.key] = approval
-                self._runs.move_to_end(request.run_id)
-                while len(self._runs) > _MOST_RUNS:
-                    self._runs.popitem(last=False)
+        except Exception as error:  # noqa: BLE001  (a call that cannot be evaluated, for any reason, does not run)
+            return Decision("deny", (f"it cannot be evaluated: {type(error).__name__}: {error}",), "the policy")
+        return Decision(outcome, reasons, str(rule or "the default"), facts)
 
     def approve(self, key: str, scope: Scope = "once", by: str | None = None) -> None:
         """Approve a pending request from any process of the same user; `by` defaults to the user's name.
@@ -140,21 +95,21 @@ class Policy:
         """
         if scope not in SCOPES:
             raise PolicyError(f"scope is {scope!r}; it is one of {', '.join(SCOPES)}")
-        self.approvals.store(key, Answer(scope, by or user_name()))
+        self.approvals.file.store(key, Answer(scope, by or user_name()))
 
     def deny(self, key: str, reason: str = "", by: str | None = None) -> None:
         """Deny a pending request from any process; the same call is denied for the rest of the run."""
-        self.approvals.store(key, Answer("deny", by or user_name(), reason=reason))
+        self.approvals.file.store(key, Answer("deny", by or user_name(), reason=reason))
 
     def trust(self) -> None:
         """Let the rules of the project's file allow calls until the file changes."""
         if not self._data:
             raise PolicyError(f"{self.project_file}: there is no such file, or it is empty")
-        self.approvals.trust(self.project, self._data)
+        self.approvals.file.trust(self.project, self._data)
         self.is_trusted = True
 
-    def judge(self, call: ToolCall, tool: Tool, context: Context) -> Judgement:
-        """Apply the rules to a call without consuming an approval. Raises InvalidArguments for invalid arguments."""
+    def evaluate(self, call: ToolCall, tool: Tool, context: Context) -> Evaluation:
+        """Apply the rules to a call. Raises InvalidArguments for invalid arguments."""
         facts = facts_of(call, tool, context, self.project)
         reasons: list[str] = []
         rule, is_unclear = _first(self.rules, facts, reasons)
@@ -165,17 +120,17 @@ class Policy:
         if rule is None or (theirs is not None and STRICTNESS[theirs.decision] > STRICTNESS[rule.decision]):
             rule = theirs
         outcome, reason = self._by_default(facts) if rule is None else (rule.decision, rule.reason or rule.text)
-        reasons.insert(0, f"no rule holds, and {reason}" if rule is None else reason)
+        reasons.insert(0, f"no rule matches; {reason}" if rule is None else reason)
         if outcome == "allow" and (is_unclear or is_theirs_unclear):
             outcome = "ask"
-        return Judgement(outcome, rule, tuple(reasons), facts)
+        return Evaluation(outcome, rule, tuple(reasons), facts)
 
     def _by_default(self, facts: Facts) -> tuple[Outcome, str]:
-        """Return the decision where no rule holds, and why."""
+        """Return the decision if no rule matches, and why."""
         if facts.tool.requires_approval:
             return "ask" if self._default == "allow" else self._default, "the tool requires approval"
         if not facts.hints["read_only"]:
-            return self._default, "the call is not known to only read"
+            return self._default, "the call is not marked read-only"
         if facts.hints["open_world"]:
             return self._default, "the call reads from an open world"
         return "allow", "the call only reads"
@@ -188,8 +143,8 @@ def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rul
         match = rule.match(facts)
         if match == "perhaps":
             missing = " and ".join(facts.effects.missing)
-            advice = f"; install {missing} to judge it" if missing else ""
-            reasons.append(f"{rule} cannot be judged: not all that the call would touch is known{advice}")
+            advice = f"; install {missing} to evaluate it" if missing else ""
+            reasons.append(f"{rule} cannot be evaluated: the effects of the call are only partly known{advice}")
             is_unclear |= rule.decision == "deny"
         if match == "yes" or (match == "perhaps" and rule.decision == "ask"):
             return rule, is_unclear

@@ -8,7 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core.text import closest
-from tools_runtime._policy._decision import STRICTNESS, PolicyError
+from tools_runtime._events import PolicyError
+from tools_runtime._policy._decision import STRICTNESS
 from tools_runtime._policy._rule import Rule
 
 if TYPE_CHECKING:

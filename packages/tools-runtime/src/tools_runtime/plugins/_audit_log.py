@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
-from tools_runtime._errors import describe_error, log
+from tools_runtime._events import describe_error, log
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import arguments_of, content_size
 from tools_runtime.plugins._log_file import LogFile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from tools_core import Context, Result
-    from tools_runtime._event import Event
+    from tools_runtime._events import Event
 
 _LONGEST_LINE = 65_536  # bytes; a longer line has no arguments
 _LONGEST_NAME = 200  # characters
@@ -51,6 +51,8 @@ class AuditLog:
         required: Refuse a call whose first line cannot be written, such as on a full disk. Otherwise the failure is
             logged and the call runs.
     """
+
+    blocks = False
 
     def __init__(
         self,

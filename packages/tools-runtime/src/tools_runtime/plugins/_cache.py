@@ -44,6 +44,8 @@ class Cache:
             context.state["user"]`.
     """
 
+    blocks = False
+
     def __init__(
         self,
         seconds: float = 300,

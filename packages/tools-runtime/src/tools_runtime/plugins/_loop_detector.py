@@ -32,6 +32,8 @@ class LoopDetector:
         key: Returns the conversation of a call; by default its run.
     """
 
+    blocks = False
+
     def __init__(self, repeats: int = 3, cycle: int = 10, *, key: Key | None = None) -> None:
         if repeats < 2 or cycle < 1:
             raise ValueError("repeats must be at least 2, and cycle at least 1")

@@ -31,6 +31,8 @@ class OpenTelemetry:
     Raises: ImportError without opentelemetry-api: `pip install tools-runtime[otel]`.
     """
 
+    blocks = False
+
     def __init__(self, *, tracer_provider: TracerProvider | None = None) -> None:
         try:
             from opentelemetry import context, trace  # optional

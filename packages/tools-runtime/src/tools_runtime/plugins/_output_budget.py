@@ -32,6 +32,8 @@ class OutputBudget:
         key: Returns the key under which calls share outputs, instead of the run.
     """
 
+    blocks = False
+
     def __init__(
         self,
         max_characters: int = 30_000,

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from fnmatch import fnmatchcase
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
-from tools_runtime._place._gate import Gate, check_concurrency, passed
-from tools_runtime._wrap._effects import Pause, Until
+from tools_runtime._concurrency import Gate, check_concurrency, enter_all, leave_all, passed
+from tools_runtime._drive import pause
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._per_key import PerKey
 
@@ -42,6 +40,8 @@ class RateLimit:
             context.state["user"]`, or `lambda context: None` for the whole process.
     """
 
+    blocks = False
+
     def __init__(
         self,
         rates: Mapping[str, str | tuple[int, float]] | None = None,
@@ -61,40 +61,21 @@ class RateLimit:
         """Make the call when it is its turn."""
         if not any(_matches(pattern, call) for pattern in self._patterns):
             return None
-        limits = self._limits.of(context)
-        inside, entered = passed.get(), []
+        limits, outside = self._limits.of(context), passed.get()
+        gates = limits.gates_for(call, outside)  # in one order for all calls, so that no two wait for each other
+        entered = yield from enter_all(gates, context)
+        if entered is None and not context.cancelled:
+            return _refused(call, "concurrency limit reached")
         try:
-            refused: Result | None = None
-            for gate in limits.gates_for(call, inside):  # in one order for all, so that no two wait for each other
-                if not (yield from _enter(gate, context)):
-                    refused = _refused(call, "too many calls of it are running")
-                    break
-                entered.append(gate)
-            else:
-                refused = yield from limits.wait_for_turn(call, context)
+            refused = yield from limits.wait_for_turn(call, context)
             if refused is not None and not context.cancelled:
                 return refused
-            passed.set((*inside, *entered))
-            result: Result = yield  # of a caller that is gone, an error of type "cancelled"
+            passed.set((*outside, *(entered or ())))
+            result: Result = yield  # an error of type "cancelled" if the caller has left
             return result
         finally:
-            passed.set(inside)
-            for gate in reversed(entered):
-                gate.leave()
-
-
-def _enter(gate: Gate, context: Context) -> Generator[Any, Any, bool]:
-    """Pass a gate; False where the deadline came first, or the caller is gone."""
-    turn: Future[None] = Future()
-    go = partial(turn.set_result, None)
-    gate.enter(go)
-    try:
-        is_in = turn.done() or (yield Until(turn, context.remaining))
-    except GeneratorExit:  # the event loop was closed
-        if not gate.withdraw(go):
-            gate.leave()
-        raise
-    return is_in or not gate.withdraw(go)
+            passed.set(outside)
+            leave_all(entered or ())
 
 
 class _Limits:
@@ -119,11 +100,11 @@ class _Limits:
             wait = max(bucket.next_turn(now) for bucket in buckets) - now
             remaining = context.remaining
             if wait > 0 and remaining is not None and wait >= remaining:
-                return _refused(call, "it is called too often", wait)
+                return _refused(call, "rate limit exceeded", wait)
             for bucket in buckets:
                 bucket.take(now)
         if wait > 0:
-            yield Pause(wait)  # ends early when the caller is gone
+            yield from pause(wait, context)
         if context.cancelled:
             with self._lock:
                 for bucket in buckets:
@@ -160,7 +141,7 @@ def _matches(pattern: str, call: ToolCall) -> bool:
 def _refused(call: ToolCall, reason: str, wait: float | None = None) -> Result:
     when = "later" if wait is None else f"in {wait:.0f} s" if wait >= 10 else f"in {wait:.2f} s"
     metadata = None if wait is None else {"retry_after": round(wait, 3)}
-    text = f"{call.name} was not called: {reason}; try again {when}"
+    text = f"{call.name} was not run: {reason}; retry {when}"
     return Result.error(text, type="limit_exceeded", metadata=metadata)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._event import Event
-from tools_runtime._wrap._effects import Pause
+from tools_runtime._drive import pause
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import annotations_of
 
@@ -47,6 +46,8 @@ class Retry:
     further attempt once the context is cancelled, or beyond its deadline.
     """
 
+    blocks = False
+
     def __init__(
         self,
         attempts: int = 3,
@@ -70,22 +71,20 @@ class Retry:
     def around_tool_call(
         self, call: ToolCall, tool: Tool | None, context: Context
     ) -> Generator[Any, Any, Result | None]:
-        """Make the call until it succeeds or may not be made again."""
+        """Run the call until it succeeds or must not be retried."""
         result: Result = yield
-        made, more = 1, {}
-        while tool is not None and made < self.attempts and self._may_repeat(call, tool, context, result):
-            delay = self._delay(made, result)
+        attempts, more = 1, {}
+        while tool is not None and attempts < self.attempts and self._may_repeat(call, tool, context, result):
+            delay = self._delay(attempts, result)
             remaining = context.remaining
             if delay is None or (remaining is not None and delay >= remaining):
                 break
-            detail = {"delay": delay, "error_type": result.error_type}
-            yield Event("retry", call, context, attempt=made + 1, detail=detail)
-            yield Pause(delay)  # ends early when the caller is gone, and the next attempt is not made
+            yield from pause(delay, context)
             if result.metadata.get("abandoned"):
                 more = {"abandoned": True}
             result = yield
-            made += 1
-        return result.with_metadata({"attempts": made, **more}) if made > 1 else None
+            attempts += 1
+        return result.with_metadata({"attempts": attempts, **more}) if attempts > 1 else None
 
     def _may_repeat(self, call: ToolCall, tool: Tool, context: Context, result: Result) -> bool:
         if result.ok or result.halted or result.error_type in _FINAL or context.cancelled:
@@ -95,11 +94,11 @@ class Retry:
         annotations = annotations_of(tool, call, context)
         return bool(annotations.get("read_only") or annotations.get("idempotent"))
 
-    def _delay(self, made: int, result: Result) -> float | None:
+    def _delay(self, attempts: int, result: Result) -> float | None:
         """Return the seconds to wait; None where the tool asks for too many."""
         import random  # 4 ms, only for calls that wait anyway
 
-        longest = min(self.most, self.first * 2.0 ** min(made - 1, 64))
+        longest = min(self.most, self.first * 2.0 ** min(attempts - 1, 64))
         delay = random.uniform(0, longest)  # noqa: S311  (spreads load, guards nothing)
         asked = result.metadata.get("retry_after")
         if isinstance(asked, int | float) and asked > delay:

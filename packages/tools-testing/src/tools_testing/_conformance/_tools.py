@@ -65,7 +65,10 @@ async def repeat_later(text: Annotated[str, "Any text"]) -> str:
 
 @tool
 def wait(context: Context) -> None:
-    """Report progress, before and after the call is cancelled; then set the Event `state["ended"]`, if there is one."""
+    """Report progress, before and after the call is cancelled; then set the Event `state["ended"]` if there is one.
+
+    Raises: ToolError of the type "cancelled" at the end.
+    """
     context.progress(0)
     pause = threading.Event()
     while not context.cancelled:
@@ -73,6 +76,7 @@ def wait(context: Context) -> None:
     context.progress(1)
     if "ended" in context.state:
         context.state["ended"].set()
+    raise ToolError("stopped", "cancelled")
 
 
 @tool

@@ -1,4 +1,4 @@
-"""Which runtime is meant: by name, class, instance, or a function of the context."""
+"""Choose a runtime by name, class, instance, or a function of the context."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._place._async import AsyncRuntime
-from tools_runtime._place._inline import InlineRuntime
-from tools_runtime._place._process import ProcessRuntime
-from tools_runtime._place._runtime import Runtime
-from tools_runtime._place._thread import ThreadRuntime
+from tools_runtime._runtimes._local import AsyncRuntime, AutoRuntime, InlineRuntime, ThreadRuntime
+from tools_runtime._runtimes._process import ProcessRuntime
+from tools_runtime._runtimes._runtime import Runtime
 
 if TYPE_CHECKING:
     from tools_core import Context
 
 Choice = str | type[Runtime] | Runtime | Callable[..., Any]
 
-_default: Choice = InlineRuntime
+_default: Choice = AutoRuntime
 
 
 def set_default_runtime(choice: Choice) -> None:
-    """Set the runtime of executors that are made without one; initially `InlineRuntime`."""
+    """Set the runtime of executors that name none; initially `AutoRuntime`.
+
+    Raises: ValueError for an unknown name; TypeError for an object that cannot be a runtime.
+    """
     global _default  # noqa: PLW0603  (a setting of the process)
+    Runtimes({}).resolve(choice)
     _default = choice
 
 
@@ -30,7 +32,7 @@ class Runtimes:
     """The runtimes of one executor: each class is instantiated once."""
 
     def __init__(self, named: Mapping[str, type[Runtime]]) -> None:
-        shipped = (InlineRuntime, ThreadRuntime, AsyncRuntime, ProcessRuntime)
+        shipped = (AutoRuntime, InlineRuntime, ThreadRuntime, AsyncRuntime, ProcessRuntime)
         self._named: dict[str, type[Runtime]] = {**{kind.name: kind for kind in shipped}, **named}
         self._made: dict[type[Runtime], Runtime] = {}
 

@@ -14,7 +14,7 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 
 from tools_core.linux import adopt_orphans, prefer_for_oom_killer, process_fields, signal_at_parent_exit
-from tools_runtime._place._process._serve import Settings, serve
+from tools_runtime._runtimes._process._serve import Settings, serve
 
 
 class WorkerProcess:

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from tools_core import Result
-from tools_runtime._errors import describe_error, log
-from tools_runtime._place._process._fork_server import ForkServer
-from tools_runtime._place._process._messages import Tools
-from tools_runtime._place._process._supervisor import name_exit
+from tools_runtime._events import describe_error, log
+from tools_runtime._runtimes._process._fork_server import ForkServer
+from tools_runtime._runtimes._process._messages import Tools
+from tools_runtime._runtimes._process._supervisor import name_exit
 from tools_runtime.remote import unpack_result
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from tools_core import Context
-    from tools_runtime._place._process._messages import PackedTool
-    from tools_runtime._place._process._serve import Settings
+    from tools_runtime._runtimes._process._messages import PackedTool
+    from tools_runtime._runtimes._process._serve import Settings
 
 _DEATH = 1.0  # seconds for a supervisor to report the end of a worker whose connection has ended
 _KILL = 5.0  # seconds for a supervisor to kill everything

@@ -15,12 +15,13 @@ import pluggy
 
 from tools_core import Registry
 from tools_runtime import hookspecs
-from tools_runtime._errors import describe_error, log
+from tools_runtime._events import describe_error, log
+from tools_runtime._policy import Approvals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_runtime._place._runtime import Runtime
+    from tools_runtime._runtimes._runtime import Runtime
 
 GROUP = "ask_tools.plugins"
 
@@ -83,6 +84,11 @@ class Plugins:
             found |= named
         return found
 
+    def approvals(self) -> Approvals | None:
+        """Return the store of approvals of the policy, if there is one."""
+        stores = (getattr(plugin, "approvals", None) for plugin in self.manager.get_plugins())
+        return next((store for store in stores if isinstance(store, Approvals)), None)
+
     def _add_installed(self) -> None:
         for name, plugin, problem in reversed(installed_plugins()):  # the first by name is the outermost
             if problem is not None:
@@ -118,16 +124,23 @@ def _check(plugin: Any, name: str, hooks: Sequence[tuple[str, pluggy.HookImpl]])
 
 
 def _misfit(hook: str, impl: pluggy.HookImpl) -> str | None:
+    """Return why a hook would not work, or None."""
     if impl.wrapper or impl.hookwrapper:
-        return "is one of pluggy's wrappers: write @hookimpl alone; around_tool_call wraps by itself"
+        return "is a pluggy wrapper: use @hookimpl without options; around_tool_call is a wrapper already"
     arguments = signature(getattr(hookspecs, hook)).parameters
-    for each in signature(impl.function).parameters.values():
-        is_optional = each.default is not each.empty
-        if (each.kind is each.KEYWORD_ONLY and not is_optional) or (each.name in arguments and is_optional):
-            return f"never receives {each.name}: write it before any `*`, and without a default"
-    is_generator = isgeneratorfunction(impl.function)
-    if hook == "around_tool_call" and not is_generator:
-        return "is not a generator: write `result = yield` where the call is made"
-    if hook != "around_tool_call" and (is_generator or iscoroutinefunction(impl.function)):
-        return "is not a plain function: what needs waiting belongs in around_tool_call"
+    for parameter in signature(impl.function).parameters.values():
+        is_optional = parameter.default is not parameter.empty
+        if (parameter.kind is parameter.KEYWORD_ONLY and not is_optional) or (
+            parameter.name in arguments and is_optional
+        ):
+            return f"never receives {parameter.name}: write it before any `*`, and without a default"
+    is_generator, is_async = isgeneratorfunction(impl.function), iscoroutinefunction(impl.function)
+    if hook == "around_tool_call" and not (is_generator or is_async):
+        return "is not a generator or coroutine function: `result = yield`, or `await call_next()`, runs the call"
+    if is_async and hook == "around_tool_call" and "call_next" not in impl.argnames:
+        return "never runs the call: add the parameter call_next"
+    if hook != "around_tool_call" and is_generator:
+        return "is a generator; only around_tool_call may be one"
+    if is_async and hook in ("decide_tool_call", "on_event", "register_runtimes"):
+        return "is a coroutine function; it must be a plain function"
     return None

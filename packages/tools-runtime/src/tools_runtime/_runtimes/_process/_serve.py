@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from tools_core import Result, Tool
-from tools_runtime._place._process._messages import dump
+from tools_runtime._runtimes._process._messages import dump
 from tools_runtime.remote import describe_error, pack_result, unpack_context
 
 if TYPE_CHECKING:

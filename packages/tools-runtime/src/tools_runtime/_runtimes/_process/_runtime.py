@@ -8,14 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tools_core import Result, ToolError
-from tools_runtime._errors import describe_error
-from tools_runtime._place._runtime import Runtime
+from tools_runtime._events import describe_error
+from tools_runtime._runtimes._runtime import Runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tools_core import Context, Tool, ToolCall
-    from tools_runtime._place._process._pool import Pool
+    from tools_runtime._runtimes._process._pool import Pool
 
 
 class ProcessRuntime(Runtime):
@@ -70,7 +70,7 @@ class ProcessRuntime(Runtime):
 
     def begin(self, tool: Tool, call: ToolCall, context: Context) -> Result | Callable[[], Result]:
         """Return a function that makes the call in a worker; cancelling the context kills the worker."""
-        from tools_runtime._place._process._messages import pack_call  # with the pool
+        from tools_runtime._runtimes._process._messages import pack_call  # with the pool
 
         try:
             pool = self._open()
@@ -91,9 +91,9 @@ class ProcessRuntime(Runtime):
         pool = self._pools.get(os.getpid())
         if pool is not None:
             return pool
-        from tools_runtime._place._process._fork_server import find_program  # 20 ms, only for processes
-        from tools_runtime._place._process._pool import Pool
-        from tools_runtime._place._process._serve import Settings
+        from tools_runtime._runtimes._process._fork_server import find_program  # 20 ms, only for processes
+        from tools_runtime._runtimes._process._pool import Pool
+        from tools_runtime._runtimes._process._serve import Settings
 
         new = Pool(Settings(dict(os.environ), find_program(), *self._options))
         pool = self._pools.setdefault(os.getpid(), new)  # another thread may have been faster

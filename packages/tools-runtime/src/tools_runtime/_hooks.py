@@ -1,0 +1,238 @@
+"""The hooks around one call, from the outermost to the innermost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from inspect import iscoroutinefunction
+from types import coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pluggy
+
+from tools_core import Halt, Result, ToolCall
+from tools_runtime._drive import Wait
+from tools_runtime._events import answer_of, describe_error, log
+
+if TYPE_CHECKING:
+    from tools_core import Tool
+    from tools_runtime._call import Execution
+    from tools_runtime._drive import Steps
+    from tools_runtime._runtimes._runtime import Runtime
+
+_FAILURES = (Exception, Halt, SystemExit)  # what a hook may raise; KeyboardInterrupt is the user's
+_AROUND = ("around_tool_call", "before_tool_call", "after_tool_call")
+
+
+class Hook(NamedTuple):
+    """One function of a plugin; it takes all arguments of its kind."""
+
+    name: str
+    plugin: str
+    function: Callable[..., Any]
+    is_async: bool
+    blocks: bool  # it may block, so that it runs in a worker thread if the call runs in an event loop
+
+    @classmethod
+    def of(cls, name: str, implementation: pluggy.HookImpl, arguments: Sequence[str] = ()) -> Hook:
+        """Make the hook of a pluggy implementation."""
+        function, names = implementation.function, implementation.argnames
+        function = _with_arguments(function, [arguments.index(each) for each in names], len(arguments))
+        is_async = iscoroutinefunction(implementation.function)
+        blocks = getattr(implementation.plugin, "blocks", True) and not is_async
+        return cls(name, implementation.plugin_name, function, is_async, blocks)
+
+    def call(self, execution: Execution, *arguments: Any) -> Steps[Any]:
+        """Call the function, in a worker thread if it may block an event loop."""
+        if self.is_async:
+            return (yield from self.function(*arguments).__await__())
+        if not (execution.in_loop and self.blocks):
+            return self.function(*arguments)
+        return (yield Wait(partial(self.function, *arguments))).result()
+
+
+class Hooks:
+    """The hooks of an executor, by what they do."""
+
+    def __init__(self, manager: pluggy.PluginManager) -> None:
+        hook = manager.hook
+        self.around = tuple(
+            Hook.of(name, implementation, _ARGUMENTS[name]) for name, implementation in _ordered(manager)
+        )
+        self.deciders = [Hook.of("decide_tool_call", each, _CALL) for each in hook.decide_tool_call.get_hookimpls()]
+        self.starters = [Hook.of("start_tool_call", each, _CALL) for each in hook.start_tool_call.get_hookimpls()]
+        self.listeners = [Hook.of("on_event", each, ("event",)) for each in reversed(hook.on_event.get_hookimpls())]
+        self.need_loop = any(each.is_async for each in (*self.around, *self.starters))
+
+    def inside(self, runtime: Runtime) -> tuple[Hook, ...]:
+        """Return the hooks around calls, with the runtime's own as the innermost."""
+        function = _with_arguments(runtime.around_tool_call, [0, 2], len(_ARGUMENTS["around_tool_call"]))
+        own = Hook("around_tool_call", type(runtime).__name__, function, is_async=False, blocks=False)
+        return (*self.around, own)
+
+
+def run_hooks(hooks: tuple[Hook, ...], call: ToolCall, tool: Tool | None, execution: Execution) -> Steps[Result]:
+    """Run one call, wrapped by hooks."""
+    if not hooks:
+        return (yield from execution.run_approved(call, tool))
+    hook, *rest = hooks
+    run = _STYLES[hook.name, hook.is_async]
+    return (yield from run(hook, tuple(rest), call, tool, execution))
+
+
+def _before(hook: Hook, inner: tuple[Hook, ...], call: ToolCall, tool: Any, execution: Execution) -> Steps[Result]:
+    try:
+        answer = yield from hook.call(execution, call, tool, execution.context)
+    except _FAILURES as error:
+        return _failed(hook, error, None, execution)
+    if isinstance(answer, ToolCall):
+        tool = tool if answer.name == call.name else execution.tool_of(answer)
+        call = answer
+    elif answer is not None:
+        return answer if isinstance(answer, Result) else _failed(hook, _wrong(answer), None, execution)
+    return (yield from run_hooks(inner, call, tool, execution))
+
+
+def _after(hook: Hook, inner: tuple[Hook, ...], call: ToolCall, tool: Any, execution: Execution) -> Steps[Result]:
+    result = yield from run_hooks(inner, call, tool, execution)
+    try:
+        answer = yield from hook.call(execution, call, tool, execution.context, result)
+    except _FAILURES as error:
+        return _failed(hook, error, result, execution)
+    if answer is None or isinstance(answer, Result):
+        return result if answer is None else answer
+    return _failed(hook, _wrong(answer), result, execution)
+
+
+def _around(hook: Hook, inner: tuple[Hook, ...], call: ToolCall, tool: Any, execution: Execution) -> Steps[Result]:
+    """Run a hook that is a generator: each `yield` runs the call.
+
+    Plugins of this package may also yield a `Wait`.
+    """
+    result: Result | None = None
+    answer: Any = None
+    in_thread = execution.in_loop and hook.blocks
+    try:
+        generator, value = hook.function(call, tool, execution.context, None), None
+        while True:
+            try:
+                value = (yield from _send_in_thread(generator, value)) if in_thread else generator.send(value)
+            except (StopIteration, _Ended) as end:
+                answer = end.value
+                break
+            if isinstance(value, Wait):
+                value = yield value
+                continue
+            if isinstance(value, ToolCall):
+                tool = tool if value.name == call.name else execution.tool_of(value)
+                call = value
+            value = result = yield from run_hooks(inner, call, tool, execution)
+    except _FAILURES as error:
+        return _failed(hook, error, result, execution)
+    if answer is None and result is None:  # it does not wrap this call
+        return (yield from run_hooks(inner, call, tool, execution))
+    if isinstance(answer, Result):
+        return answer
+    return result if answer is None and result is not None else _failed(hook, _wrong(answer), result, execution)
+
+
+class _Ended(Exception):
+    """The end of a generator that ran in another thread; a future cannot hold StopIteration."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _send_in_thread(generator: Generator[Any, Any, Any], value: Any) -> Steps[Any]:
+    def send() -> Any:
+        try:
+            return generator.send(value)
+        except StopIteration as end:
+            raise _Ended(end.value) from None
+
+    return (yield Wait(send)).result()
+
+
+def _around_async(
+    hook: Hook, inner: tuple[Hook, ...], call: ToolCall, tool: Any, execution: Execution
+) -> Steps[Result]:
+    """Run a hook that is a coroutine function: each `await call_next()` runs the call."""
+    result: Result | None = None
+
+    @coroutine
+    def call_next(other: ToolCall | None = None) -> Generator[Any, Any, Result]:
+        nonlocal result
+        request = call if other is None else other
+        own = tool if request.name == call.name else execution.tool_of(request)
+        result = yield from run_hooks(inner, request, own, execution)
+        return result
+
+    try:
+        answer = yield from hook.call(execution, call, tool, execution.context, call_next)
+    except _FAILURES as error:
+        return _failed(hook, error, result, execution)
+    if isinstance(answer, Result):
+        return answer
+    return result if answer is None and result is not None else _failed(hook, _wrong(answer), result, execution)
+
+
+def _wrong(answer: object) -> TypeError:
+    return TypeError(f"it returned {type(answer).__name__}, not a Result")
+
+
+def _failed(hook: Hook, error: BaseException, result: Result | None, execution: Execution) -> Result:
+    """Return the result if a hook raised: ToolError and Halt are answers; otherwise an earlier result stays."""
+    answer = answer_of(error)
+    if answer is not None:
+        return answer
+    text = describe_error(error)
+    log.error("%s of %s failed", hook.name, hook.plugin, exc_info=error)
+    execution.emit("hook_failed", plugin=hook.plugin, hook=hook.name, error=text)
+    if result is not None:
+        return result
+    return Result.error(f"the call was not run: {hook.name} of {hook.plugin} failed with {text}", type="unavailable")
+
+
+_STYLES = {
+    ("before_tool_call", False): _before,
+    ("after_tool_call", False): _after,
+    ("before_tool_call", True): _before,
+    ("after_tool_call", True): _after,
+    ("around_tool_call", False): _around,
+    ("around_tool_call", True): _around_async,
+}
+_CALL = ("call", "tool", "context")
+_ARGUMENTS = {
+    "before_tool_call": _CALL,
+    "after_tool_call": (*_CALL, "result"),
+    "around_tool_call": (*_CALL, "call_next"),
+}
+
+
+def _with_arguments(function: Callable[..., Any], places: list[int], count: int) -> Callable[..., Any]:
+    """Return a function that takes all arguments and passes those at `places`."""
+    if places == list(range(count)):
+        return function
+    return lambda *arguments: function(*[arguments[place] for place in places])
+
+
+def _ordered(manager: pluggy.PluginManager) -> list[tuple[str, pluggy.HookImpl]]:
+    """Return the hooks around calls with their names, the outermost first.
+
+    Hooks marked `tryfirst` come before all others and those marked `trylast` after them; otherwise the plugin that was
+    registered last is the outermost.
+    """
+    places = {name: -place for place, (name, _) in enumerate(manager.list_name_plugin())}
+    hooks = [(name, each) for name in _AROUND for each in getattr(manager.hook, name).get_hookimpls()]
+    rank = {(True, False): 0, (False, False): 1, (False, True): 2}
+    return sorted(hooks, key=lambda hook: (rank[hook[1].tryfirst, hook[1].trylast], places[hook[1].plugin_name]))
+
+
+def hook_order(manager: pluggy.PluginManager) -> list[tuple[str, str]]:
+    """Return the hooks around calls, and then those that decide and listen, each with its plugin."""
+    others = [
+        (name, each)
+        for name in ("decide_tool_call", "start_tool_call", "on_event", "register_runtimes")
+        for each in getattr(manager.hook, name).get_hookimpls()
+    ]
+    return [(name, each.plugin_name) for name, each in (*_ordered(manager), *others)]

@@ -1,1 +1,0 @@
-"""Where calls run: here, in threads, in an event loop, in processes."""

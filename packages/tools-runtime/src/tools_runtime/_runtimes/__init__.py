@@ -1,0 +1,1 @@
+"""Runtimes: the places that tools run in."""

@@ -1,1 +1,0 @@
-"""When calls run: one scheduler for the calling thread and for event loops."""
