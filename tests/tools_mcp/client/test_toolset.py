@@ -195,7 +195,9 @@ def test_unusual_names_become_legal_and_stay_different(odd):
 
 
 def test_toolsets_with_the_same_names_are_refused_together_unless_they_have_prefixes(odd):
-    with pytest.raises(ValueError, match=r"`mcp:odd:.*` cannot be registered as `echo`: the name is taken by `mcp:odd:"):
+    with pytest.raises(
+        ValueError, match=r"`mcp:odd:.*` cannot be registered as `echo`: the name is taken by `mcp:odd:"
+    ):
         Executor([*odd(), *odd()])
     with Executor([*odd(prefix=True), *odd(name="other", prefix=True)]) as executor:
         assert executor.call_tool("other_echo", {"text": "a"}).ok
