@@ -29,11 +29,6 @@ class Context:
         enforced: False if the caller watches the limit.
     """
 
-    __slots__ = (
-        "_callbacks", "_cancelled", "_outer", "_run_ids", "_workspace", "call_id", "deadline", "enforced",
-        "on_progress", "state", "timeout", "timeout_set_by",
-    )  # fmt: skip
-
     def __init__(
         self,
         *,
@@ -46,24 +41,17 @@ class Context:
         enforced: bool = True,
     ) -> None:
         self._workspace = workspace
-        self.on_progress = on_progress
-        self._outer: Context | None = None
-        self._cancelled = False
-        self._callbacks: dict[object, Callable[[], None]] = {}
-        self._run_ids: list[str] = [] if run_id is None else [run_id]  # shared with derived contexts
         self.state: Mapping[str, Any] = {} if state is None else state
-        self.call_id = call_id
-        self.deadline = None if timeout is None else _after(timeout)
         self.timeout = timeout
         self.timeout_set_by = "the caller"
+        self.deadline = None if timeout is None else _after(timeout)
+        self.call_id = call_id
+        self.run_id = os.urandom(8).hex() if run_id is None else run_id
+        self.on_progress = on_progress
         self.enforced = enforced
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run: the same in all contexts that derive from one."""
-        if not self._run_ids:  # another thread may append too: the first id counts
-            self._run_ids.append(os.urandom(8).hex())
-        return self._run_ids[0]
+        self._outer: Context | None = None
+        self._cancelled = False
+        self._callbacks: dict[object, tuple[Context, Callable[[], object]]] = {}  # of derived contexts, too
 
     @property
     def workspace(self) -> Path | None:
@@ -83,39 +71,34 @@ class Context:
     def cancel(self) -> None:
         """Cancel this context and derived ones, and run their callbacks; from any thread."""
         self._cancelled = True
-        for key in list(self._callbacks):
-            callback = self._callbacks.pop(key, None)
-            if callback is not None:
-                callback()
+        for key, (context, _) in self._callbacks.copy().items():
+            if context.cancelled:
+                self._run(key)
 
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call `callback` once, in the thread that cancels; immediately if the context is already cancelled.
 
         Returns a function that unregisters it. An exception in a callback is logged and stops no other callback.
         """
-        pending, key = [callback], object()  # the thread that pops the callback runs it: no two can
-        contexts: list[Context] = [self]
-        while (outer := contexts[-1]._outer) is not None:
-            contexts.append(outer)
+        key = object()
 
         def unregister() -> None:
-            pending.clear()
-            for context in contexts:
-                context._callbacks.pop(key, None)
+            self._callbacks.pop(key, None)
 
-        def run() -> None:
-            try:
-                popped = pending.pop()
-            except IndexError:
-                return
-            unregister()
-            _run(popped)
-
-        for context in contexts:
-            context._callbacks[key] = run
+        self._callbacks[key] = self, callback
         if self.cancelled:  # perhaps by a thread that did not see the callback yet
-            run()
+            self._run(key)
         return unregister
+
+    def _run(self, key: object) -> None:
+        if (registered := self._callbacks.pop(key, None)) is None:
+            return  # another thread runs it, or it was unregistered
+        try:
+            registered[1]()
+        except Exception:
+            import logging  # 6 ms
+
+            logging.getLogger("tools_core").exception("A callback of Context.on_cancel raised an exception")
 
     def progress(self, done: float, total: float | None = None, message: str = "") -> None:
         """Report progress, in any unit."""
@@ -129,25 +112,12 @@ class Context:
 
         `timeout` and `timeout_set_by` of a context describe the limit that its deadline comes from, for messages.
         """
-        inner = object.__new__(Context)  # `__init__` would resolve every argument again, for each call
-        inner._workspace = self._workspace
-        inner.on_progress = self.on_progress
-        inner._outer = self
-        inner._cancelled = False
-        inner._callbacks = {}
-        inner._run_ids = self._run_ids
-        inner.state = self.state
-        inner.call_id = call_id or self.call_id
-        inner.enforced = self.enforced
-        inner.deadline = self.deadline
-        inner.timeout = self.timeout
-        inner.timeout_set_by = self.timeout_set_by
+        inner = object.__new__(Context)
+        vars(inner).update(vars(self), _outer=self, _cancelled=False, call_id=call_id or self.call_id)
         if timeout is not None:
             deadline = _after(timeout)
             if inner.deadline is None or deadline < inner.deadline:
-                inner.deadline = deadline
-                inner.timeout = timeout
-                inner.timeout_set_by = set_by
+                inner.deadline, inner.timeout, inner.timeout_set_by = deadline, timeout, set_by
         return inner
 
     def __repr__(self) -> str:
@@ -166,19 +136,7 @@ def process_context() -> Context:
     return Context(run_id=_PROCESS_RUN_ID)
 
 
-def _run(callback: Callable[[], object]) -> None:
-    try:
-        callback()
-    except Exception:
-        import logging  # 6 ms
-
-        logging.getLogger("tools_core").exception("A callback of Context.on_cancel raised an exception")
-
-
-MAX_TIMEOUT = 1e9  # seconds
-
-
 def _after(timeout: float) -> float:
-    if not 0 < timeout < MAX_TIMEOUT:
+    if not 0 < timeout < 1e9:
         raise ValueError(f"timeout must be between 0 and 1e9 seconds, got {timeout:g}; omit it for no limit")
     return time.monotonic() + timeout
