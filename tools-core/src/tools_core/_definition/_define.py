@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from tools_core._definition._docstring import parse_docstring
-from tools_core._definition._hints._annotations import Reading, Schema, Unsupported
+from tools_core._definition._hints._annotations import Schema, Unsupported
 from tools_core._definition._hints._classes import object_schema, with_default
 from tools_core._definition._hints._converters import Converter, Problems
 from tools_core._definition._hints._metadata import annotate, field_default, is_field
@@ -17,7 +18,7 @@ from tools_core._definition._hints._models import is_model
 from tools_core._definition._hints._reader import Reader
 from tools_core._definition._hints._signature import MISSING, Signature, read_signature
 from tools_core._definition._parameter import Parameter, schema_of_parameters
-from tools_core._definition._spec import Arguments, Convert, Spec, check_defaults, checked_examples, is_async
+from tools_core._definition._spec import Arguments, Spec, check_defaults, checked_examples, is_async
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, InvalidArguments, SchemaError
 from tools_core._values._problem import Problem
@@ -30,7 +31,7 @@ def define(
     bound: bool = False,
     input_schema: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Parameter] | Sequence[Parameter] | None = None,
+    parameters: Mapping[str, Parameter] | Sequence[Parameter] = (),
     examples: Iterable[Mapping[str, Any]] = (),
     docstring: str | None = None,
 ) -> Spec:
@@ -48,25 +49,28 @@ def define(
     """
     signature = read_signature(function, bound=bound)
     description, texts = parse_docstring(signature.docstring)
-    if docstring:
-        class_description, class_texts = parse_docstring(docstring)
-        description, texts = class_description or description, class_texts | texts
+    class_description, class_texts = parse_docstring(docstring)
+    texts = class_texts | texts
+    if input_schema is not None and parameters:
+        raise DefinitionError(f"{owner} has both input_schema and parameters; keep one of them")
     if input_schema is not None:
-        if parameters:
-            raise DefinitionError(f"{owner} has both input_schema and parameters; keep one of them")
-        spec = _from_schema(signature, owner, input_schema)
+        spec = _from_schema(signature, owner, _copied(input_schema, f"{owner}: input_schema"))
+    elif parameters:
+        declared = parameters.values() if isinstance(parameters, Mapping) else parameters
+        spec = _from_parameters(signature, owner, tuple(declared))
     else:
-        _check_kinds(signature)
-        spec = _from_parameters(signature, owner, parameters) if parameters else _from_hints(signature, texts)
-        names = {*spec.input_schema["properties"], *signature.defaults, signature.bound}
-        spec.unused_docs = () if signature.keywords else tuple(name for name in texts if name not in names)
-    spec.description, spec.is_async = description, is_async(function)
-    if output_schema is not None:
-        spec.output_schema = _output_schema(output_schema, owner)
+        spec = _from_hints(signature, texts)
     if not spec.is_trusted:
         _compile(spec, owner)
     if input_schema is None and not parameters:
         check_defaults(spec, signature.name)
+    if input_schema is None and not signature.keywords:
+        names = {*spec.input_schema["properties"], *signature.defaults}
+        spec.unused_docs = [name for name in texts if name not in names]
+    spec.description = class_description or description
+    spec.is_async = is_async(function)
+    if output_schema is not None:
+        spec.output_schema = _copied(output_schema, f"{owner}: output_schema")
     spec.examples = checked_examples(spec, owner, examples)
     return spec
 
@@ -76,21 +80,22 @@ def model_text(docstring: str | None) -> str:
     return parse_docstring(docstring)[0]
 
 
-def _check_kinds(signature: Signature) -> None:
-    if signature.star is not None:
-        raise DefinitionError(
-            f"{signature.name}: arguments are passed by name, which `*{signature.star}` cannot take; "
-            f"write `{signature.star}: list[str]` instead"
-        )
-    if signature.positional_only:
-        raise DefinitionError(
-            f"{signature.name}: arguments are passed by name, and `{signature.positional_only[-1]}` is "
-            "positional-only; remove the `/`"
-        )
+def _copied(schema: object, owner: str) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        raise DefinitionError(f"{owner} must be a dict, got {type(schema).__name__}")
+    return deepcopy(dict(schema))
+
+
+def _compile(spec: Spec, owner: str) -> None:
+    try:
+        spec.validator  # noqa: B018  (compiles)
+    except SchemaError as error:
+        raise SchemaError(f"{owner}: {error}") from None
 
 
 def _from_hints(signature: Signature, texts: Mapping[str, str]) -> Spec:
     """Read type hints, defaults and docstring."""
+    _check_kinds(signature)
     parameters = _Parameters()
     name = ""
     try:
@@ -111,6 +116,16 @@ def _from_hints(signature: Signature, texts: Mapping[str, str]) -> Spec:
         convert=_conversion(schema["properties"], parameters.converters, parameters.factories, parameters.extra),
         is_trusted=not parameters.reader.is_foreign,
     )
+
+
+def _check_kinds(signature: Signature) -> None:
+    for parameter in signature.parameters:
+        problem = f"{signature.name}: arguments are passed by name, "
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            name = parameter.name
+            raise DefinitionError(f"{problem}which `*{name}` cannot take; write `{name}: list[str]` instead")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise DefinitionError(f"{problem}and `{parameter.name}` is positional-only; remove the `/`")
 
 
 class _Parameters:
@@ -134,18 +149,14 @@ class _Parameters:
             raise Unsupported("parameter names must not start with an underscore", "rename it")
         if hint is MISSING and type(default) not in (str, int, float, bool):
             raise Unsupported("it has no type hint", "add one, as in `count: int`")
-        reading = self.reader.read(type(default) if hint is MISSING else hint)
+        schema, convert = self.reader.read(type(default) if hint is MISSING else hint)
         field = next(filter(is_field, (default, *getattr(hint, "__metadata__", ()))), None)
         if field is not None and field is default:
             self.reader.is_foreign = True
-            reading, default = annotate(reading, [field]), MISSING
+            (schema, convert), default = annotate((schema, convert), [field]), MISSING
         if default is MISSING and field is not None and (factory := field_default(field)):
             self.factories[name], default = factory, field.default
-        self._add_reading(name, reading, default, text if is_model(hint) or "description" not in reading[0] else None)
-
-    def _add_reading(self, name: str, reading: Reading, default: Any, text: str | None) -> None:
-        schema, convert = reading
-        if text:
+        if text and (is_model(hint) or "description" not in schema):
             schema = {**schema, "description": text}
         if default is MISSING:
             self.schema["required"].append(name)
@@ -165,13 +176,12 @@ def _conversion(
     converters: Mapping[str, Converter],
     factories: Mapping[str, Callable[[], Any]],
     extra: Converter | None = None,
-) -> Convert | None:
+) -> Callable[[Arguments, Sequence[Problem]], Arguments] | None:
     """Return a function that converts valid arguments and adds defaults; None if there is nothing to do."""
     if not (converters or factories or extra):
         return None
-    names = frozenset(names)
 
-    def convert(arguments: Arguments, known_problems: Sequence[Problem] = ()) -> Arguments:
+    def convert(arguments: Arguments, known_problems: Sequence[Problem]) -> Arguments:
         problems = Problems(known_problems)
         converted = dict(arguments)
         for name, value in arguments.items():
@@ -205,10 +215,8 @@ def _returned_schema(signature: Signature) -> Schema | None:
     return {**schema, "$defs": reader.defs} if reader.defs else schema
 
 
-def _from_schema(signature: Signature, owner: str, input_schema: Mapping[str, Any]) -> Spec:
-    if not isinstance(input_schema, Mapping):
-        raise DefinitionError(f"{owner}: input_schema must be a dict, got {type(input_schema).__name__}")
-    schema: dict[str, Any] = {"type": "object", "properties": {}, **deepcopy(dict(input_schema))}
+def _from_schema(signature: Signature, owner: str, input_schema: dict[str, Any]) -> Spec:
+    schema: dict[str, Any] = {"type": "object", "properties": {}, **input_schema}
     if schema["type"] != "object":
         raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments have names')
     spec = Spec(input_schema=schema, context=_context_of(signature))
@@ -217,13 +225,11 @@ def _from_schema(signature: Signature, owner: str, input_schema: Mapping[str, An
     return spec
 
 
-def _from_parameters(
-    signature: Signature, owner: str, parameters: Mapping[str, Parameter] | Sequence[Parameter]
-) -> Spec:
-    parameters = tuple(parameters.values()) if isinstance(parameters, Mapping) else tuple(parameters)
+def _from_parameters(signature: Signature, owner: str, parameters: Sequence[Parameter]) -> Spec:
+    _check_kinds(signature)
     schema = schema_of_parameters(owner, parameters)
-    factories = {parameter.name: parameter.copy_default for parameter in parameters if parameter.has_default}
-    converters = {parameter.name: convert for parameter in parameters if (convert := parameter.converter)}
+    factories = {item.name: partial(deepcopy, item.default) for item in parameters if item.has_default}
+    converters = {item.name: convert for item in parameters if (convert := item.converter)}
     spec = Spec(
         input_schema=schema,
         output_schema=_returned_schema(signature),
@@ -232,12 +238,6 @@ def _from_parameters(
     )
     _check_names(signature, owner, spec, [*schema["required"], *factories])
     return spec
-
-
-def _output_schema(output_schema: object, owner: str) -> Schema:
-    if not isinstance(output_schema, Mapping):
-        raise DefinitionError(f"{owner}: output_schema must be a dict, got {type(output_schema).__name__}")
-    return deepcopy(dict(output_schema))
 
 
 def _context_of(signature: Signature) -> str | None:
@@ -256,18 +256,11 @@ def _is_context(hint: Any) -> bool:
     return get_origin(hint) in (Annotated, Union, UnionType) and any(map(_is_context, get_args(hint)))
 
 
-def _compile(spec: Spec, owner: str) -> None:
-    try:
-        spec.validator  # noqa: B018  (compiles)
-    except SchemaError as error:
-        raise SchemaError(f"{owner}: {error}") from None
-
-
 def _check_names(signature: Signature, owner: str, spec: Spec, always: Iterable[str]) -> None:
     """Refuse a function that cannot take what its schema allows; every call has the arguments `always`."""
     defaults = {name: default for name, default in signature.defaults.items() if name != spec.context}
     for name in spec.input_schema["properties"]:
-        if name == signature.bound or (name not in defaults and not signature.keywords):
+        if name not in defaults and not signature.keywords:
             raise DefinitionError(f"{owner}: the function does not take the argument {name!r}; add it, or **arguments")
     if not signature.keywords and spec.input_schema.get("additionalProperties") is not False:
         raise DefinitionError(f"{owner}: input_schema allows any further argument; add **arguments to the function")

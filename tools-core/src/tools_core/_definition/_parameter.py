@@ -105,7 +105,7 @@ class Parameter:
     @property
     def default(self) -> Any:
         """A copy of the default; None without a default, see `has_default`."""
-        return self.copy_default()
+        return deepcopy(self._schema.get("default"))
 
     @property
     def enum(self) -> list[Any] | None:
@@ -119,10 +119,6 @@ class Parameter:
     def converter(self) -> Converter | None:
         """The converter from valid JSON to the type hint, if it needs one."""
         return self._read()[1]
-
-    def copy_default(self) -> Any:
-        """Return a copy of the default, or None."""
-        return deepcopy(self._schema.get("default"))
 
     def schema(self) -> dict[str, Any]:
         """Return a copy of the JSON Schema of this argument."""
@@ -156,38 +152,44 @@ class Parameter:
             raise self._error(str(error)) from None
 
     def _read_content(self, type: Any, items: Any, properties: Sequence[Parameter] | None) -> Reading:
+        hint = self._hint(type)
+        if items is None and properties is None:
+            return self._read_hint(hint)
         if items is not None and properties is not None:
             raise self._error("has both items and properties; properties says that the items are objects")
-        hint = self._hint(type)
-        if properties is not None and hint in (list, dict):
-            schema = schema_of_parameters(f"Parameter {self.name!r}", properties)
-            converters = {part.name: convert for part in properties if (convert := part.converter)}
-            reading: Reading = schema, members(converters) if converters else None
-            return reading if hint is dict else _array_of(reading)
-        if items is not None and hint is list:
-            if isinstance(items, Parameter):
-                return _array_of((items.schema(), items.converter))
-            return _array_of((deepcopy(dict(items)), None) if isinstance(items, Mapping) else self._read_hint(items))
-        reading = self._read_hint(hint)
-        for option, value, kinds in (("items", items, "array"), ("properties", properties, "object or array")):
-            if value is not None:
-                raise self._error(f"{option} is for the type {kinds}, and this is of type {reading[0].get('type')}")
-        return reading
+        if hint is list:
+            schema, convert = self._read_items(items) if properties is None else self._read_properties(properties)
+            return {"type": "array", "items": schema}, array(list, convert) if convert else None
+        if properties is None:
+            raise self._error("items is for the type array")
+        if hint is not dict:
+            raise self._error("properties is for the types object and array")
+        return self._read_properties(properties)
+
+    def _read_items(self, items: Any) -> Reading:
+        if isinstance(items, Parameter):
+            return items.schema(), items.converter
+        return (deepcopy(dict(items)), None) if isinstance(items, Mapping) else self._read_hint(self._hint(items))
+
+    def _read_properties(self, properties: Sequence[Parameter]) -> Reading:
+        schema = schema_of_parameters(f"Parameter {self.name!r}", properties)
+        converters = {part.name: convert for part in properties if (convert := part.converter)}
+        return schema, members(converters) if converters else None
 
     def _read_hint(self, hint: Any) -> Reading:
         reader = Reader()
-        reading = reader.read(self._hint(hint))
+        reading = reader.read(hint)
         if reader.defs:
             raise self._error("its type needs $defs; write it as a type hint in the signature instead")
         return reading
 
     def _hint(self, type: Any) -> Any:
-        if isinstance(type, str | None):
-            hint = _BY_NAME.get((type or "").lower())
-            if hint is None:
-                raise self._error(f"invalid type {type!r}; valid types: {', '.join(_TYPES)}, or a type hint")
-            return hint
-        return type
+        if not isinstance(type, str | None):
+            return type
+        hint = _BY_NAME.get((type or "").lower())
+        if hint is None:
+            raise self._error(f"invalid type {type!r}; valid types: {', '.join(_TYPES)}, or a type hint")
+        return hint
 
     def _check_values(self, kind: str, values: Sequence[Any]) -> None:
         try:
@@ -197,11 +199,6 @@ class Parameter:
         for value in values:
             for problem in validator.check(value, repair=False).problems:
                 raise self._error(f"the {kind} {problem}")
-
-
-def _array_of(reading: Reading) -> Reading:
-    schema, convert = reading
-    return {"type": "array", "items": schema}, array(list, convert) if convert else None
 
 
 def schema_of_parameters(owner: str, parameters: Sequence[Parameter]) -> dict[str, Any]:

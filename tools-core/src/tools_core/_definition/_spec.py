@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from tools_core._definition._parameter import Parameter
-from tools_core._jsonschema import Report, Validator, compile_schema
+from tools_core._jsonschema import Validator, compile_schema
 from tools_core._values._errors import DefinitionError, InvalidArguments
 from tools_core._values._problem import Problem, path_keys
 
 Arguments: TypeAlias = dict[str, Any]
-# Converts arguments without problems; raises InvalidArguments with all problems.
-Convert: TypeAlias = Callable[[Arguments, Sequence[Problem]], Arguments]
-
-_ASYNC = 0x80 | 0x200  # inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 @dataclass(kw_only=True)
@@ -28,7 +25,8 @@ class Spec:
     output_schema: dict[str, Any] | None = None
     description: str = ""  # the part of the docstring that models read
     context: str | None = None  # the parameter that receives the Context
-    convert: Convert | None = None
+    # Converts arguments without problems; raises InvalidArguments with all problems.
+    convert: Callable[[Arguments, Sequence[Problem]], Arguments] | None = None
     is_async: bool = False
     is_trusted: bool = False  # whether this library wrote the whole input schema
     examples: Sequence[Arguments] = ()
@@ -38,15 +36,6 @@ class Spec:
     def validator(self) -> Validator:
         """The compiled input schema."""
         return compile_schema(self.input_schema, trusted=self.is_trusted)
-
-    @cached_property
-    def accepts(self) -> Callable[[Any], bool]:
-        """The validator's test of whole arguments."""
-        return self.validator.accepts
-
-    def check(self, value: Any, *, repair: bool = True) -> Report:
-        """Report every problem of `value`, and repair what can be repaired."""
-        return self.validator.check(value, repair=repair)
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -60,11 +49,9 @@ class Spec:
 
 def is_async(function: Any) -> bool:
     """Return whether calling `function` returns a coroutine or an asynchronous generator."""
-    function = getattr(function, "func", function)  # functools.partial
-    if not hasattr(function, "__code__"):
-        function = getattr(type(function), "__call__", function)  # noqa: B004  (for its code)
-    code = getattr(function, "__code__", None)
-    return code is not None and bool(code.co_flags & _ASYNC)
+    if not inspect.isroutine(function) and not isinstance(function, partial):
+        function = type(function).__call__
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def check_defaults(spec: Spec, owner: str) -> None:
@@ -77,21 +64,19 @@ def check_defaults(spec: Spec, owner: str) -> None:
     defaults = {name: schema["default"] for name, schema in properties.items() if "default" in schema}
     if not defaults:
         return
-    for problem in spec.check(defaults, repair=False).problems:
+    for problem in spec.validator.check(defaults, repair=False).problems:
         if not defaults.keys().isdisjoint(path_keys(problem.where)[:1]):
             raise DefinitionError(f"{owner}: the default of {problem}; change the default or the type hint")
 
 
 def checked_examples(spec: Spec, owner: str, examples: Iterable[Mapping[str, Any]]) -> list[Arguments]:
     """Return a copy of the examples; DefinitionError if one is not a valid call."""
-    if isinstance(examples, str | Mapping) or not isinstance(examples, Iterable):
-        raise DefinitionError(f"{owner}: examples must be a list of arguments, each a dict; got {examples!r}")
-    copies: list[Arguments] = []
+    copies = []
     for number, example in enumerate(examples, 1):
         if not isinstance(example, Mapping):
             raise DefinitionError(f"{owner}: example {number} must be a dict of arguments, got {example!r}")
-        arguments = deepcopy(dict(example))
-        problems: Sequence[Problem] = spec.check(arguments, repair=False).problems
+        copies.append(arguments := deepcopy(dict(example)))
+        problems: Sequence[Problem] = spec.validator.check(arguments, repair=False).problems
         if not problems and spec.convert is not None:
             try:
                 spec.convert(arguments, ())
@@ -99,5 +84,4 @@ def checked_examples(spec: Spec, owner: str, examples: Iterable[Mapping[str, Any
                 problems = error.problems
         if problems:
             raise DefinitionError(f"{owner}: example {number} is not a valid call: {InvalidArguments(problems)}")
-        copies.append(arguments)
     return copies

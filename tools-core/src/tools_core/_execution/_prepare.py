@@ -31,12 +31,12 @@ def prepare(
     if context is not None and not isinstance(context, Context):
         keywords, context = {**keywords, "context": context}, None  # an argument of that name
     if type(arguments) is dict and not keywords:
-        values, is_valid = arguments, spec.accepts(arguments)
+        values, is_valid = arguments, spec.validator.accepts(arguments)
     else:
         values, is_valid = _read(spec, arguments, keywords)
     repairs: Sequence[str] = ()
     if not is_valid:
-        report = spec.check(values, repair=tool.repair)
+        report = spec.validator.check(values, repair=tool.repair)
         if report.problems:
             raise _all_problems(spec, report)
         values, repairs = report.value, report.repairs
@@ -56,7 +56,7 @@ def valid_arguments(tool: Tool, arguments: Any) -> dict[str, Any]:
     values, is_valid = _read(tool._spec, arguments, {})
     if is_valid:
         return values
-    report = tool._spec.check(values, repair=tool.repair)
+    report = tool._spec.validator.check(values, repair=tool.repair)
     if report.problems:
         raise InvalidArguments(report.problems)
     return dict(report.value)
@@ -79,7 +79,7 @@ def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict
     if isinstance(arguments, (str, bytes)):
         text: Any = arguments
         arguments = parse(text, exactly=False)
-        is_valid = spec.accepts(arguments)
+        is_valid = spec.validator.accepts(arguments)
         # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
         colons = text.count(":" if isinstance(text, str) else b":")
         if not is_valid or spec.validator.count_members(arguments) != colons:
@@ -96,4 +96,4 @@ def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict
             message = "pass each argument once: in an object, in JSON text, or as a keyword"
             raise InvalidArguments([Problem(None, message)], "twice")
         arguments = {**arguments, **keywords}
-    return arguments, spec.accepts(arguments)
+    return arguments, spec.validator.accepts(arguments)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from types import FunctionType
 from typing import Any, Final
 
 from tools_core._definition._hints._annotations import evaluate
 from tools_core._values._errors import DefinitionError
 
 MISSING: Final[Any] = inspect.Parameter.empty
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # Python 3.14 evaluates annotations when they are read. This format leaves undefined names as forward references.
 _FORMAT: dict[str, Any] = {}
 if sys.version_info >= (3, 14):
@@ -27,23 +27,29 @@ class Signature:
 
     name: str
     docstring: str | None
+    parameters: list[inspect.Parameter]  # without `self`
+    hints: Mapping[str, Any]  # of the parameters and of "return"; MISSING if there is none
     module: Mapping[str, Any]  # the names that hints may use
-    hints: Mapping[str, Any]  # MISSING for a parameter without one
-    defaults: Mapping[str, Any]  # every parameter in its order; MISSING if it has no default
-    bound: str | None  # the name of `self`
-    positional_only: list[str]
-    star: str | None  # the name of *args
-    keywords: str | None  # the name of **kwargs
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The default of every parameter that takes one argument; MISSING if it has none."""
+        return {item.name: item.default for item in self.parameters if item.kind not in _VARIADIC}
+
+    @property
+    def keywords(self) -> str | None:
+        """The name of `**kwargs`."""
+        return next((item.name for item in self.parameters if item.kind is item.VAR_KEYWORD), None)
 
     def hint(self, name: str) -> Any:
-        """Return the evaluated hint of a parameter, MISSING if it has none; raises Unsupported."""
+        """Return the evaluated hint of a parameter; raises Unsupported."""
         return evaluate(self.hints[name], self.module, {})
 
 
 def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Signature:
     """Read a callable; `bound` leaves out the first parameter, which is `self`."""
-    innermost = _unwrap(function)
-    name = str(getattr(innermost, "__qualname__", None) or type(innermost).__qualname__).rpartition("<locals>.")[2]
+    code = _code_of(function)
+    name = getattr(code, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
     try:
         signature = inspect.signature(function, **_FORMAT)
     except (TypeError, ValueError, NameError) as error:
@@ -52,46 +58,19 @@ def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Sign
     # Models neither see nor override the arguments of a partial.
     fixed = function.keywords if isinstance(function, partial) else {}
     parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in fixed]
-    bound_name = parameters.pop(0).name if bound and parameters else None
-    names: dict[Any, list[str]] = {}
-    for parameter in parameters:
-        names.setdefault(parameter.kind, []).append(parameter.name)
-    kinds = inspect.Parameter
-    docstring = innermost.__doc__
-    if not docstring and not isinstance(function, partial):
-        docstring = function.__doc__
+    parameters = parameters[1:] if bound else parameters
     return Signature(
         name=name,
-        docstring=docstring,
-        module=getattr(innermost, "__globals__", {}),
-        hints={
-            "return": signature.return_annotation,
-            **{parameter.name: parameter.annotation for parameter in parameters},
-        },
-        defaults={
-            parameter.name: parameter.default
-            for parameter in parameters
-            if parameter.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
-        },
-        bound=bound_name,
-        positional_only=names.get(kinds.POSITIONAL_ONLY, []),
-        star=names.get(kinds.VAR_POSITIONAL, [None])[0],
-        keywords=names.get(kinds.VAR_KEYWORD, [None])[0],
+        docstring=code.__doc__ or (None if isinstance(function, partial) else function.__doc__),
+        parameters=parameters,
+        hints={item.name: item.annotation for item in parameters} | {"return": signature.return_annotation},
+        module=getattr(code, "__globals__", {}),
     )
 
 
-def _unwrap(function: Any) -> Any:
-    """Return the function below partials, decorators and callable objects."""
-    while True:
-        inner = function.func if isinstance(function, partial) else _wrapped(function)
-        if inner is None:
-            return function
-        function = inner
-
-
-def _wrapped(function: Any) -> Any:
-    for name in ("__wrapped__", "__func__"):
-        if name in getattr(function, "__dict__", ()) or hasattr(type(function), name):
-            return getattr(function, name)
-    call = vars(type(function)).get("__call__")
-    return call if isinstance(call, FunctionType) else None
+def _code_of(function: Any) -> Any:
+    """Return the function below partials and decorators; the `__call__` of any other object."""
+    while isinstance(function, partial):
+        function = function.func
+    has_code = hasattr(function, "__code__") or hasattr(function, "__wrapped__")
+    return inspect.unwrap(function if has_code or inspect.isbuiltin(function) else type(function).__call__)
