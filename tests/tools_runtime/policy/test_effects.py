@@ -134,7 +134,7 @@ NAMES = st.lists(st.sampled_from(["q", "r"]), max_size=5)
 
 
 @fixtures
-@given(st.lists(st.sampled_from(["q", "r", "*", "**"]), min_size=1, max_size=5), NAMES)
+@given(st.lists(st.sampled_from(["q", "r", "*", "**"]), min_size=1, max_size=5), NAMES.filter(bool))
 def test_path_patterns_agree_with_trying_everything(decide, tools, pattern, path):
     outcome = decide(deny(paths=["/" + "/".join(pattern)]), tools.save, {"path": "/" + "/".join(path)})
     assert outcome == ("deny" if _covers(pattern, path, "**") else "allow")
@@ -226,6 +226,29 @@ def test_to_allow_each_command_must_be_covered_and_to_deny_any_one(decide, tools
     masked = {"commands": [[None if n == hidden else word for n, word in enumerate(words)] for words in commands]}
     if any(covered):  # an unknown word never makes a denied command pass
         assert decide(deny(commands=texts), tools.run, masked) != "allow"
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+def test_a_rule_about_files_below_a_folder_holds_for_calls_that_name_the_folder(place, decide, decision):
+    @tool(read_only=True)
+    def search(folder: Path = Path()) -> str:
+        """Searches below a folder."""
+        return ""
+
+    for path in ("conf/private", "src/deep"):
+        (place.project / path).mkdir(parents=True)
+    (place.project / "conf" / "private" / "key").touch()
+    (place.project / ".env").touch()
+    rules = [{"decision": decision, "paths": ["conf/private/**", ".env", "src/**/*.key", "gone/**"]}, *allow()]
+    folders = {".": "ask", "..": "ask", "conf": "ask", "src": "ask", "src/deep": "ask", "gone": decision}
+    assert {folder: decide(rules, search, {"folder": folder}) for folder in folders} == folders
+    assert decide(rules, search, {"folder": "conf/private/key"}) == decision
+    assert decide(rules, search, {"folder": "src/new.txt"}) == "allow"
+    assert decide([{"decision": decision, "paths": ["gone/**"]}, *allow()], search) == "allow"
+
+
+def test_a_rule_that_allows_covers_only_the_named_paths(place, decide, tools):
+    assert decide(allow(paths=["src/deep/**"]), tools.save, {"path": "src"}) == "ask"
 
 
 # the tools of the project

@@ -38,7 +38,8 @@ Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools
   reason = "read by the model"
 
 All conditions of a rule must hold. To allow, a rule must cover every path and command of a call; to deny or ask, any
-one. In commands, * stands for any words, options included; no rule covers a word that is known only at run time.
+one. A call that names a folder may reach the files below it, so it needs approval if a rule denies one of them. In
+commands, * stands for any words, options included; no rule covers a word that is known only at run time.
 A redirection is a separate command: "> build/*". If no rule matches, a call is allowed if it only reads, reaches no
 open world, and its tool does not require approval; other calls need approval. A project's rules may restrict the
 user's rules; they may allow calls only after `ask-tools policy trust`.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from glob import escape
-from itertools import dropwhile
+from glob import escape, has_magic
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -23,6 +23,18 @@ def matches_path(pattern: str, path: str, workspace: str) -> bool:
     begins with neither `/` nor `~` is below the workspace.
     """
     return _covers(_parts(pattern, workspace), [part for part in path.split("/") if part], "**")
+
+
+def may_match_below(pattern: str, path: str, workspace: str) -> bool:
+    """Return whether a glob may cover something below an absolute path, which is a folder.
+
+    Only if the part of the pattern before its first wildcard exists: nothing below the folder can match otherwise.
+    """
+    parts = _parts(pattern, workspace)
+    plain = takewhile(lambda part: not has_magic(part), parts)
+    if not (os.path.isdir(path) and os.path.lexists(f"/{'/'.join(plain)}")):
+        return False
+    return bool(_reached(parts, [part for part in path.split("/") if part], "**") - {len(parts)})
 
 
 def allows_commands(patterns: Sequence[str], commands: Sequence[Command]) -> bool:
@@ -50,7 +62,11 @@ def _plain(command: Command) -> Command:
 
 
 def _covers(pattern: Sequence[str], parts: Sequence[str | None], star: str, *, is_generous: bool = False) -> bool:
-    """Match by the places in the pattern that can be reached, so that no pattern takes long.
+    return len(pattern) in _reached(pattern, parts, star, is_generous=is_generous)
+
+
+def _reached(pattern: Sequence[str], parts: Sequence[str | None], star: str, *, is_generous: bool = False) -> set[int]:
+    """Return the places in the pattern that matching the parts leads to, so that no pattern takes long.
 
     An unknown part is covered by `star` alone; with `is_generous` it may stand for any number of any parts.
     """
@@ -63,7 +79,7 @@ def _covers(pattern: Sequence[str], parts: Sequence[str | None], star: str, *, i
         elif is_generous and reached:
             following = set(range(min(reached), len(pattern) + 1))
         reached = _beyond(following, pattern, star)
-    return len(pattern) in reached
+    return reached
 
 
 def _fits(part: str, pattern: str, *, is_generous: bool) -> bool:

@@ -142,9 +142,10 @@ def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rul
     for rule in rules:
         match = rule.match(facts)
         if match == "perhaps":
-            missing = " and ".join(facts.effects.missing)
+            folder, missing = rule.folder_above(facts), " and ".join(facts.effects.missing)
             advice = f"; install {missing} to evaluate it" if missing else ""
-            reasons.append(f"{rule} cannot be evaluated: the effects of the call are only partly known{advice}")
+            why = f"the call may reach below {folder}" if folder else "the effects of the call are only partly known"
+            reasons.append(f"{rule} may apply: {why}{advice}")
             is_unclear |= rule.decision == "deny"
         if match == "yes" or (match == "perhaps" and rule.decision == "ask"):
             return rule, is_unclear

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tools_runtime._policy._facts import UNKNOWN, Facts
-from tools_runtime._policy._patterns import allows_commands, concerns_commands, matches_path
+from tools_runtime._policy._patterns import allows_commands, concerns_commands, matches_path, may_match_below
 
 if TYPE_CHECKING:
     from tools_runtime._policy._decision import Outcome
@@ -72,8 +72,15 @@ class Rule:
         if paths is None:
             return "perhaps"
         some = all if self.decision == "allow" else any
-        covered = [any(matches_path(each, path, facts.workspace) for each in self.paths) for path in paths]
-        return "yes" if covered and some(covered) else "no"
+        covered = [any(matches_path(pattern, path, facts.workspace) for pattern in self.paths) for path in paths]
+        if covered and some(covered):
+            return "yes"
+        return "perhaps" if self.decision != "allow" and self.folder_above(facts) else "no"
+
+    def folder_above(self, facts: Facts) -> str:
+        """Return a folder that the call names and that may contain files of this rule; empty without one."""
+        pairs = ((path, pattern) for path in facts.effects.paths or () for pattern in self.paths)
+        return next((path for path, pattern in pairs if may_match_below(pattern, path, facts.workspace)), "")
 
     def _match_commands(self, facts: Facts) -> Match:
         commands = facts.effects.commands
