@@ -192,12 +192,3 @@ def test_no_text_raises(text):
 def test_a_text_without_sections_is_kept_word_for_word(text):
     if not any(sign in text for sign in (":", "---")):
         assert parse_docstring(text)[0].split() == text.split()
-
-
-@pytest.mark.parametrize(
-    "docstring",
-    ["Args:\n        city: The city.\n        days: Number.\n    ", "Args:\n    city: The city.\n    days: Number."],
-    ids=["closing line", "no closing line"],
-)
-def test_a_section_may_start_on_the_first_line(docstring):
-    assert parse_docstring(docstring) == ("", {"city": "The city.", "days": "Number."})

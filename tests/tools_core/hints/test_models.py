@@ -2,7 +2,7 @@
 
 import dataclasses
 from datetime import date
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import pydantic
 import pytest
@@ -187,26 +187,6 @@ def test_a_model_without_a_json_schema_is_refused_at_definition():
     take.__annotations__ = {"x": Holder}
     with pytest.raises(DefinitionError, match="take: the parameter `x`: Holder has no JSON Schema"):
         tool(take)
-
-
-def test_a_class_with_the_methods_of_a_model_is_a_model(read):
-    class Model:
-        def __init__(self, value: Any) -> None:
-            self.value = value
-
-        @classmethod
-        def model_json_schema(cls, **_):
-            return {"type": "integer"}
-
-        @classmethod
-        def model_validate(cls, value):
-            if value < 0:
-                raise ValueError("no debts")
-            return cls(value)
-
-    assert read(Model).convert(1).value == 1
-    with pytest.raises(InvalidArguments, match=r"^x is invalid: no debts$"):
-        read(Model).convert(-1)
 
 
 def test_unknown_members_of_a_model_are_refused():

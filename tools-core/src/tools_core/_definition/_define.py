@@ -181,8 +181,8 @@ def _conversion(
     if not (converters or factories or extra):
         return None
 
-    def convert(arguments: Arguments, known_problems: Sequence[Problem]) -> Arguments:
-        problems = Problems(known_problems)
+    def convert(arguments: Arguments, schema_problems: Sequence[Problem]) -> Arguments:
+        problems = Problems(schema_problems)
         converted = dict(arguments)
         for name, value in arguments.items():
             converter = converters.get(name) if name in names else extra

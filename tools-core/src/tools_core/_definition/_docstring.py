@@ -5,6 +5,7 @@ Nothing here raises: a docstring without sections is a description.
 
 from __future__ import annotations
 
+import inspect
 import re
 
 _PARAMETERS = frozenset({
@@ -24,9 +25,7 @@ _RULE = re.compile(r"\s*-{3,}\s*")
 
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """Return the text for models, dedented and without these sections, and the texts of the parameters by name."""
-    if not docstring:
-        return "", {}
-    lines = _dedented(docstring)
+    lines = [line.rstrip() for line in inspect.cleandoc(docstring or "").split("\n")]
     text: list[str] = []
     parameters: dict[str, str] = {}
     start = 0
@@ -37,23 +36,6 @@ def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
             end += 1
         start = end
     return re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip(), parameters
-
-
-def _dedented(docstring: str) -> list[str]:
-    """Split into lines without the indentation of the source."""
-    first, *rest = docstring.expandtabs().split("\n")
-    margin = min((_indent(line) for line in rest if line.strip()), default=0)
-    lines = [first.strip(), *(line[margin:].rstrip() for line in rest)]
-    following = next(filter(None, lines[1:]), "")
-    if _is_title(lines[0]) and not _is_title(following) and _indent(following) == 0:
-        # The section starts on the first line, and the margin is that of its entries.
-        lines[1:] = [f"    {line}" if line else "" for line in lines[1:]]
-    return lines
-
-
-def _is_title(line: str) -> bool:
-    """Return whether a line is a title of Google style."""
-    return line.endswith(":") and line.rstrip(" :").lower() in _PARAMETERS | _OTHERS
 
 
 def _indent(line: str) -> int:

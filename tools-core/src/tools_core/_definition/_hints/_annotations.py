@@ -32,17 +32,9 @@ class HintReader(Protocol):
     is_output: bool  # whether the hints describe a result, and not arguments
     is_foreign: bool  # whether a library or its classes wrote a part of the schema
 
-    def read(self, hint: Any) -> Reading:
-        """Return the schema of a hint, and its converter; raises Unsupported."""
-        ...
-
-    def free_name(self, name: str) -> str:
-        """Reserve a name in `$defs`, with a number if it is taken."""
-        ...
-
-    def class_names(self) -> Mapping[str, Any]:
-        """Return names that the hints of these classes may use, even if their module does not have them."""
-        ...
+    def read(self, hint: Any) -> Reading: ...
+    def free_name(self, name: str) -> str: ...
+    def class_names(self) -> Mapping[str, Any]: ...
 
 
 class Unsupported(Exception):

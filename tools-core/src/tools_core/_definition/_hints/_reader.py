@@ -60,14 +60,15 @@ class Reader(HintReader):
     def read(self, hint: Any) -> Reading:
         """Return the schema of a hint, and its converter; raises Unsupported."""
         if isinstance(hint, type):
-            json_type = SCALARS.get(hint)
-            return ({"type": json_type}, as_float if hint is float else None) if json_type else self._read_class(hint)
+            return self._read_class(hint)
         origin = get_origin(hint)
         if origin is not None:
             return self._read_generic(hint, origin)
         return self._read_special(hint)
 
     def _read_class(self, hint: type[Any]) -> Reading:
+        if hint in SCALARS:
+            return {"type": SCALARS[hint]}, as_float if hint is float else None
         if hint is Any or hint is object:  # Any is a class
             return {}, None
         if hint in CONTAINERS:
@@ -130,6 +131,7 @@ class Reader(HintReader):
         return {"$ref": f"#/$defs/{reference.name}"}, reference
 
     def free_name(self, name: str) -> str:
+        """Reserve a name in `$defs`, with a number if it is taken."""
         base = free = re.sub(r"\W", "_", name)
         number = 2
         while free in self.defs:
@@ -138,6 +140,7 @@ class Reader(HintReader):
         return free
 
     def class_names(self) -> Mapping[str, Any]:
+        """Return names that the hints of these classes may use, even if their module does not have them."""
         return {key.__name__: key for key in self._open}
 
 

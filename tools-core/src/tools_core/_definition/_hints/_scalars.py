@@ -6,6 +6,7 @@ import re
 import sys
 from binascii import a2b_base64
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tools_core._definition._hints._annotations import Reading
@@ -47,11 +48,8 @@ def _text(name: str, parse: Callable[[Any], Any], expected: str) -> Reading:
 
 
 def _bytes(_: type) -> Reading:
-    return {"type": "string", "contentEncoding": "base64"}, parsed(_from_base64, "text in base64")
-
-
-def _from_base64(value: str) -> bytes:
-    return a2b_base64(value, strict_mode=True)
+    parse = partial(a2b_base64, strict_mode=True)
+    return {"type": "string", "contentEncoding": "base64"}, parsed(parse, "text in base64")
 
 
 def _decimal(hint: type) -> Reading:
@@ -59,9 +57,7 @@ def _decimal(hint: type) -> Reading:
         text = str(value)  # Decimal(0.1) has 55 digits, the JSON had one
         digits = text.partition("e")[0].replace(".", "").strip("-0")
         # A float keeps up to 15 digits of its JSON and loses the others.
-        if type(value) is float and len(digits) > _FLOAT_DIGITS:
-            raise ValueError(value)
-        if type(value) is str and not re.fullmatch(_DECIMAL, text):
+        if not re.fullmatch(_DECIMAL, text) or (type(value) is float and len(digits) > 15):
             raise ValueError(value)
         return hint(text)
 
@@ -69,7 +65,6 @@ def _decimal(hint: type) -> Reading:
     return {"type": ["number", "string"]}, parsed(parse, expected)
 
 
-_FLOAT_DIGITS = 15
 _DECIMAL = r"[-+]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][-+]?[0-9]{1,3})?"
 _DURATION = (
     r"(?P<sign>[-+]?)P(?=.)(?:(?P<weeks>\d+(?:\.\d+)?)W)?(?:(?P<days>\d+(?:\.\d+)?)D)?"

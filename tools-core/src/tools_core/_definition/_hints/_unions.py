@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from types import NoneType
+from functools import cached_property
 from typing import Any
 
 from tools_core._definition._hints._annotations import HintReader, Reading, Schema, Unsupported, hint_name
@@ -19,19 +19,17 @@ _NULL = {"type": "null"}
 def read_union(reader: HintReader, args: tuple[Any, ...]) -> Reading:
     """Read `X | Y`; with None, the value is nullable."""
     readings = [reader.read(arg) for arg in args]
-    schema = join([schema for schema, _ in readings])
-    if not any(convert for _, convert in readings):
-        return schema, None
-    if {convert for _, convert in readings} <= {None, as_float}:
+    schema = _join([schema for schema, _ in readings])
+    converters = {convert for _, convert in readings if convert is not None}
+    if converters <= {as_float}:
         is_integer = any(branch.get("type") == "integer" for branch, _ in readings)
-        return schema, None if is_integer else as_float
-    others = [reading for reading, arg in zip(readings, args, strict=True) if arg is not NoneType and arg is not None]
-    if len(others) == 1:
-        return schema, _optional(others[0][1])
+        return schema, as_float if converters and not is_integer else None
+    if len(args) == 2 and _NULL in [branch for branch, _ in readings]:
+        return schema, _optional(converters.pop())
     return schema, _Choice(readings, reader.defs)
 
 
-def join(schemas: list[Schema]) -> Schema:
+def _join(schemas: list[Schema]) -> Schema:
     """Return a schema for the values of any of `schemas`: a list of types if possible, else `anyOf`."""
     if all(schema.keys() == {"type"} for schema in schemas):
         return {"type": _types(schemas)}
@@ -48,10 +46,7 @@ def _types(schemas: list[Schema]) -> list[str]:
     return list(dict.fromkeys(types))
 
 
-def _optional(convert: Converter | None) -> Converter | None:
-    if convert is None:
-        return None
-
+def _optional(convert: Converter) -> Converter:
     def nullable(value: Any, path: Path, problems: Problems) -> Any:
         return None if value is None else convert(value, path, problems)
 
@@ -61,19 +56,20 @@ def _optional(convert: Converter | None) -> Converter | None:
 class _Choice:
     """Convert with the first branch whose schema and converter accept the value."""
 
-    __slots__ = ("branches", "defs", "validators")
-
     def __init__(self, branches: list[Reading], defs: Schema) -> None:
-        self.branches = branches
-        self.defs = defs
-        self.validators: list[Validator] = []  # compiled at first use, when `defs` is complete
+        self._branches = branches
+        self._defs = defs
+
+    @cached_property
+    def _validators(self) -> list[Validator]:
+        """The validators of the branches, compiled at first use: only then is `defs` complete."""
+        return [compile_schema({**schema, "$defs": self._defs}) for schema, _ in self._branches]
 
     def __call__(self, value: Any, path: Path, problems: Problems) -> Any:
         if path in problems.refused:
             return None
         first = Problems()
-        validators = self.validators or self._compile()
-        for (_, convert), validator in zip(self.branches, validators, strict=True):
+        for (_, convert), validator in zip(self._branches, self._validators, strict=True):
             if not validator.is_valid(value):
                 continue
             if convert is None:
@@ -86,10 +82,6 @@ class _Choice:
         problems += first or [Problem(path, "matches none of its types")]
         return None
 
-    def _compile(self) -> list[Validator]:
-        self.validators = [compile_schema({**schema, "$defs": self.defs}) for schema, _ in self.branches]
-        return self.validators
-
 
 def read_choices(hint: Any, choices: tuple[Any, ...]) -> Reading:
     """Read the members of a Literal or an Enum: models see values, the tool receives members."""
@@ -98,9 +90,7 @@ def read_choices(hint: Any, choices: tuple[Any, ...]) -> Reading:
     if None in types or not types:
         reason = "has a member that is not a JSON value" if types else "has no members"
         raise Unsupported(f"{hint_name(hint)} {reason}", "give its members strings or numbers as values")
-    schema: Schema = {"enum": values}
-    if len(types) == 1:
-        schema = {"type": types.pop(), "enum": values}
+    schema: Schema = {"type": types.pop(), "enum": values} if len(types) == 1 else {"enum": values}
     members = {choice.value: choice for choice in choices if isinstance(choice, Enum)}
 
     def member(value: Any, path: Path, problems: Problems) -> Any:
