@@ -1,7 +1,7 @@
 import sqlite3
 import subprocess
 import sys
-from threading import Thread
+from threading import Thread, active_count
 
 import pytest
 
@@ -130,6 +130,42 @@ def test_one_run_has_the_session_until_it_releases_it(store):
     assert texts(store) == ["a"]
 
 
+def test_a_lease_that_could_not_be_released_is_free_when_the_database_is_back(tmp_path):
+    path = tmp_path / "s"
+    with SQLiteStore(path) as store:
+        store.create("s")
+        store.acquire("s", "r1")
+        change(path, "ALTER TABLE ask_sessions RENAME TO gone")
+        with pytest.raises(StoreError):
+            store.release("s", "r1")
+        change(path, "ALTER TABLE gone RENAME TO ask_sessions")
+        store.acquire("s", "r2")
+
+
+def test_a_lease_of_this_process_that_nobody_renews_expires(tmp_path):
+    path = tmp_path / "s"
+    with SQLiteStore(path) as store, SQLiteStore(path) as other:
+        store.create("s")
+        store.acquire("s", "r1")
+        with pytest.raises(SessionConflictError, match="in use"):
+            other.acquire("s", "r2")
+        change(path, "UPDATE ask_sessions SET lease_until = 9")
+        other.acquire("s", "r2")
+
+
+def test_one_thread_renews_all_leases_of_a_store(tmp_path):
+    with SQLiteStore(tmp_path / "s", lease=0.05) as store:
+        before = active_count()
+        for number in range(20):
+            store.create(f"s{number}")
+            store.acquire(f"s{number}", "r1")
+        assert active_count() == before + 1
+        read = "SELECT lease_until FROM ask_sessions"
+        first = dict(enumerate(change(tmp_path / "s", read)))
+        while any(first[number] == until for number, until in enumerate(change(tmp_path / "s", read))):
+            pass
+
+
 RUNNER = """
 import sys
 from tools_agent import open_store
@@ -162,15 +198,6 @@ def test_a_lease_of_another_machine_expires(tmp_path):
         store.acquire("s", "r2")
         with pytest.raises(SessionConflictError, match="in use"):
             store.append("s", [note()], after=0, owner="r1")
-
-
-def test_a_lease_is_renewed_while_the_run_lives(tmp_path):
-    with SQLiteStore(tmp_path / "s", lease=0.05) as store:
-        store.create("s")
-        store.acquire("s", "r1")
-        first = change(tmp_path / "s", "SELECT lease_until FROM ask_sessions")
-        while change(tmp_path / "s", "SELECT lease_until FROM ask_sessions") == first:
-            pass
 
 
 def change(path, statement):

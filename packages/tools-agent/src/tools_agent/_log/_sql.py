@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Protocol, Self
 
 from tools_agent._log._process import has_ended, this_process
@@ -54,7 +54,11 @@ class SQLStore:
 
     def __init__(self, lease: float) -> None:
         self._lease = lease
-        self._runs: dict[tuple[str, str], Event] = {}  # sessions and owners of the leases held here
+        self._leases: set[tuple[str, str]] = set()  # the sessions and owners of the leases held here
+        self._unreleased: set[tuple[str, str]] = set()  # leases that the database did not take back
+        self._leases_lock = Lock()
+        self._renewer: Thread | None = None
+        self._closed = Event()
 
     def _transaction(self, *, writes: bool) -> AbstractContextManager[Execute]:
         """Commit at the end, or undo all after an exception; the database's errors become StoreErrors."""
@@ -115,27 +119,42 @@ class SQLStore:
                 "WHERE id = :id",
                 {"id": session, "owner": owner, "process": this_process(), "until": time.time() + self._lease},
             )
-        if (session, owner) not in self._runs:
-            self._runs[session, owner] = ended = Event()
-            Thread(target=self._renew, args=(session, owner, ended), name="lease", daemon=True).start()
+        with self._leases_lock:
+            self._leases.add((session, owner))
+            self._unreleased.discard((session, owner))
+            if self._renewer is None:
+                self._renewer = Thread(target=self._renew, name="leases", daemon=True)
+                self._renewer.start()
 
-    def _renew(self, session: str, owner: str, ended: Event) -> None:
-        """Renew the lease until the run ends: a single tool call may take longer than a lease."""
-        while not ended.wait(self._lease / 3):
-            row = {"id": session, "owner": owner, "until": time.time() + self._lease}
+    def _renew(self) -> None:
+        """Renew the leases until there are none: a single tool call may take longer than a lease."""
+        while not self._closed.wait(self._lease / 3):
+            with self._leases_lock:
+                if not self._leases:
+                    self._renewer = None
+                    return
+                leases = list(self._leases)
+            until = time.time() + self._lease
+            rows = [{"id": session, "owner": owner, "until": until} for session, owner in leases]
             with suppress(StoreError), self._transaction(writes=True) as execute:
-                execute("UPDATE ask_sessions SET lease_until = :until WHERE id = :id AND lease_owner = :owner", row)
+                execute("UPDATE ask_sessions SET lease_until = :until WHERE id = :id AND lease_owner = :owner", *rows)
 
     def release(self, session: str, owner: str) -> None:
-        """Give the lease back; does nothing if `owner` does not have it."""
-        ended = self._runs.pop((session, owner), None)
-        if ended is not None:
-            ended.set()
+        """Give the lease back; does nothing if `owner` does not have it.
+
+        If the database fails, the lease no longer counts for this store, and expires for others.
+        """
+        with self._leases_lock:
+            if (session, owner) in self._leases:
+                self._leases.remove((session, owner))
+                self._unreleased.add((session, owner))
         with self._transaction(writes=True) as execute:
             execute(
                 "UPDATE ask_sessions SET lease_owner = NULL WHERE id = :id AND lease_owner = :owner",
                 {"id": session, "owner": owner},
             )
+        with self._leases_lock:
+            self._unreleased.discard((session, owner))
 
     def sessions(self) -> list[SessionInfo]:
         """Return the sessions, the latest first."""
@@ -168,8 +187,7 @@ class SQLStore:
 
     def close(self) -> None:
         """Close the connections; the runs that are under way can record nothing more."""
-        while self._runs:
-            self._runs.popitem()[1].set()
+        self._closed.set()
 
     def __enter__(self) -> Self:
         return self
@@ -186,15 +204,10 @@ class SQLStore:
         if not rows:
             raise KeyError(f"there is no session {session!r}")
         holder, process, until, last = rows[0]
-        if holder not in (None, owner) and _is_alive(process, until):
+        is_free = holder in (None, owner) or (session, holder) in self._unreleased
+        if not is_free and until > time.time() and not has_ended(process):
             raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
         return int(last)
-
-
-def _is_alive(process: str, until: float) -> bool:
-    """Return whether the owner of a lease may still run: here, or in a process that has renewed it and not ended."""
-    is_ours = process == this_process() != ""
-    return is_ours or (until > time.time() and not has_ended(process))
 
 
 def _metadata(execute: Execute, session: str) -> str:
