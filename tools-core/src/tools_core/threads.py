@@ -11,13 +11,12 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 T = TypeVar("T")
-Outcome: TypeAlias = tuple[Any, BaseException | None]
 
 _LOOP_RESPONSE = 0.1  # seconds in which a healthy event loop responds: it needs a thousandth of that
 _lock = threading.Lock()
@@ -26,17 +25,22 @@ _shared_loop: AbstractEventLoop | None = None
 _is_nested: ContextVar[bool] = ContextVar("is_nested", default=False)
 
 
-def in_thread(body: Callable[[], Any]) -> Future[Outcome]:
-    """Run `body` in a new thread with the context variables of this one; the future holds value or exception.
+def in_thread(body: Callable[[], T]) -> Future[T]:
+    """Run `body` in a new thread with the context variables of this one.
 
     The thread is a daemon: a body that never ends does not delay others, as in a pool, nor the end of the process.
     """
-    future: Future[Outcome] = Future()
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # so that it cannot be cancelled
     run = copy_context().run
 
     def work() -> None:
-        if future.set_running_or_notify_cancel():  # it cannot be cancelled from now on
-            future.set_result(_outcome(run, body))
+        try:
+            future.set_result(run(body))
+        except StopIteration as error:  # a future of asyncio cannot hold it
+            future.set_exception(RuntimeError(f"the function raised {error!r}"))
+        except BaseException as error:  # noqa: BLE001  (raised again by the future)
+            future.set_exception(error)
 
     threading.Thread(target=work, name="tools-core worker", daemon=True).start()
     return future
@@ -55,16 +59,16 @@ def start_coroutine(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
     """Start a coroutine from synchronous code; cancelling the future cancels it.
 
     All coroutines run in one event loop, in a separate thread: a connection that one call opens serves the next.
-    A coroutine that runs in that loop may block it by calling this function: such a coroutine gets a new loop.
+    A coroutine that runs in that loop may block it by calling this function: such a coroutine gets a new loop, and
+    cannot be cancelled by its future.
     """
     import asyncio  # 29 ms
 
-    loop = _new_loop() if _is_nested.get() else _loop()
+    if _is_nested.get():
+        return in_thread(lambda: asyncio.run(coroutine))
     context = copy_context()
     context.run(_is_nested.set, True)
-    future: Future[T] = context.run(asyncio.run_coroutine_threadsafe, coroutine, loop)
-    if _is_nested.get():
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
+    future: Future[T] = context.run(asyncio.run_coroutine_threadsafe, coroutine, _loop())
     return future
 
 
@@ -82,46 +86,21 @@ def replace_blocked_loop() -> None:
                 _shared_loop = None
 
 
-def unwrap(outcome: Outcome) -> Any:
-    """Return the value, or raise the exception."""
-    value, error = outcome
-    if error is not None:
-        raise error
-    return value
-
-
 def _loop() -> AbstractEventLoop:
+    """Return the shared event loop; the first call starts it."""
     global _shared_loop  # noqa: PLW0603  (created by the first call that needs it)
-    with _lock:
-        if _shared_loop is None:
-            _shared_loop = _new_loop(is_shared=True)
-        return _shared_loop
-
-
-def _new_loop(*, is_shared: bool = False) -> AbstractEventLoop:
-    """Start an event loop in a thread: it runs forever if it is shared, else until it is stopped."""
     import asyncio  # 29 ms
 
-    runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-    loop = runner.get_loop()
+    def run(loop: AbstractEventLoop) -> None:
+        while True:
+            with suppress(SystemExit, KeyboardInterrupt):  # of a task; its caller gets it from the future
+                loop.run_forever()
 
-    def run() -> None:
-        with runner:
-            while True:
-                with suppress(SystemExit, KeyboardInterrupt):  # of a task; its caller gets it from the future
-                    loop.run_forever()
-                    if not is_shared:
-                        return
-
-    threading.Thread(target=run, name="tools-core loop", daemon=True).start()
-    return loop
-
-
-def _outcome(run: Callable[..., Any], body: Callable[[], Any]) -> Outcome:
-    try:
-        return run(body), None
-    except BaseException as error:  # noqa: BLE001  (raised again in the thread that waits)
-        return None, error
+    with _lock:
+        if _shared_loop is None:
+            _shared_loop = asyncio.new_event_loop()
+            threading.Thread(target=run, args=(_shared_loop,), name="tools-core loop", daemon=True).start()
+        return _shared_loop
 
 
 def _forget_loop() -> None:

@@ -91,16 +91,7 @@ def _start(wait: Wait) -> Future[Any]:
     if iscoroutine(work):
         return start_coroutine(work)
     function: Any = work
-    future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(function())
-        except BaseException as error:  # noqa: BLE001  (raised where the steps ask for the result)
-            future.set_exception(error)
-
-    in_thread(run)
-    return future
+    return in_thread(function)
 
 
 def _block(future: Future[Any], wait: Wait) -> None:

@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from contextlib import suppress
 from threading import Event
 from types import AsyncGeneratorType, CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools_core._execution._outcome import Stopped
+from tools_core._execution._prepare import Runnable
 from tools_core._values._context import Context
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from tools_core._tools._tool import Tool
-
-_CANCEL_GRACE = 0.35  # seconds for a cancelled coroutine to end
+_CANCEL_GRACE = 0.25  # seconds for a cancelled coroutine to end
 _MANAGED_GRACE = 5.0  # seconds for a tool with `manages_timeout` to return its own result
 _FINAL = frozenset({str, int, float, bool, type(None), dict, list})
 _AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
 
 
-def run(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
+def run(tool: Runnable, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from synchronous code: in this thread, or in a worker thread if there is a limit."""
     if tool._spec.is_async:
         return _run_coroutine(tool.execute(**arguments), context, _grace(tool))
     if context is None or (limit := _limit(context)) is None:
         value = tool.execute(**arguments)
         return value if type(value) in _FINAL else finish(value, context)
-    from tools_core.threads import in_thread, unwrap  # 10 ms, with concurrent.futures
+    from tools_core.threads import in_thread  # 10 ms, with concurrent.futures
 
-    future = in_thread(lambda: finish(tool.execute(**arguments), context))
-    return unwrap(_wait(future, context, limit, _grace(tool)))
+    return _wait(in_thread(lambda: finish(tool.execute(**arguments), context)), context, limit, _grace(tool))
 
 
-async def arun(tool: Tool, arguments: dict[str, Any], context: Context | None) -> Any:
+async def arun(tool: Runnable, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from a coroutine: an `async def` in this event loop, any other in a worker thread."""
     import asyncio  # 29 ms
 
-    from tools_core.threads import in_thread, unwrap  # see run
+    from tools_core.threads import in_thread  # see run
 
     if tool._spec.is_async:
         return await _limited(tool.execute(**arguments), context, _grace(tool))
     future = asyncio.wrap_future(in_thread(lambda: _listed(tool.execute(**arguments))))
     # The shield lets the thread continue after the wait.
-    value = unwrap(await _limited(asyncio.shield(future), context, _grace(tool), is_abandoned=True))
+    value = await _limited(asyncio.shield(future), context, _grace(tool), in_thread=True)
     return await _limited(value, context, _grace(tool)) if type(value) in _AWAITED else value
 
 
@@ -63,27 +57,25 @@ def awaitable(value: Any) -> Any:
 
 
 def _run_coroutine(value: Any, context: Context | None, grace: float = 0.0) -> Any:
-    from tools_core.threads import replace_blocked_loop, start_coroutine  # see run
+    from tools_core.threads import replace_blocked_loop, run_coroutine, start_coroutine  # see run
 
-    limit = None if context is None else _limit(context)
-    future = start_coroutine(_limited(value, context, grace))
+    coroutine = _limited(value, context, grace)
+    if context is None:
+        return run_coroutine(coroutine)
     try:
-        return future.result() if context is None else _wait(future, context, limit, grace + _CANCEL_GRACE)
+        return _wait(start_coroutine(coroutine), context, _limit(context), grace + _CANCEL_GRACE)
     except Stopped as stopped:
         if stopped.is_abandoned:
             replace_blocked_loop()
         raise
-    finally:
-        future.cancel()  # without effect if it is done
 
 
-async def _limited(value: Any, context: Context | None, grace: float, *, is_abandoned: bool = False) -> Any:
+async def _limited(value: Any, context: Context | None, grace: float, *, in_thread: bool = False) -> Any:
     """Await a body, and cancel it when its limit has passed or the caller cancels, after the grace."""
     import asyncio  # 29 ms
 
-    awaited: Coroutine[Any, Any, Any] = awaitable(value)
     if context is None:
-        return await awaited
+        return await awaitable(value)
     limit = _limit(context)
     loop, timeout = asyncio.get_running_loop(), asyncio.timeout(None if limit is None else limit + grace)
 
@@ -96,13 +88,13 @@ async def _limited(value: Any, context: Context | None, grace: float, *, is_aban
         async with timeout:
             unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(stop))
             try:
-                return await awaited
+                return await awaitable(value)
             finally:
                 unregister()
     except TimeoutError:
         if not timeout.expired():  # the tool raised it
             raise
-        stopped = Stopped(context, limit, is_abandoned=is_abandoned)
+        stopped = Stopped(context, limit, is_abandoned=in_thread)
         context.cancel()
         raise stopped from None
     except asyncio.CancelledError:
@@ -110,7 +102,7 @@ async def _limited(value: Any, context: Context | None, grace: float, *, is_aban
         raise
 
 
-def _wait(future: Future[Any], context: Context, limit: float | None, grace: float) -> Any:
+def _wait(future: Any, context: Context, limit: float | None, grace: float) -> Any:
     """Return the result of a future; Stopped if it is not done after the limit, or a cancellation, and the grace."""
     from concurrent.futures import wait  # the future has loaded it
 
@@ -119,8 +111,7 @@ def _wait(future: Future[Any], context: Context, limit: float | None, grace: flo
     unregister = context.on_cancel(is_over.set)
     try:
         is_over.wait(limit)
-        if not future.done() and grace:
-            wait((future,), grace)
+        wait((future,), grace)
         if future.done():
             return future.result()
         stopped = Stopped(context, limit, is_abandoned=True)
@@ -132,13 +123,14 @@ def _wait(future: Future[Any], context: Context, limit: float | None, grace: flo
         raise
     finally:
         unregister()
+        future.cancel()  # without effect for a thread, or if it is done
 
 
 def _limit(context: Context) -> float | None:
     return context.remaining if context.enforced else None
 
 
-def _grace(tool: Tool) -> float:
+def _grace(tool: Runnable) -> float:
     return _MANAGED_GRACE if tool.manages_timeout else 0.0
 
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from tools_core._definition._spec import Spec
 from tools_core._execution._outcome import Stopped
+from tools_core._jsonschema import Report
 from tools_core._values._context import Context, process_context
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
 from tools_core._values._tool_call import ToolCall
 
-if TYPE_CHECKING:
-    from tools_core._definition._spec import Spec
-    from tools_core._jsonschema import Report
-    from tools_core._tools._tool import Tool
+
+class Runnable(Protocol):
+    """The parts of a Tool that a call uses."""
+
+    _spec: Spec
+    timeout: float | None
+    repair: bool
+    manages_timeout: bool
+
+    def execute(self, *args: Any, **kwargs: Any) -> Any:
+        """Do the work."""
 
 
 def prepare(
-    tool: Tool, arguments: Any, context: Any, keywords: dict[str, Any]
+    tool: Runnable, arguments: Any, context: Any, keywords: dict[str, Any]
 ) -> tuple[dict[str, Any], Context | None, Sequence[str]]:
     """Return the arguments of the body, the context of this call if it needs one, and the repairs.
 
@@ -51,7 +60,7 @@ def prepare(
     return (values if spec.context is None else {**values, spec.context: inner}), inner, repairs
 
 
-def valid_arguments(tool: Tool, arguments: Any) -> dict[str, Any]:
+def valid_arguments(tool: Runnable, arguments: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments if that is not possible."""
     values, is_valid = _read(tool._spec, arguments, {})
     if is_valid:

@@ -275,6 +275,6 @@ def _define(owner: str, function: Callable[..., Any], is_bound: bool, options: O
 async def _in_thread(body: Callable[[], Any]) -> Any:
     import asyncio  # 29 ms, and loaded already
 
-    from tools_core.threads import in_thread, unwrap  # with it
+    from tools_core.threads import in_thread  # with it
 
-    return unwrap(await asyncio.wrap_future(in_thread(body)))
+    return await asyncio.wrap_future(in_thread(body))
