@@ -304,6 +304,22 @@ def test_cancelling_the_context_abandons_a_limited_function(door):
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])
+def test_a_cancelled_function_that_stops_returns_its_own_result(door):
+    began = threading.Event()
+
+    @tool(timeout=60)
+    def work(context: Context) -> str:
+        """Work until cancelled."""
+        over = threading.Event()
+        context.on_cancel(over.set)
+        began.set()
+        assert over.wait(60)
+        return "partial output"
+
+    assert cancelled_by_another_thread(work, Context(), began, door) == Result.ok("partial output")
+
+
+@pytest.mark.parametrize("door", ["call", "acall"])
 def test_a_tool_that_manages_its_timeout_returns_its_own_result(door):
     began = threading.Event()
 

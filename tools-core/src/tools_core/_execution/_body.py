@@ -11,7 +11,7 @@ from tools_core._execution._outcome import Stopped
 from tools_core._execution._prepare import Runnable
 from tools_core._values._context import Context
 
-_CANCEL_GRACE = 0.25  # seconds for a cancelled coroutine to end
+_CANCEL_GRACE = 0.25  # seconds for a cancelled body to return
 _MANAGED_GRACE = 5.0  # seconds for a tool with `manages_timeout` to return its own result
 _FINAL = frozenset({str, int, float, bool, type(None), dict, list})
 _AWAITED = frozenset({CoroutineType, AsyncGeneratorType})
@@ -80,7 +80,7 @@ async def _limited(value: Any, context: Context | None, grace: float, *, in_thre
     loop, timeout = asyncio.get_running_loop(), asyncio.timeout(None if limit is None else limit + grace)
 
     def stop() -> None:
-        end = loop.time() + grace
+        end = loop.time() + (max(grace, _CANCEL_GRACE) if in_thread else grace)
         with suppress(RuntimeError):  # the body has just ended
             timeout.reschedule(min(end, timeout.when() or end))
 
@@ -111,7 +111,7 @@ def _wait(future: Any, context: Context, limit: float | None, grace: float) -> A
     unregister = context.on_cancel(is_over.set)
     try:
         is_over.wait(limit)
-        wait((future,), grace)
+        wait((future,), max(grace, _CANCEL_GRACE) if context.cancelled else grace)
         if future.done():
             return future.result()
         stopped = Stopped(context, limit, is_abandoned=True)
