@@ -18,11 +18,18 @@ The same engine validates the arguments of every tool. Schemas that it cannot en
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._describe import describe as _describe
+from tools_core._jsonschema._examine import examine
+from tools_core._jsonschema._generate import generate
+from tools_core._jsonschema._plain_json import MAX_DEPTH, is_plain, to_plain
 from tools_core._jsonschema._references import Schema, flatten, resolve
-from tools_core._jsonschema._report import Report
+from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import accepted_types
-from tools_core._jsonschema._validator import Validator, compile_schema
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import Problem
 
@@ -46,9 +53,50 @@ def compile(schema: Schema) -> Validator:  # noqa: A001  (as re.compile)
     Raises:
         SchemaError: The schema is malformed or has a keyword that is not enforced; the message says what works.
     """
-    return compile_schema(schema)
+    return Validator(examine(schema))
 
 
 def describe(schema: Schema, root: Schema | None = None) -> str:
     """Describe the expected value in words; `root` is the document of a subschema, for its references."""
     return _describe(schema, schema if root is None else root)
+
+
+class Validator:
+    """A compiled schema, as `compile` returns it. Both evaluators are built at their first use."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def check(self, value: Any, *, repair: bool = True) -> Report:
+        """Report every problem of `value`, and repair mistakes that can be repaired without a loss.
+
+        The report has the repaired value even if there are problems. Never raises, and never changes `value`.
+        """
+        report = Report(value, repair)
+        try:
+            plain = value if is_plain(value) else to_plain(value, None, report)
+            report.value = self._node(plain, None, report)
+        except RecursionError:  # the caller's own stack was nearly full
+            report.add_problem(None, f"is nested too deeply (limit {MAX_DEPTH})")
+            return report
+        # A repair for one keyword can break another: discard repairs that do not make the value valid.
+        if report.repairs and (report.problems or not self.is_valid(report.value)):
+            unrepaired = self.check(value, repair=False)
+            if not report.problems or len(unrepaired.problems) <= len(report.problems):
+                return unrepaired
+        if len(report.problems) > 1:
+            report.problems = list(dict.fromkeys(report.problems))
+        return report
+
+    def is_valid(self, value: Any) -> bool:
+        """Return whether `value` is valid without a repair."""
+        return self.accepts(value) or not self.check(value, repair=False).problems
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        """The generated evaluator: True only for a valid value, False if `check` has to decide."""
+        return generate(self._schema)
+
+    @cached_property
+    def _node(self) -> Node:
+        return Compiler(self._schema).node(self._schema)

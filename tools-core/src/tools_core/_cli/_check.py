@@ -13,12 +13,12 @@ from tools_core._cli._output import CommandError, counted, one_line, write, writ
 from tools_core._cli._schema_text import parameters
 from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools
 from tools_core._definition._naming import check_name
-from tools_core._jsonschema import compile_schema
 from tools_core._registry._entry import LoadProblem
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._registry import Registry
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
+from tools_core.schema import compile as compile_schema
 
 Row = dict[str, Any]
 

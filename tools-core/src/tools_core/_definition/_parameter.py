@@ -11,11 +11,11 @@ from tools_core._definition._hints._classes import object_schema
 from tools_core._definition._hints._converters import Converter, array, members
 from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._reader import Reader
-from tools_core._jsonschema import compile_schema
 from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
 from tools_core._values._errors import DefinitionError, SchemaError
 from tools_core._values._limits import Limits
 from tools_core._values._problem import listing
+from tools_core.schema import compile as compile_schema
 
 _TYPES: dict[str, Any] = {name: kind for kind, name in TYPE_NAMES.items() if name != "null"}
 _BY_NAME = _TYPES | {hint.__name__: hint for hint in _TYPES.values()}

@@ -10,9 +10,10 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from tools_core._definition._parameter import Parameter
-from tools_core._jsonschema import Validator, compile_schema
 from tools_core._values._errors import DefinitionError, InvalidArguments
 from tools_core._values._problem import Problem, path_keys
+from tools_core.schema import Validator
+from tools_core.schema import compile as compile_schema
 
 Arguments: TypeAlias = dict[str, Any]
 
@@ -35,7 +36,7 @@ class Spec:
     @cached_property
     def validator(self) -> Validator:
         """The compiled input schema."""
-        return compile_schema(self.input_schema, trusted=self.is_trusted)
+        return Validator(self.input_schema) if self.is_trusted else compile_schema(self.input_schema)
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -7,12 +7,13 @@ from typing import Any, Protocol
 
 from tools_core._definition._spec import Spec
 from tools_core._execution._outcome import Stopped
-from tools_core._jsonschema import Report
+from tools_core._jsonschema._plain_json import count_members
 from tools_core._values._context import Context, process_context
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
 from tools_core._values._tool_call import ToolCall
+from tools_core.schema import Report
 
 
 class Runnable(Protocol):
@@ -91,7 +92,7 @@ def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict
         is_valid = spec.validator.accepts(arguments)
         # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
         colons = text.count(":" if isinstance(text, str) else b":")
-        if not is_valid or spec.validator.count_members(arguments) != colons:
+        if not is_valid or count_members(arguments) != colons:
             arguments = parse(text)
         if not keywords:
             return arguments, is_valid

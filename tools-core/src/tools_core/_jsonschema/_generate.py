@@ -11,11 +11,11 @@ from typing import Any
 
 from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._keywords import CONSTRAINTS
-from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, count_members, is_clean, is_plain
+from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, is_clean, is_plain
 from tools_core._jsonschema._references import Schema, resolve
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._scalars import translate
-from tools_core._jsonschema._types import JSON_TYPES, accepted_classes, choices_of, types_of
+from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
 
 _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 _SUPPORTED = {
@@ -276,23 +276,3 @@ def _accepts_unchanged(node: Node) -> Callable[[Any, int], bool]:
         return is_same and not (report.problems or report.repairs)
 
     return accepts
-
-
-def member_counter(schema: Any, root: Schema, depth: int = 0) -> Callable[[Any], int]:
-    """Build a function that counts the members of all objects in a valid value, without looking at scalars."""
-    if isinstance(schema, dict) and schema.keys() & CONSTRAINTS == {"$ref"} and depth < 4:
-        return member_counter(resolve(root, schema["$ref"]), root, depth + 1)
-    types = types_of(schema) if isinstance(schema, dict) else ()
-    if types == ("array",) and "items" in schema and "prefixItems" not in schema:
-        count_item = member_counter(schema["items"], root, depth)
-        return lambda items: sum(map(count_item, items))
-    if types == ("object",) and schema.get("additionalProperties") is False and "patternProperties" not in schema:
-        counters = {
-            key: member_counter(part, root, depth)
-            for key, part in schema.get("properties", {}).items()
-            if accepted_classes(part, root) & {dict, list}
-        }
-        if not counters:
-            return len
-        return lambda value: len(value) + sum(count(value[key]) for key, count in counters.items() if key in value)
-    return count_members

@@ -9,8 +9,9 @@ from typing import Any
 from tools_core._definition._hints._annotations import HintReader, Reading, Schema, Unsupported, hint_name
 from tools_core._definition._hints._converters import Converter, Problems
 from tools_core._definition._hints._scalars import SCALARS, as_float
-from tools_core._jsonschema import Validator, compile_schema
 from tools_core._values._problem import Path, Problem
+from tools_core.schema import Validator
+from tools_core.schema import compile as compile_schema
 
 _SCALARS = ("string", "integer", "number", "boolean")
 _NULL = {"type": "null"}
