@@ -18,19 +18,18 @@ from tools_agent._events import (
     UsageUpdate,
 )
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
-from tools_agent._log._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
-from tools_agent._session import Session
+from tools_agent._session._log import SessionLog
+from tools_agent._session._session import Session
 from tools_agent._skills import Skill, Skills
+from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError
 from tools_agent._stream import AsyncStream, Stream
 from tools_agent._window import Window
 
 if TYPE_CHECKING:
-    from tools_agent._log._open import open_store
-    from tools_agent._log._sqlite import SQLiteStore
     from tools_agent._providers._anthropic import AnthropicProvider
     from tools_agent._providers._gemini import GeminiProvider
     from tools_agent._providers._get_provider import get_provider
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from tools_agent._providers._retry import Retry
     from tools_agent._providers._text_mode import TextMode
     from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
+    from tools_agent._stores._open import open_store
+    from tools_agent._stores._sqlite import SQLiteStore
 
 __all__ = [
     "Agent",
@@ -68,6 +69,7 @@ __all__ = [
     "Session",
     "SessionConflictError",
     "SessionInfo",
+    "SessionLog",
     "Skill",
     "Skills",
     "Store",
@@ -97,8 +99,8 @@ __all__ = [
 ]
 
 _HOMES = {  # imported when they are first used: a program needs one store and one provider
-    "_log._open": ("open_store",),
-    "_log._sqlite": ("SQLiteStore",),
+    "_stores._open": ("open_store",),
+    "_stores._sqlite": ("SQLiteStore",),
     "_providers._anthropic": ("AnthropicProvider",),
     "_providers._gemini": ("GeminiProvider",),
     "_providers._get_provider": ("get_provider",),

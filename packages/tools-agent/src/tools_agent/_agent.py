@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 from tools_agent._calls import Recorder
 from tools_agent._drive import adrive, calling_back, drive
 from tools_agent._guardrails import check_guardrails
-from tools_agent._log._store import SessionConflictError, Store
 from tools_agent._messages import System, Usage, User
 from tools_agent._options import Door, Options, is_function, read_options, read_tools, resolve
 from tools_agent._output_type import Output
@@ -20,8 +19,9 @@ from tools_agent._plan import Plan
 from tools_agent._providers._provider import Provider
 from tools_agent._response import Interrupted, Response
 from tools_agent._run import Run, running
-from tools_agent._session import Session
+from tools_agent._session._session import Session
 from tools_agent._skills import Skills
+from tools_agent._stores._store import SessionConflictError, Store
 from tools_agent._stream import AsyncStream, Stream
 from tools_core import Tool
 from tools_runtime import Executor

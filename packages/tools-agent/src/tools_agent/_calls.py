@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tools_agent._messages import Message
     from tools_agent._plan import Plan
-    from tools_agent._session import Session
+    from tools_agent._session._session import Session
 
 _log = logging.getLogger("tools_agent")
 _UNKNOWN = (
@@ -95,21 +95,17 @@ class Calls:
             raise self._failure
         self._received.add(id)
         if result.error_type == "approval_required" and "pending" in result.metadata:
-            pending = {**result.metadata["pending"], "call_id": id}
-            if session._transcript.state(id).pending != pending:
-                asked = "approval_asked", {"call_id": id, "pending": pending}
-                yield Write(session, session._write, [asked])
+            yield Write(session, session.log.ask_approval, id, result.metadata["pending"])
             return
         is_cancelled = self._context is not None and self._context.cancelled
         if is_cancelled and result.error_type == "cancelled" and id not in self._started:
             return
-        change = session._finished(id, result)
-        yield Write(session, session._write, [change])
+        message = yield Write(session, session.log.finish_call, id, result)
         if result.halted:
             self.halted = result
         yield ToolFinished(call, result)
         if notify:
-            yield from self._notify(change[1]["message"])
+            yield from self._notify(message)
 
     def _stop(self, source: Source) -> Steps:
         """Cancel what is running, and record how each call ended that had started."""
@@ -122,7 +118,7 @@ class Calls:
             yield Write(session, self._forbid_starts)
             lost = sorted(self._started - self._received)
             cancelled = Result.error("The call was cancelled while it ran.", type="cancelled")
-            yield Write(session, session._close, lost, cancelled)
+            yield Write(session, session.log.close_calls, lost, cancelled)
         except Exception:  # noqa: BLE001  (the store may be what has failed)
             _log.warning("cancelled calls of session %s could not be recorded", session.id, exc_info=True)
 
@@ -140,14 +136,13 @@ class Calls:
         session = self._session
         allowed: list[ToolCall] = []
         for call in calls:
-            state = session._transcript.state(call.id or "")
+            state = session.log.state(call.id)
             if state.attempts <= state.attempts_settled or self._is_repeatable(call, context):
                 allowed.append(call)
             elif not self._plan.ask_on_unknown:
                 yield from self._receive(call, Result.error(_UNKNOWN, type="outcome_unknown"), notify=True)
             elif state.pending is None or not state.pending.get("was_started"):
-                asked = {"call_id": call.id, "pending": _question(call)}
-                yield Write(session, session._write, [("approval_asked", asked)])
+                yield Write(session, session.log.ask_approval, call.id, _question(call))
         return allowed
 
     def _is_repeatable(self, call: ToolCall, context: Context) -> bool:
@@ -169,9 +164,8 @@ class Calls:
         with self._lock:
             if self._context is None or context.cancelled:
                 return
-            attempt = session._transcript.state(id).attempts + 1
             try:
-                session._write([("tool_started", {"call_id": id, "name": call.name, "attempt": attempt})])
+                session.log.start_call(call)
             except Exception as error:
                 self._failure = error
                 raise
@@ -181,7 +175,7 @@ class Calls:
 
     def approve(self, request: ApprovalRequest) -> Any:
         """Answer a request by what the session's user said about exactly this call, else by the agent's `approve`."""
-        state = self._session._transcript.state(request.call.id or "")
+        state = self._session.log.state(request.call.id)
         asked, answer = state.pending, state.approved
         if asked is not None and answer is not None and _is_same(asked, request.to_dict()):
             return Approval("once", answer["by"], request.key)

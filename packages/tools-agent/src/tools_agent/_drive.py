@@ -17,7 +17,7 @@ from tools_core.threads import run_coroutine
 if TYPE_CHECKING:
     import asyncio
 
-    from tools_agent._session import Session
+    from tools_agent._session._session import Session
 
 END: Any = object()  # the value of `Next` after the last item
 WAKE: Any = object()  # the value of `Next` when `Source.wake` was called meanwhile

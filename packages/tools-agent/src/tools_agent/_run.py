@@ -22,11 +22,10 @@ from tools_agent._output_type import Output
 from tools_agent._plan import Plan
 from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._response import Interrupted, Response
-from tools_agent._transcript import with_unique_ids
 
 if TYPE_CHECKING:
     from tools_agent._guardrails import Guardrail
-    from tools_agent._session import Session
+    from tools_agent._session._session import Session
 
 running: WeakValueDictionary[str, Run] = WeakValueDictionary()  # the runs that are under way, by session
 _log = logging.getLogger("tools_agent")
@@ -85,7 +84,7 @@ class Run:
 
     def steps(self) -> Steps:
         """Run until there is a response."""
-        yield self._write(self.session._begin_run, self.id)
+        yield self._write(self.session.log.begin, self.id)
         try:
             try:
                 yield from self._begin()
@@ -97,23 +96,20 @@ class Run:
             yield from self._fail(error)
             raise
         finally:
-            yield self._write(self.session._end_run)
+            yield self._write(self.session.log.end)
         if self.response is not None and self.response.interrupted:
             response = self.response
             yield Interrupt(response.interrupt_reason, response.healed_tool_call_ids, response.pending)
 
     def _begin(self) -> Steps:
         session = self.session
-        changes: list[tuple[str, dict[str, Any]]] = [("run_started", {})]
-        if self._prompt is not None:
-            changes.append(("message", {"message": self._prompt}))
-        yield self._write(session._write, changes)
+        yield self._write(session.log.start_run, self._prompt)
         if all(isinstance(message, System) for message in session):
             raise ValueError("there is nothing to reply to: generate() needs a prompt, or a session with messages")
         last = [call.id for call in session.pending_tool_calls]
         stale = [id for id in session.orphaned_tool_call_ids if id not in last]
         if stale:  # no run makes calls of older replies, and the model must not see them without results
-            self._healed += yield self._write(session._close, stale)
+            self._healed += yield self._write(session.log.close_calls, stale)
         yield from self._check_input()
 
     def _loop(self) -> Steps:
@@ -146,8 +142,7 @@ class Run:
         """End the run if a call has halted it: now, or in a run that ended before it was recorded as halted."""
         halted = self.calls.halted
         if halted is None:
-            results = [each.message.result for each in self.session._transcript.entries[-1].results.values()]
-            halted = next((result for result in results if result.halted), None)
+            halted = next((result for result in self.session.log.last_results if result.halted), None)
         if halted is not None:
             self._ended = {"outcome": "halted", "content": str(halted)}
         return halted is not None
@@ -156,20 +151,18 @@ class Run:
         plan = self.plan
         if plan.max_steps is not None and self._steps >= plan.max_steps:
             raise Interrupted("max_steps")
-        if plan.max_session_steps is not None:
-            replies = sum(entry.is_assistant for entry in self.session._transcript.entries)
-            if replies >= plan.max_session_steps:
-                raise Interrupted("max_session_steps")
+        if plan.max_session_steps is not None and self.session.log.reply_count >= plan.max_session_steps:
+            raise Interrupted("max_session_steps")
 
     def _deliver_steering(self) -> Steps:
         waiting = self.plan.steering
         while waiting:
-            yield self._write(self.session._write, [("message", {"message": waiting[0]})])
+            yield self._write(self.session.log.add, waiting[0])
             waiting.pop(0)
 
     def _notify(self, message: Message) -> Steps:
         """Call the session's callbacks with a message that this run has generated."""
-        for callback in self.session._callbacks:
+        for callback in self.session.log.callbacks:
             yield Callback(self, callback, message)
 
     # ------------------------------------------------------------------------------------------------ the model
@@ -182,11 +175,11 @@ class Run:
             messages = yield from self.plan.window.fit(self.session, partial(self._request, is_shown=False))
         reply = yield from self._request(messages, self.plan.definitions, self.plan.output)
         self._steps += 1
-        reply = yield from self._check_output(with_unique_ids(reply, self.session._transcript.askers))
+        reply = yield from self._check_output(self.session.log.with_unique_ids(reply))
         if reply is None:
             return None
         reply = self._read_output(reply)
-        yield self._write(self.session._write, [("message", {"message": reply})])
+        yield self._write(self.session.log.add, reply)
         self._partial = ""
         if reply.content:
             yield TextDone(reply.content)
@@ -254,7 +247,7 @@ class Run:
             if answer is not None:
                 changes, ids = changes_between(messages, answer)
                 if changes:
-                    yield self._write(self.session._write, changes)
+                    yield self._write(self.session.log.write, changes)
                     yield self._modify(guardrail, "before", ids)
 
     def _check_output(self, reply: Assistant) -> Any:
@@ -299,11 +292,11 @@ class Run:
         if ended["outcome"] == "interrupted" and self.plan.heal:
             waiting = [each["call_id"] for each in session.pending_approvals]
             orphans = [id for id in session.orphaned_tool_call_ids if id not in waiting]
-            self._healed += yield self._write(session._close, orphans)
-        yield self._write(session._write, [self._run_finished(ended["outcome"], ended.get("interrupt_reason"))])
+            self._healed += yield self._write(session.log.close_calls, orphans)
+        yield self._finish_run(ended["outcome"], ended.get("interrupt_reason"))
         if "content" not in ended:
-            last = session._transcript.last_reply
-            ended["content"] = self._partial or (last.message.content if last is not None else "")
+            last = session.log.last_reply
+            ended["content"] = self._partial or (last.content if last is not None else "")
         self.response = Response(
             **ended, messages=tuple(session.messages), modifications=tuple(self._modifications),
             healed_tool_call_ids=tuple(self._healed), pending=tuple(session.pending_approvals), usage=self.usage,
@@ -316,10 +309,12 @@ class Run:
         outcome = "interrupted" if is_interrupt else "failed"
         reason = type(error).__name__ if is_interrupt else f"{type(error).__name__}: {error}"
         try:
-            yield self._write(self.session._write, [self._run_finished(outcome, reason)])
+            yield self._finish_run(outcome, reason)
         except Exception:  # noqa: BLE001  (the store may be what has failed)
             _log.warning("the end of run %s could not be recorded", self.id, exc_info=True)
 
-    def _run_finished(self, outcome: str, reason: Any) -> tuple[str, dict[str, Any]]:
-        data = {"outcome": outcome, "steps": self._steps, "usage": self.usage.model_dump()}
-        return "run_finished", data if reason is None else {**data, "reason": str(reason)}
+    def _finish_run(self, outcome: str, reason: Any) -> Write:
+        data = {"steps": self._steps, "usage": self.usage.model_dump()}
+        if reason is not None:
+            data["reason"] = str(reason)
+        return Write(self.session, partial(self.session.log.finish_run, outcome, **data))

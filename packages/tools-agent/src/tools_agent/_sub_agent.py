@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._messages import Assistant, User
 from tools_agent._run import Run, running
-from tools_agent._session import Session
+from tools_agent._session._session import Session
 from tools_core import Context, Effects, Result, Tool, ToolError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class AgentTool(Tool):
             raise ToolError(
                 f"agents may call each other {caller.plan.max_depth} deep: do it yourself", "limit_exceeded"
             )
-        id, children = f"{caller.session.id}/{context.call_id}", caller.session._children
+        id, children = f"{caller.session.id}/{context.call_id}", caller.session.children
         store = caller.session.store
         child = kind(children.get(id) if store is None else id, values, store=store, **given)
         children[id] = child.session
@@ -112,7 +112,7 @@ class AgentTool(Tool):
 
 def _pass_on_approval(caller: Run, child: Any, call_id: str) -> None:
     """Approve the calls that the sub-agent waits for, if its own call was approved."""
-    answer = caller.session._transcript.state(call_id).approved
+    answer = caller.session.log.state(call_id).approved
     if answer is not None:
         for each in child.session.pending_approvals:
             child.session.approve(each["call_id"], by=answer["by"])

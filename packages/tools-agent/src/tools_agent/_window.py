@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._drive import Steps, Write
+from tools_agent._drive import Write
 from tools_agent._messages import Assistant, Message, System, ToolResult, User
 
 if TYPE_CHECKING:
-    from tools_agent._session import Session
+    from tools_agent._session._session import Session
 
 _SUMMARIZE = (
     "Summarize the following part of a conversation between a user, an assistant and its tools, so that the assistant "
@@ -56,7 +56,7 @@ class Window:
     def fit(self, session: Session, ask: Callable[[Sequence[Message]], Any]) -> Any:
         """Return the messages that the model sees, as a generator of the loop; `ask` has the model reply to some."""
         messages = session.messages
-        view = visible(messages, session._transcript.summary)
+        view = visible(messages, session.log.summary)
         if self._size(view) <= self.max_tokens:
             return view
         hidden = self._hidden(messages, session)
@@ -66,15 +66,15 @@ class Window:
         if self.instructions:
             reply = yield from ask([System(content=self.instructions), User(content=_rendered(hidden, session))])
             text = reply.content
-        yield from _record(session, {"until": until, "text": text})
-        return visible(messages, session._transcript.summary)
+        yield Write(session, session.log.summarize, until, text)
+        return visible(messages, session.log.summary)
 
     def _size(self, messages: Iterable[Message]) -> int:
         return sum(map(self.count, messages))
 
     def _hidden(self, messages: Sequence[Any], session: Session) -> list[Any]:
         """The messages to hide now, whole groups of a reply and its results."""
-        groups = _groups(_after(messages, session._transcript.summary))
+        groups = _groups(_after(messages, session.log.summary))
         left = self.max_tokens // 2
         first = len(groups)
         while first > 0 and (first == len(groups) or left >= self._size(groups[first - 1])):
@@ -119,7 +119,7 @@ def _groups(messages: Sequence[Any]) -> list[list[Any]]:
 
 
 def _rendered(messages: Sequence[Any], session: Session) -> str:
-    summary = session._transcript.summary
+    summary = session.log.summary
     earlier = [_HEADING + summary["text"]] if summary and summary["text"] else []
     lines = [
         f"{each.role}: {each.content}"
@@ -131,7 +131,3 @@ def _rendered(messages: Sequence[Any], session: Session) -> str:
 
 def _calls(message: Any) -> Sequence[Any]:
     return message.tool_calls if isinstance(message, Assistant) else ()
-
-
-def _record(session: Session, summary: dict[str, Any]) -> Steps:
-    yield Write(session, session._write, [("summary", summary)])

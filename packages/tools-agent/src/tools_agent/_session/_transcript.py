@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
-from tools_agent._log._store import Record
 from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict
+from tools_agent._stores._store import Record
 from tools_core import ToolCall
 
 Stored = Message | dict[str, Any]

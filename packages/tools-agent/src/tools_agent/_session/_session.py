@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from getpass import getuser
-from threading import RLock
 from typing import Any, Self
 from uuid import uuid4
 
-from tools_agent._log._store import Record, SessionConflictError, Store
 from tools_agent._messages import Assistant, Message, ToolResult
-from tools_agent._transcript import Change, Entry, Stored, Transcript, changes_of, effective
+from tools_agent._session._log import SessionLog
+from tools_agent._session._transcript import Entry, Stored, changes_of
+from tools_agent._stores._store import Record, Store
 from tools_core import Result, ToolCall
-
-INTERRUPTED = "Tool call interrupted before completion."
 
 
 class Session:
@@ -23,7 +20,17 @@ class Session:
     Each change is appended to `store`, if there is one, before it is visible here. Each tool call has at most one
     result, directly after the message with the call. Iterating yields the messages; `len`, `reversed` and `in` work as
     well. Change messages between runs, not during a run.
+
+    Attributes:
+        id: The name in the store.
+        log: What a run reads and records.
+        children: The sessions of sub-agents by id, if there is no store.
     """
+
+    id: str
+    store: Store | None
+    log: SessionLog
+    children: dict[str, Session]
 
     def __init__(
         self,
@@ -43,19 +50,9 @@ class Session:
         changes = changes_of(messages, heal=heal)
         self.id = id or uuid4().hex
         self.store = store
-        self._lock = RLock()
-        self._owner: str | None = None  # the run that is under way
-        self._seq = 0
-        self._log: list[Record] = []  # the records of a session without a store
-        self._callbacks: list[Callable[[Any], object]] = []
-        self._children: dict[str, Session] = {}  # the sessions of sub-agents that wait for approval, in memory
-        self._transcript = Transcript()
-        if store is not None:  # in one transaction: a crash leaves no session without its instructions
-            self._seq = store.create(self.id, metadata, [Record(kind, _as_json(data)) for kind, data in changes])
-            for kind, data in changes:
-                self._transcript.apply(kind, data)
-        elif changes:
-            self._write(changes)
+        self.log = SessionLog(self.id, store)
+        self.children = {}
+        self.log.create(changes, metadata)
         if heal:
             self.prune()
 
@@ -64,9 +61,9 @@ class Session:
         """Open a session of a store. Raises KeyError for an unknown id."""
         session = cls.__new__(cls)
         session.id, session.store = id, store
-        session._lock, session._owner = RLock(), None
-        session._log, session._callbacks, session._children = [], [], {}
-        session._replay(store.read(id))
+        session.log = SessionLog(id, store)
+        session.children = {}
+        session.log.replay(store.read(id))
         return session
 
     # ------------------------------------------------------------------------------------------------ reading
@@ -74,16 +71,16 @@ class Session:
     @property
     def messages(self) -> list[Any]:
         """A new list of the messages, in order."""
-        return list(self._transcript)
+        return list(self.log.transcript)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.messages)
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self._transcript)
+        return reversed(self.log.transcript)
 
     def __len__(self) -> int:
-        return len(self._transcript)
+        return len(self.log.transcript)
 
     def __bool__(self) -> bool:
         return True
@@ -91,27 +88,25 @@ class Session:
     @property
     def orphaned_tool_call_ids(self) -> list[str]:
         """The ids of all tool calls without a result."""
-        return [id for entry in self._transcript.entries for id in entry.unanswered]
+        return [id for entry in self.log.transcript.entries for id in entry.unanswered]
 
     @property
     def pending_tool_calls(self) -> list[ToolCall]:
         """The calls of the last reply without a result; the next run runs them."""
-        reply = self._transcript.last_reply
+        reply = self.log.transcript.last_reply
         unanswered = reply.unanswered if reply is not None else []
         return [call for call in reply.message.tool_calls if call.id in unanswered] if reply and unanswered else []
 
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
         """The unanswered requests for approval, as JSON values."""
-        states = [self._transcript.state(call.id or "") for call in self.pending_tool_calls]
+        states = [self.log.transcript.state(call.id or "") for call in self.pending_tool_calls]
         return [dict(state.pending) for state in states if state.pending is not None and state.approved is None]
 
     @property
     def history(self) -> list[Record]:
         """All records of the session, also the records before a rollback."""
-        if self.store is not None:
-            return self.store.read(self.id)
-        return [Record(each.kind, _as_json(each.data), each.run, each.seq, each.at) for each in self._log]
+        return self.log.records
 
     def on_message(self, callback: Callable[[Any], object]) -> Self:
         """Call a function with each reply and each tool result of a run; return the session.
@@ -121,7 +116,7 @@ class Session:
         """
         if not callable(callback):
             raise TypeError(f"a callback is a function of a message, got {callback!r}")
-        self._callbacks.append(callback)
+        self.log.callbacks.append(callback)
         return self
 
     # ------------------------------------------------------------------------------------------------ changing messages
@@ -146,7 +141,7 @@ class Session:
             new = old.replace(**attributes)
         if isinstance(new, Assistant):
             self._check_calls(new)
-        self._write([("update", {"message": new})])
+        self.log.write([("update", {"message": new})])
         return new
 
     def remove(self, id: str) -> Any:
@@ -154,7 +149,7 @@ class Session:
 
         Raises ValueError for a result: without one its call would be made again. Use `update(tool_call_id=...)`.
         """
-        entry = self._transcript.find(id)
+        entry = self.log.transcript.find(id)
         if entry is None:
             return None
         message = entry.message
@@ -163,19 +158,19 @@ class Session:
                 "a result cannot be removed, since its call would be made again: change it with "
                 f"update(tool_call_id={message.tool_call_id!r}, ...), or remove the message that asks for the call"
             )
-        self._write([("remove", {"ids": [id]})])
+        self.log.write([("remove", {"ids": [id]})])
         return message
 
     def discard_pending_tool_calls(self) -> list[str]:
         """Give each call without a result a placeholder, so that it never runs; return the ids of these calls."""
-        return self._close(self.orphaned_tool_call_ids)
+        return self.log.close_calls(self.orphaned_tool_call_ids)
 
     def prune(self) -> list[str]:
         """Remove earlier replies with unanswered calls, which no run will run; return the ids of the messages."""
-        last = self._transcript.last_reply
-        ids = [entry.id for entry in self._transcript.entries if entry is not last and entry.unanswered]
+        last = self.log.transcript.last_reply
+        ids = [entry.id for entry in self.log.transcript.entries if entry is not last and entry.unanswered]
         if ids:
-            self._write([("remove", {"ids": ids})])
+            self.log.write([("remove", {"ids": ids})])
         return ids
 
     # ------------------------------------------------------------------------------------------------ approving
@@ -187,7 +182,7 @@ class Session:
         KeyError if no such call waits.
         """
         self._check_asked(call_id)
-        self._write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
+        self.log.write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
 
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
@@ -200,7 +195,7 @@ class Session:
             "Do not try to reach the same by other means; tell the user, or go on without it."
         )
         denied = Result.error(message, type="denied")
-        self._write([("approval_given", given), self._finished(call_id, denied)])
+        self.log.write([("approval_given", given), self.log.result_of(call_id, denied)])
 
     def _check_asked(self, call_id: str) -> Mapping[str, Any]:
         waiting = {each["call_id"]: each for each in self.pending_approvals}
@@ -217,8 +212,7 @@ class Session:
             self.store.fork(self.id, new, until=until)
             return Session.open(self.store, new)
         session = Session(id=new)
-        session._log = [each for each in self._log if until is None or each.seq <= until]
-        session._replay(session._log)
+        session.log.replay([record for record in self.log.records if until is None or record.seq <= until])
         return session
 
     def rollback(self, to: int) -> None:
@@ -226,86 +220,22 @@ class Session:
 
         A call without its result is pending again.
         """
-        if not 0 <= to <= self._seq:
-            raise ValueError(f"the history has the sequence numbers up to {self._seq}, got {to}")
-        self._write([("rollback", {"to": to})])
-        self._replay(self.store.read(self.id) if self.store is not None else self._log)
+        self.log.rollback(to)
 
     def refresh(self) -> None:
         """Read records that other processes have appended, such as approvals; each run begins with this."""
-        if self.store is None:
-            return
-        with self._lock:
-            records = self.store.read(self.id, self._seq)
-            if any(record.kind == "rollback" for record in records):
-                self._replay(self.store.read(self.id))
-                return
-            for record in records:
-                self._transcript.apply(record.kind, record.data)
-                self._seq = record.seq
-
-    def _replay(self, records: list[Record]) -> None:
-        self._transcript = Transcript(effective(records))
-        self._seq = records[-1].seq if records else 0
-
-    def _write(self, changes: Sequence[Change]) -> None:
-        """Append changes to the store, then make them here."""
-        with self._lock:
-            run = self._owner or ""
-            if self.store is None:
-                for kind, data in changes:
-                    self._seq += 1
-                    self._log.append(Record(kind, data, run, self._seq, time.time()))
-            else:
-                records = [Record(kind, _as_json(data), run) for kind, data in changes]
-                self._seq = self.store.append(self.id, records, after=self._seq, owner=self._owner)
-            for kind, data in changes:
-                self._transcript.apply(kind, data)
-
-    def _begin_run(self, run: str) -> None:
-        """Reserve the session for a run, and read what has happened since the last one."""
-        with self._lock:
-            if self._owner is not None:
-                raise SessionConflictError(f"a run of session {self.id!r} is under way; wait for its end")
-            if self.store is not None:
-                self.store.acquire(self.id, run)
-            self._owner = run
-        try:
-            self.refresh()
-        except BaseException:
-            self._end_run()
-            raise
-
-    def _end_run(self) -> None:
-        owner, self._owner = self._owner, None
-        if self.store is not None and owner is not None:
-            self.store.release(self.id, owner)
+        self.log.refresh()
 
     # ------------------------------------------------------------------------------------------------ inside
 
-    def _close(self, call_ids: list[str], result: Result | None = None) -> list[str]:
-        """Give calls the same result; by default the placeholder of calls that were interrupted."""
-        if call_ids:
-            given = Result.error(INTERRUPTED, type="interrupted") if result is None else result
-            self._write([self._finished(id, given) for id in call_ids])
-        return call_ids
-
-    def _finished(self, call_id: str, result: Result) -> Change:
-        entry = self._transcript.askers.get(call_id)
-        if entry is None:
-            raise KeyError(f"the session has no call {call_id!r}")
-        call = next(each for each in entry.message.tool_calls if each.id == call_id)
-        message = ToolResult(id=f"result_{call_id}", tool_call_id=call_id, name=call.name, result=result)
-        return "tool_finished", {"call_id": call_id, "message": message}
-
     def _find(self, id: str) -> Any:
-        entry = self._transcript.find(id)
+        entry = self.log.transcript.find(id)
         if entry is None:
             raise ValueError(f"the session has no message {id!r}")
         return entry.message
 
     def _result_of(self, call_id: str) -> ToolResult:
-        asker = self._transcript.askers.get(call_id)
+        asker = self.log.transcript.askers.get(call_id)
         entry: Entry | None = asker.results.get(call_id) if asker is not None else None
         if entry is None:
             raise ValueError(f"the session has no result of a call {call_id!r}")
@@ -315,13 +245,9 @@ class Session:
     def _check_calls(self, reply: Assistant) -> None:
         ids = [call.id for call in reply.tool_calls]
         for id in ids:
-            asker = self._transcript.askers.get(id)
+            asker = self.log.transcript.askers.get(id)
             if not id or ids.count(id) > 1 or (asker is not None and asker.id != reply.id):
                 raise ValueError(f"each tool call of a session needs a distinct id, got {id!r}")
-
-
-def _as_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value.to_dict() if isinstance(value, Message) else value for key, value in data.items()}
 
 
 def _result_attributes(old: Result, attributes: dict[str, Any]) -> dict[str, Any]:

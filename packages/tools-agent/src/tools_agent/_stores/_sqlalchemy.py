@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from tools_agent._log._sql import Execute, SQLStore
-from tools_agent._log._store import SessionConflictError, StoreError
+from tools_agent._stores._sql import Execute, SQLStore
+from tools_agent._stores._store import SessionConflictError, StoreError
 
 try:
     import sqlalchemy

@@ -11,8 +11,8 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
-from tools_agent._log._sql import Execute, SQLStore
-from tools_agent._log._store import SessionConflictError, StoreError
+from tools_agent._stores._sql import Execute, SQLStore
+from tools_agent._stores._store import SessionConflictError, StoreError
 
 
 class SQLiteStore(SQLStore):

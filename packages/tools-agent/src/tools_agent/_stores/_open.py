@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from tools_agent._log._sql import SQLStore
-from tools_agent._log._sqlite import SQLiteStore
+from tools_agent._stores._sql import SQLStore
+from tools_agent._stores._sqlite import SQLiteStore
 from tools_core.files import data_path
 
 VARIABLE = "ASK_TOOLS_SESSIONS"
@@ -25,7 +25,7 @@ def open_store(place: str | os.PathLike[str] | None = None) -> SQLStore:
     if scheme == "sqlite":
         return SQLiteStore(rest.removeprefix("/") or ":memory:")
     if scheme.partition("+")[0] in ("postgresql", "postgres"):
-        from tools_agent._log._sqlalchemy import SQLAlchemyStore  # SQLAlchemy is an extra
+        from tools_agent._stores._sqlalchemy import SQLAlchemyStore  # SQLAlchemy is an extra
 
         return SQLAlchemyStore(place)
     raise ValueError(f"{scheme}:// is not a store: give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE")

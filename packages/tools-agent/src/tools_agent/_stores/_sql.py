@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, suppress
 from threading import Event, Lock, Thread
 from typing import Any, Protocol, Self
 
-from tools_agent._log._process import has_ended, this_process
-from tools_agent._log._store import Record, SessionConflictError, SessionInfo, StoreError
+from tools_agent._stores._process import has_ended, this_process
+from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, StoreError
 
 VERSION = 1
 _SCHEMA = (

@@ -1,1 +1,0 @@
-"""Logs of sessions: append-only, in memory or in a database."""

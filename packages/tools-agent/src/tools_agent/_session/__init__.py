@@ -1,0 +1,1 @@
+"""Sessions: their messages, and the log of what happened in them."""

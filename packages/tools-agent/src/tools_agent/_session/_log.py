@@ -1,0 +1,222 @@
+"""`SessionLog`: what a run reads from its session, and records in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
+from typing import Any
+
+from tools_agent._messages import Assistant, Message, ToolResult
+from tools_agent._session._transcript import CallState, Change, Transcript, effective, with_unique_ids
+from tools_agent._stores._store import Record, SessionConflictError, Store
+from tools_core import Result, ToolCall
+
+INTERRUPTED = "Tool call interrupted before completion."
+
+
+class SessionLog:
+    """The log of a session: each record is in the store, if there is one, before the session shows it.
+
+    A run calls `begin`, records messages and calls, and calls `end` even if it fails:
+
+    ```python
+    log = session.log
+    log.begin(run_id)
+    try:
+        log.start_run(User(content="Tidy up"))
+        ...
+        log.finish_run("completed")
+    finally:
+        log.end()
+    ```
+
+    Attributes:
+        callbacks: The functions that `Session.on_message` has added.
+    """
+
+    def __init__(self, id: str, store: Store | None = None) -> None:
+        self.id = id
+        self.store = store
+        self.callbacks: list[Callable[[Any], object]] = []
+        self.transcript = Transcript()
+        self._records: list[Record] = []  # of a session without a store
+        self._seq = 0
+        self._run: str | None = None  # the run that is under way
+        self._lock = RLock()
+
+    # ------------------------------------------------------------------------------------------------ runs
+
+    def begin(self, run: str) -> None:
+        """Reserve the session for a run, and read what has happened since the last one.
+
+        Raises SessionConflictError if another run is under way.
+        """
+        with self._lock:
+            if self._run is not None:
+                raise SessionConflictError(f"a run of session {self.id!r} is under way; wait for its end")
+            if self.store is not None:
+                self.store.acquire(self.id, run)
+            self._run = run
+        try:
+            self.refresh()
+        except BaseException:
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Let another run begin."""
+        run, self._run = self._run, None
+        if self.store is not None and run is not None:
+            self.store.release(self.id, run)
+
+    def start_run(self, prompt: Message | None = None) -> None:
+        """Record that a run starts, with its prompt."""
+        changes: list[Change] = [("run_started", {})]
+        if prompt is not None:
+            changes.append(("message", {"message": prompt}))
+        self.write(changes)
+
+    def finish_run(self, outcome: str, **data: Any) -> None:
+        """Record how the run ended; `data` is JSON."""
+        self.write([("run_finished", {"outcome": outcome, **data})])
+
+    # ------------------------------------------------------------------------------------------------ messages
+
+    @property
+    def last_reply(self) -> Assistant | None:
+        """The last reply of the model."""
+        entry = self.transcript.last_reply
+        return None if entry is None else entry.message
+
+    @property
+    def last_results(self) -> list[Result]:
+        """The results of the calls of the last message."""
+        entries = self.transcript.entries
+        return [each.message.result for each in entries[-1].results.values()] if entries else []
+
+    @property
+    def reply_count(self) -> int:
+        """The number of replies of the model."""
+        return sum(entry.is_assistant for entry in self.transcript.entries)
+
+    def add(self, message: Message) -> None:
+        """Record a message."""
+        self.write([("message", {"message": message})])
+
+    def with_unique_ids(self, reply: Assistant) -> Assistant:
+        """Return a reply whose calls have ids that no other call of the session has."""
+        return with_unique_ids(reply, self.transcript.askers)
+
+    @property
+    def summary(self) -> Mapping[str, Any] | None:
+        """The latest summary: its `text`, and the id of the last message that it covers, `until`."""
+        return self.transcript.summary
+
+    def summarize(self, until: str, text: str) -> None:
+        """Record a summary of the messages up to an id."""
+        self.write([("summary", {"until": until, "text": text})])
+
+    # ------------------------------------------------------------------------------------------------ calls
+
+    def state(self, call_id: str | None) -> CallState:
+        """Return the attempts of a call, and the approval that it waits for or has."""
+        return self.transcript.state(call_id or "")
+
+    def start_call(self, call: ToolCall) -> None:
+        """Record that a call starts. If this raises, the call must not run."""
+        attempt = self.state(call.id).attempts + 1
+        self.write([("tool_started", {"call_id": call.id, "name": call.name, "attempt": attempt})])
+
+    def finish_call(self, call_id: str, result: Result) -> ToolResult:
+        """Record the result of a call, and return its message. Raises KeyError for an unknown call."""
+        change = self.result_of(call_id, result)
+        self.write([change])
+        message: ToolResult = change[1]["message"]
+        return message
+
+    def close_calls(self, call_ids: Sequence[str], result: Result | None = None) -> list[str]:
+        """Give calls the same result, by default the placeholder for interrupted calls; return their ids."""
+        if call_ids:
+            placeholder = Result.error(INTERRUPTED, type="interrupted") if result is None else result
+            self.write([self.result_of(id, placeholder) for id in call_ids])
+        return list(call_ids)
+
+    def ask_approval(self, call_id: str, request: Mapping[str, Any]) -> None:
+        """Record that a call waits for an approval, unless it does already. `request` is JSON."""
+        request = {**request, "call_id": call_id}
+        if self.state(call_id).pending != request:
+            self.write([("approval_asked", {"call_id": call_id, "pending": request})])
+
+    def result_of(self, call_id: str, result: Result) -> Change:
+        """Return the change that gives a call its result."""
+        entry = self.transcript.askers.get(call_id)
+        if entry is None:
+            raise KeyError(f"the session has no call {call_id!r}")
+        call = next(each for each in entry.message.tool_calls if each.id == call_id)
+        message = ToolResult(id=f"result_{call_id}", tool_call_id=call_id, name=call.name, result=result)
+        return "tool_finished", {"call_id": call_id, "message": message}
+
+    # ------------------------------------------------------------------------------------------------ records
+
+    @property
+    def records(self) -> list[Record]:
+        """All records, also those that a rollback has undone."""
+        if self.store is not None:
+            return self.store.read(self.id)
+        return [Record(each.kind, as_json(each.data), each.run, each.seq, each.at) for each in self._records]
+
+    def create(self, changes: Sequence[Change], metadata: Mapping[str, Any] | None) -> None:
+        """Create the session in its store; in one transaction, so that no session lacks its instructions."""
+        if self.store is None:
+            self.write(changes)
+            return
+        self._seq = self.store.create(self.id, metadata, [Record(kind, as_json(data)) for kind, data in changes])
+        for kind, data in changes:
+            self.transcript.apply(kind, data)
+
+    def write(self, changes: Sequence[Change]) -> None:
+        """Append changes to the store, then apply them to the messages."""
+        with self._lock:
+            run = self._run or ""
+            if self.store is None:
+                for kind, data in changes:
+                    self._seq += 1
+                    self._records.append(Record(kind, data, run, self._seq, time.time()))
+            else:
+                records = [Record(kind, as_json(data), run) for kind, data in changes]
+                self._seq = self.store.append(self.id, records, after=self._seq, owner=self._run)
+            for kind, data in changes:
+                self.transcript.apply(kind, data)
+
+    def refresh(self) -> None:
+        """Read records that other processes have appended."""
+        if self.store is None:
+            return
+        with self._lock:
+            records = self.store.read(self.id, self._seq)
+            if any(record.kind == "rollback" for record in records):
+                self.replay(self.store.read(self.id))
+                return
+            for record in records:
+                self.transcript.apply(record.kind, record.data)
+                self._seq = record.seq
+
+    def rollback(self, to: int) -> None:
+        """Undo all changes after a sequence number."""
+        if not 0 <= to <= self._seq:
+            raise ValueError(f"the history has the sequence numbers up to {self._seq}, got {to}")
+        self.write([("rollback", {"to": to})])
+        self.replay(self._records if self.store is None else self.store.read(self.id))
+
+    def replay(self, records: Sequence[Record]) -> None:
+        """Take the messages from the records of a store."""
+        self.transcript = Transcript(effective(records))
+        self._seq = records[-1].seq if records else 0
+        if self.store is None:
+            self._records = list(records)
+
+
+def as_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a change with its messages as JSON values."""
+    return {key: value.to_dict() if isinstance(value, Message) else value for key, value in data.items()}

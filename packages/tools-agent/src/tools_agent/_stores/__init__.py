@@ -1,0 +1,1 @@
+"""Stores of sessions: append-only logs in memory or in a database."""
