@@ -12,10 +12,10 @@ from typing import Any
 from tools_core._cli._output import CommandError, counted, one_line, write, write_json
 from tools_core._cli._schema_text import parameters
 from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools
-from tools_core._definition._naming import check_name
 from tools_core._registry._entry import LoadProblem
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._registry import Registry
+from tools_core._tools._options import check_name
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 from tools_core.schema import compile as compile_schema

@@ -16,9 +16,8 @@ from tools_core._cli._output import CommandError, counted, did_you_mean, locatio
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._patterns import split_patterns
 from tools_core._registry._registry import Registry
-from tools_core._tools._as_tools import as_tools, instance_of
 from tools_core._tools._tool import Tool
-from tools_core._tools._toolset import Toolset
+from tools_core._tools._toolset import Toolset, as_tools, instance_of
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 
 PATTERN_HELP = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME"

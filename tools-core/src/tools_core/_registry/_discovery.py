@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from tools_core._definition._naming import NAME_PATTERN
 from tools_core._registry._entry import Entry, LoadProblem
 from tools_core._registry._entry_points import EntryPoint, distributions, installed_packages_first
 from tools_core._registry._lock_file import Lock
 from tools_core._registry._patterns import matches_any, normalize, split_patterns
+from tools_core._tools._options import NAME_PATTERN
 from tools_core._tools._tool import Tool
 
 GROUP = "ask_tools.tools"

@@ -10,9 +10,8 @@ from typing import Any
 
 from tools_core._registry._entry_points import EntryPoint, installed_packages_first
 from tools_core._registry._lock_file import hash_of, locked_definition
-from tools_core._tools._as_tools import as_tools, instance_of
 from tools_core._tools._tool import Tool
-from tools_core._tools._toolset import Toolset
+from tools_core._tools._toolset import Toolset, as_tools, instance_of
 from tools_core._values._errors import DefinitionError, ToolError
 from tools_core._values._problem import clip
 from tools_core.text import visible

@@ -15,9 +15,8 @@ from tools_core._registry._lock_file import read as read_lock
 from tools_core._registry._patterns import matches, split_patterns, unknown_tool
 from tools_core._registry._store import Store
 from tools_core._tools._approval import Approve, acall_if_approved, call_if_approved
-from tools_core._tools._as_tools import as_tools
 from tools_core._tools._tool import Tool
-from tools_core._tools._toolset import Toolset
+from tools_core._tools._toolset import Toolset, as_tools
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 from tools_core._values._result import Result

@@ -63,66 +63,65 @@ Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"] | None
 
 def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """Ask for approval of a call, and run it if the answer allows it."""
-    request = _request(tool, call, process_context() if context is None else context, approve)
+    request = _request(tool, call, context, approve)
     if isinstance(request, Result):
         return request
-    try:
-        answer: Any = approve(request)  # type: ignore[operator, misc]  # checked by _request
-    except Exception as error:  # noqa: BLE001  (a failed approver allows nothing)
-        return _failed(request, error)
+    answer = _ask(approve, request)
     if hasattr(answer, "__await__"):
         if hasattr(answer, "close"):
             answer.close()  # else Python warns that it was never awaited
         raise TypeError("approve is a coroutine function: use acall")
-    return tool.call(call, request.context) if _allows(answer) else _refused(request, answer)
+    refusal = _refusal(request, answer)
+    return tool.call(call, request.context) if refusal is None else refusal
 
 
 async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """`call_if_approved` for coroutines."""
-    request = _request(tool, call, process_context() if context is None else context, approve)
+    request = _request(tool, call, context, approve)
     if isinstance(request, Result):
         return request
-    try:
-        answer: Any = approve(request)  # type: ignore[operator, misc]  # as above
-        answer = await answer if hasattr(answer, "__await__") else answer
-    except Exception as error:  # noqa: BLE001  (as above)
-        return _failed(request, error)
-    return await tool.acall(call, request.context) if _allows(answer) else _refused(request, answer)
+    answer = _ask(approve, request)
+    if hasattr(answer, "__await__"):
+        try:
+            answer = await answer
+        except Exception as error:  # noqa: BLE001  (as in _ask)
+            answer = error
+    refusal = _refusal(request, answer)
+    return await tool.acall(call, request.context) if refusal is None else refusal
 
 
-def _request(tool: Tool, call: ToolCall, context: Context, approve: Approve) -> ApprovalRequest | Result:
-    """Return the request for approval, or the result of a call that cannot be approved."""
+def _request(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> ApprovalRequest | Result:
+    """Return the request for approval; the result of the call if it is invalid."""
     if approve is not None and not callable(approve):
         raise TypeError(f'approve must be "all", a function of an ApprovalRequest, or None; got {approve!r}')
+    context = process_context() if context is None else context
     try:
         arguments = tool.valid_arguments(call)
         effects = tool.effects(arguments, context)
     except Exception as error:  # noqa: BLE001  (invalid arguments, or the tool's own code)
         return fail(error)
-    request = ApprovalRequest(call, tool, arguments, effects, context, reasons=["the tool requires approval"])
-    return _pending(request) if approve is None else request
+    return ApprovalRequest(call, tool, arguments, effects, context, reasons=["the tool requires approval"])
 
 
-def _allows(answer: object) -> bool:
-    return answer is True or answer == "once"
+def _ask(approve: Any, request: ApprovalRequest) -> Any:
+    """Return the answer, which may be a coroutine or the exception of a failed approver."""
+    try:
+        return None if approve is None else approve(request)
+    except Exception as error:  # noqa: BLE001  (a failed approver allows nothing)
+        return error
 
 
-def _refused(request: ApprovalRequest, answer: object) -> Result:
+def _refusal(request: ApprovalRequest, answer: object) -> Result | None:
+    """Return the result of a call that the answer does not allow."""
+    name = request.tool.name
+    if answer is True or answer == "once":
+        return None
     if answer is None:
-        return _pending(request)
-    return Result.error(f"{request.tool.name} was not approved", type="denied")
-
-
-def _pending(request: ApprovalRequest) -> Result:
-    """Return an error that models read; the hint is for the developer."""
-    hint = 'pass approve="all" to registry.call, or a function that returns True to allow a call'
-    return Result.error(
-        f"{request.tool.name} needs approval by the user and was not run.",
-        type="approval_required",
-        metadata={"pending": request.to_dict(), "hint": hint},
-    )
-
-
-def _failed(request: ApprovalRequest, error: Exception) -> Result:
-    message = f"{request.tool.name} was not run: approve failed with {type(error).__name__}: {error}"
-    return Result.error(message, type="unavailable", exception=error)
+        hint = 'pass approve="all" to registry.call, or a function that returns True to allow a call'  # for developers
+        metadata = {"pending": request.to_dict(), "hint": hint}
+        message = f"{name} needs approval by the user and was not run."
+        return Result.error(message, type="approval_required", metadata=metadata)
+    if isinstance(answer, Exception):
+        message = f"{name} was not run: approve failed with {type(answer).__name__}: {answer}"
+        return Result.error(message, type="unavailable", exception=answer)
+    return Result.error(f"{name} was not approved", type="denied")

@@ -7,9 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
 
 from tools_core._definition._define import define
-from tools_core._definition._naming import check_name
 from tools_core._definition._spec import Spec
-from tools_core._tools._options import OPTIONS, SCHEMAS, Options, ToolMethod, check_hints, check_option, check_options
+from tools_core._tools._options import (
+    OPTIONS,
+    SCHEMAS,
+    Options,
+    ToolMethod,
+    check_hints,
+    check_name,
+    check_option,
+    check_options,
+)
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
 
-from tools_core._definition._naming import check_name
 from tools_core._definition._parameter import Parameter
 from tools_core._values._errors import DefinitionError
+from tools_core._values._problem import show
 from tools_core.text import closest
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,63}"
 HINTS = ("read_only", "destructive", "idempotent", "open_world")
 FLAGS = ("requires_approval", "repair", "stateful", "manages_timeout", "deferred")
 # Options that the definition is built from. They cannot change afterwards.
@@ -49,6 +52,31 @@ class Options(TypedDict, total=False):
 
 
 OPTIONS = tuple(Options.__annotations__)
+
+
+def derive_name(class_name: str) -> str:
+    """Return `http_server` for `HTTPServerTool`; empty if no letter of the name is ASCII.
+
+    As in the original ask-tools: remove diacritics (NFKD), replace other characters than `[A-Za-z0-9_-]` by `-`, turn
+    CamelCase into snake_case, and remove `_tool` at the end.
+    """
+    name = unicodedata.normalize("NFKD", class_name).encode("ascii", "ignore").decode("ascii")
+    name = re.sub("[^A-Za-z0-9_-]", "-", name)
+    name = re.sub("([A-Z]+)([A-Z][a-z])", r"\1_\2", name)  # an acronym before a word
+    name = re.sub("([a-z0-9])([A-Z])", r"\1_\2", name)
+    return name.lower().removesuffix("_tool")
+
+
+def check_name(name: object, owner: str) -> str:
+    """Return `name` if it is a legal tool name for every provider; DefinitionError otherwise."""
+    rule = "use 1 to 64 of the letters A-Z and a-z, digits, _ and -, and begin with a letter or _"
+    if name == "":
+        raise DefinitionError(f'{owner}: cannot derive a tool name; set name = "my_tool" ({rule})')
+    if not isinstance(name, str):
+        raise DefinitionError(f"{owner}: name must be text, got {show(name)}; {rule}")
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise DefinitionError(f"{owner}: invalid tool name {show(name)}; {rule}")
+    return name
 
 
 @lru_cache(maxsize=1024)

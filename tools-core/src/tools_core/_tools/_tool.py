@@ -8,7 +8,6 @@ from inspect import getattr_static
 from typing import Any, ClassVar, Self
 
 from tools_core._definition._define import define, model_text
-from tools_core._definition._naming import check_name, derive_name
 from tools_core._definition._parameter import Parameter
 from tools_core._definition._spec import Spec
 from tools_core._execution._body import arun, run
@@ -22,7 +21,9 @@ from tools_core._tools._options import (
     ToolMethod,
     check_class_attributes,
     check_hints,
+    check_name,
     check_option,
+    derive_name,
     is_computed,
     misspelt,
 )

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
 from types import FunctionType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from tools_core._definition._define import define, model_text
-from tools_core._definition._naming import check_name, derive_name
 from tools_core._definition._spec import Spec, is_async
 from tools_core._execution._body import awaitable, finish
 from tools_core._tools._function import FunctionTool
-from tools_core._tools._options import OPTIONS, SCHEMAS, Options, ToolMethod, check_option, is_computed
+from tools_core._tools._options import (
+    OPTIONS,
+    SCHEMAS,
+    ToolMethod,
+    check_name,
+    check_option,
+    derive_name,
+    is_computed,
+)
+from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 
-_STATE = "_toolset_state"
+if TYPE_CHECKING:
+    import asyncio
+
+T = TypeVar("T")
+
 _SETTINGS = ("name", "description", "prefix")
 # Options that a method does not inherit from the method that it overrides.
 _NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
@@ -26,7 +38,7 @@ _NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
 class Method(NamedTuple):
     """A method that is a tool."""
 
-    options: Options
+    options: Mapping[str, Any]
     spec: Spec
 
 
@@ -91,11 +103,11 @@ class Toolset:
         if method not in self._methods:
             names = ", ".join(self._methods) or "none"
             raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {names}")
-        tools = self.__state.tools
+        tools = self._state.tools
         return tools.get(method) or tools.setdefault(method, self._tool(method))
 
     def _tool(self, method: str) -> FunctionTool[..., Any]:
-        spec, options = self._methods[method].spec, self._methods[method].options.copy()
+        spec, options = self._methods[method].spec, dict(self._methods[method].options)
         if self._is_described:
             text = options.get("description") or options.pop("desc", "") or spec.description
             options["description"] = f"{text}\n\n{self.description.strip()}".strip()
@@ -107,11 +119,10 @@ class Toolset:
         tool._method = (self, method)
         return tool
 
-    @property
-    def __state(self) -> _State:
+    @cached_property
+    def _state(self) -> _State:
         """The state of this object. It is created late, because a subclass may not call our `__init__`."""
-        state: _State | None = self.__dict__.get(_STATE)
-        return state or self.__dict__.setdefault(_STATE, _State())
+        return _State()
 
     def setup(self) -> Any:
         """Open what the tools share; runs once, before the first call."""
@@ -143,62 +154,56 @@ class Toolset:
     async def __aexit__(self, *exception: object) -> None:
         await self.aclose()
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """Leave out the state of `setup`: a copy runs it again."""
-        state: Any = super().__getstate__()
-        attributes, *slots = state if isinstance(state, tuple) else (state,)
-        attributes = {name: value for name, value in attributes.items() if name != _STATE}
-        return (attributes, *slots) if slots else attributes
+        return {name: value for name, value in vars(self).items() if name != "_state"}
 
     def _after_setup(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method, preceded by `setup` if the class has one."""
         if type(self).setup is Toolset.setup:
             return method
-        if is_async(method) or is_async(type(self).setup):
 
-            async def arun(**arguments: Any) -> Any:
-                await self._aset_up()
-                if is_async(method):
-                    return await awaitable(method(**arguments))
-                return await _in_thread(lambda: method(**arguments))
-
-            return wraps(method)(arun)
+        async def arun(**arguments: Any) -> Any:
+            await self._aset_up()
+            if is_async(method):
+                return await awaitable(method(**arguments))
+            return await _in_thread(lambda: method(**arguments))
 
         def run(**arguments: Any) -> Any:
             self._set_up()
             return method(**arguments)
 
-        return wraps(method)(run)
+        return wraps(method)(arun if is_async(method) or is_async(self.setup) else run)
 
     def _set_up(self) -> None:
-        if is_async(type(self).setup):
+        if is_async(self.setup):
             finish(self._aset_up())
             return
-        with self.__state.lock:
-            if not self.__state.is_set_up:
+        with self._state.lock:
+            if not self._state.is_set_up:
                 self.setup()
                 self._finish_setup()
 
     async def _aset_up(self) -> None:
-        if self.__state.is_set_up:
+        if self._state.is_set_up:
             return
-        if not is_async(type(self).setup):
+        if not is_async(self.setup):
             await _in_thread(self._set_up)
             return
-        async with self.__state.async_lock():
-            if not self.__state.is_set_up:
+        async with self._state.async_lock:
+            if not self._state.is_set_up:
                 await self.setup()
                 self._finish_setup()
 
     def _finish_setup(self) -> None:
-        self.__state.is_set_up = True
+        self._state.is_set_up = True
         atexit.register(self.close)
 
     def _reset(self) -> bool:
         """Return whether `setup` ran, and forget it."""
-        with self.__state.lock:
+        with self._state.lock:
             atexit.unregister(self.close)
-            was_set_up, self.__state.is_set_up = self.__state.is_set_up, False
+            was_set_up, self._state.is_set_up = self._state.is_set_up, False
             return was_set_up
 
 
@@ -209,20 +214,17 @@ class _State:
         self.tools: dict[str, FunctionTool[..., Any]] = {}
         self.is_set_up = False
         self.lock = threading.RLock()  # a `setup` may call a method of its toolset
-        self._async_lock: Any = None
 
-    def async_lock(self) -> Any:
-        """Return a lock for coroutines. It serves one event loop at a time."""
+    @cached_property
+    def async_lock(self) -> asyncio.Lock:
         import asyncio  # 29 ms
 
-        with self.lock:
-            self._async_lock = self._async_lock or asyncio.Lock()
-            return self._async_lock
+        return asyncio.Lock()
 
 
 def _read_methods(cls: type[Toolset], owner: str) -> dict[str, Method]:
     """Return the methods that are tools by name, sorted."""
-    methods: dict[str, tuple[Callable[..., Any], bool, Options]] = {}
+    methods: dict[str, tuple[Callable[..., Any], bool, dict[str, Any]]] = {}
     for base in reversed(cls.__mro__[: cls.__mro__.index(Toolset)]):
         for name, value in vars(base).items():
             overridden = methods.pop(name, None)  # perhaps by something else than a method
@@ -231,24 +233,26 @@ def _read_methods(cls: type[Toolset], owner: str) -> dict[str, Method]:
             method = _read_method(value, f"{base.__module__}.{base.__qualname__}.{name}")
             if method is not None:
                 function, is_bound, options = method
-                inherited: Any = dict(overridden[2]) if overridden else {}
-                for option in _NOT_INHERITED:
-                    inherited.pop(option, None)
-                methods[name] = (function, is_bound, inherited | options)
-    return {name: _define(f"{owner}.{name}", *methods[name]) for name in sorted(methods)}
+                inherited = overridden[2].items() if overridden else ()
+                methods[name] = (function, is_bound, {k: v for k, v in inherited if k not in _NOT_INHERITED} | options)
+    specs = {}
+    for name, (function, is_bound, options) in sorted(methods.items()):
+        schemas = {option: value for option, value in options.items() if option in SCHEMAS}
+        specs[name] = Method(options, define(function, owner=f"{owner}.{name}", bound=is_bound, **schemas))
+    return specs
 
 
-def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, Options] | None:
+def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, dict[str, Any]] | None:
     """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
     if isinstance(value, FunctionType):
-        return value, True, Options()
+        return value, True, {}
     if isinstance(value, ToolMethod):
-        return value.function, not value.is_static, value.options
+        return value.function, not value.is_static, {**value.options}
     if isinstance(value, staticmethod):
         function = value.__func__
         if isinstance(function, FunctionTool):  # @staticmethod over @tool
-            return function.__wrapped__, False, function._options
-        return function, False, Options()
+            return function.__wrapped__, False, {**function._options}
+        return function, False, {}
     if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
         raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
     return None
@@ -267,14 +271,40 @@ def _check_attributes(cls: type[Toolset], owner: str) -> None:
                 raise DefinitionError(f"{owner}: set {name} on its methods: @tool({name}=...)")
 
 
-def _define(owner: str, function: Callable[..., Any], is_bound: bool, options: Options) -> Method:
-    schemas: Any = {name: value for name, value in options.items() if name in SCHEMAS}
-    return Method(options, define(function, owner=owner, bound=is_bound, **schemas))
-
-
 async def _in_thread(body: Callable[[], Any]) -> Any:
     import asyncio  # 29 ms, and loaded already
 
     from tools_core.threads import in_thread  # with it
 
     return await asyncio.wrap_future(in_thread(body))
+
+
+def as_tools(value: Any) -> list[Tool]:
+    """Return the tools of a Tool class or instance, a function, a Toolset, or a method of a Toolset.
+
+    Objects with a tuple of tools as their `tools` count as toolsets.
+
+    Raises:
+        DefinitionError: The value is something else, or a class whose constructor needs arguments.
+    """
+    if isinstance(value, Tool):
+        return [value]
+    if isinstance(value, type) and issubclass(value, Tool | Toolset):
+        return as_tools(instance_of(value))
+    tools = getattr(value, "tools", None)
+    if isinstance(tools, tuple) and all(isinstance(item, Tool) for item in tools):
+        return list(tools)
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, Toolset):
+        return [owner.tool(value.__name__)]
+    if callable(value) and not isinstance(value, type):
+        return [FunctionTool(value)]
+    raise DefinitionError(f"{value!r} is not a tool; pass a Tool, a function or a Toolset")
+
+
+def instance_of(cls: type[T]) -> T:
+    """Return an instance of a tool or toolset class; DefinitionError if its constructor needs arguments."""
+    try:
+        return cls()
+    except TypeError as error:
+        raise DefinitionError(f"{cls.__qualname__} needs arguments ({error}); register an instance") from error
