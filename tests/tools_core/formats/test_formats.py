@@ -194,7 +194,7 @@ def test_content_describes_files_that_the_provider_does_not_support(name, image)
 class Routed(Tool):
     """Find a route."""
 
-    examples = [{"from": "Oslo", "via[]": ["Moss"]}]
+    examples = [{"from": "Oslo", "via[]": ["Moss"]}, {"from": "Å"}]
     input_schema = {
         "type": "object",
         "properties": {"from": {"type": "string"}, "via[]": {"type": "array", "items": {"type": "string"}}},
@@ -209,14 +209,15 @@ class Routed(Tool):
 @pytest.mark.parametrize("name", ["anthropic", "anthropic-strict"])
 def test_anthropic_has_examples_in_a_field_with_legal_names(name):
     [definition] = FORMATS[name].definitions([Routed()])
-    assert definition["input_examples"] == [{"from": "Oslo", "via__": ["Moss"]}]
+    assert definition["input_examples"] == [{"from": "Oslo", "via__": ["Moss"]}, {"from": "Å"}]
     assert definition["description"] == "Find a route."
     assert Draft202012Validator(definition["input_schema"]).is_valid(definition["input_examples"][0])
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-strict", "responses", "responses-strict", "gemini", "mcp"])
 def test_other_formats_have_examples_in_the_description(name):
-    definition = {**Routed().definition, "examples": [*Routed.examples, {"from": "Å"}]}
-    [converted] = FORMATS[name].definitions([definition])
+    registry = Registry()
+    registry.register(Routed)
+    [converted] = FORMATS[name].definitions(registry.definitions())
     description = converted.get("function", converted)["description"]
     assert description == 'Find a route.\n\nExamples:\n{"from":"Oslo","via[]":["Moss"]}\n{"from":"Å"}'

@@ -212,12 +212,14 @@ class Tool:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """`name`, `description` and `input_schema`, and `output_schema` and `annotations` if there are any; a copy."""
+        """A copy of `tool_definition`, with `output_schema`, `annotations` and `examples` if there are any."""
         definition = self.tool_definition
         if (output_schema := self.output_schema) is not None:
             definition["output_schema"] = output_schema
         if annotations := self.annotations:
             definition["annotations"] = annotations
+        if examples := self.examples:
+            definition["examples"] = examples
         return definition
 
     @property

@@ -53,8 +53,8 @@ class Format(ABC):
     def definitions(self, tools: Tools) -> list[dict[str, Any]]:
         """Return the tools for a request.
 
-        `examples`, of a Tool or in a definition, become `input_examples` for Anthropic and part of the description
-        for other providers. A strict format sends a tool whose schema cannot be strict unchanged, with `strict: false`.
+        `examples` become `input_examples` for Anthropic and part of the description for other providers. A strict
+        format sends a tool whose schema cannot be strict unchanged, with `strict: false`.
 
         Raises:
             FormatError: Two tools have the same name.
@@ -216,5 +216,4 @@ def _definition(tool: Any) -> Mapping[str, Any]:
         raise TypeError(
             f"expected Tool objects, or definitions with a name; got {show(tool)}; see registry.definitions()"
         )
-    examples = getattr(tool, "examples", None)
-    return {**definition, "examples": examples} if examples else definition
+    return definition
