@@ -123,9 +123,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     The result is a `Tool`, and still the function, with its types. On a method of a `Toolset` it sets the options of
     that method. Raises DefinitionError if a model could not call the function.
 
-    Options have the meaning of the `Tool` attributes with the same names: `name`, `description` (or `desc`),
-    `input_schema`, `output_schema`, `parameters`, `examples`, `read_only`, `destructive`, `idempotent`, `open_world`,
-    `timeout`, `requires_approval`, `repair`, `tags`, `stateful`, `manages_timeout`, `deferred`, `verify`.
+    The options are the attributes of `Tool`, with the same names and meanings.
     """
     if function is None:
         return lambda function: tool(function, **options)
@@ -154,12 +152,10 @@ def _with_options(base: FunctionTool[P, R], options: Mapping[str, Any]) -> Funct
 def _is_method(function: Any) -> bool:
     """Return whether this is a function in a class body: its first parameter is an untyped `self`."""
     code = getattr(function, "__code__", None)
-    if hasattr(function, "__self__"):  # bound already
-        return False
-    if code is None or code.co_argcount == 0 or code.co_varnames[0] not in ("self", "cls"):
+    if code is None or code.co_argcount == 0 or hasattr(function, "__self__"):  # not Python, or bound already
         return False
     first = code.co_varnames[0]
-    if first in getattr(function, "__annotations__", {}):
+    if first not in ("self", "cls") or first in function.__annotations__:
         return False
     owner, _, name = function.__qualname__.rpartition(".")
     if not owner or owner.endswith("<locals>"):

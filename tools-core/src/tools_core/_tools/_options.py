@@ -172,7 +172,7 @@ class ToolMethod(Generic[P, R]):
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self.function
-        if owner is not None and not hasattr(owner, "_has_tool_methods"):  # a Toolset has
+        if owner is not None and not hasattr(owner, "_methods"):  # a Toolset has them
             name = self.function.__name__
             raise DefinitionError(f"{name}: @tool on a method needs class {owner.__qualname__}(Toolset)")
         return self.function if self.is_static else self.function.__get__(instance, owner)

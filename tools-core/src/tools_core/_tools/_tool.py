@@ -49,13 +49,6 @@ class _Derived:
         raise AttributeError(f"{self._name} cannot be changed; define another tool, or set it on the class")
 
 
-class _Description(_Derived):
-    """`desc`, another name for `description`."""
-
-    def __set__(self, instance: Any, value: object) -> None:
-        instance.description = value
-
-
 def _derived(compute: Callable[[Any], Any]) -> Any:
     return _Derived(compute)
 
@@ -80,7 +73,7 @@ class Tool:
     ```
 
     `execute` may be `async def`, may ask for the `Context` by annotation, returns any value or a `Result`, raises
-    `ToolError` for an expected failure and `Halt` to end the conversation. Class attributes, all optional:
+    `ToolError` for an expected failure and `Halt` to end the conversation. Options are class attributes:
 
     - `name` (derived from the class name: `SearchTool` is `search`) and `description` (or `desc`)
     - `parameters` (Parameter objects instead of type hints), `input_schema` (a JSON Schema, with
@@ -92,14 +85,13 @@ class Tool:
     - `deferred`: models find the definition by search; `verify`: the name of a read-only tool that finds out whether a
       call with an unknown outcome had its effect
 
-    Hints, limits and texts may also be set on an instance. A class that cannot work raises DefinitionError when it is
-    defined. Subclasses inherit options, but not `read_only` and `idempotent` if they override `execute`.
-    `class Base(Tool, abstract=True)` is a base without `execute`.
+    A class that cannot work raises DefinitionError when it is defined. Subclasses inherit options, but not `read_only`
+    and `idempotent` if they override `execute`. `class Base(Tool, abstract=True)` is a base without `execute`.
     """
 
     name: str
     description: str
-    desc: str = _Description(lambda tool: tool.description)  # type: ignore[assignment]
+    desc: str = _derived(lambda tool: tool.description)
     input_schema: Mapping[str, Any] = _derived(lambda tool: copy.deepcopy(tool._spec.input_schema))
     output_schema: Mapping[str, Any] | None = _derived(lambda tool: copy.deepcopy(tool._spec.output_schema))
     # A class declares a list, and reads a mapping by name.
@@ -292,16 +284,7 @@ def _schemas_of(cls: type[Tool]) -> dict[str, Any]:
 
     The options of a concrete parent describe its own `execute`. They do not apply to another `execute`.
     """
-    schemas: dict[str, Any] = {}
+    values = {name: getattr_static(cls, name) for name in SCHEMAS}
+    schemas = {name: value for name, value in values.items() if not isinstance(value, _Derived)}
     is_replaced = not vars(cls).keys().isdisjoint({"execute", "input_schema", "parameters"})
-    for base in cls.__mro__:
-        is_concrete = base is not cls and not getattr(base, "_is_abstract", True)
-        if base is Tool or (is_concrete and is_replaced):
-            break
-        options = vars(base)["_schemas"] if is_concrete and "_schemas" in vars(base) else vars(base)
-        for name in SCHEMAS:
-            if name in options and not isinstance(options[name], _Derived):
-                schemas.setdefault(name, options[name])
-        if is_concrete:
-            break
-    return schemas
+    return schemas if is_replaced else {**cls._schemas, **schemas}

@@ -65,7 +65,6 @@ class Toolset:
     name: str
     description: str = ""
     prefix: bool = True
-    _has_tool_methods: ClassVar[bool] = True
     _is_described: ClassVar[bool] = False  # by an attribute or a property, and not by the docstring
     _methods: ClassVar[dict[str, Method]] = {}
 
@@ -73,13 +72,14 @@ class Toolset:
         super().__init_subclass__(**options)
         owner = f"{cls.__module__}.{cls.__qualname__}"
         _check_attributes(cls, owner)
-        attributes = vars(cls)
-        cls_name = attributes.get("name") if name is None else name
-        if not is_computed(cls_name):
-            derived = derive_name(cls.__name__).removesuffix("_toolset").removesuffix("_tools")
-            cls.name = check_name(derived if cls_name is None else cls_name, owner)
+        if name is not None:
+            cls.name = name
         if description is not None:
             cls.description = description
+        attributes = vars(cls)
+        if not is_computed(attributes.get("name")):
+            derived = derive_name(cls.__name__).removesuffix("_toolset").removesuffix("_tools")
+            cls.name = check_name(attributes.get("name", derived), owner)
         if "description" in attributes:
             cls._is_described = True
             if not is_computed(attributes["description"]):
