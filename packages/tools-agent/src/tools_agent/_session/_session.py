@@ -124,8 +124,9 @@ class Session:
     def update(self, *, id: str | None = None, tool_call_id: str | None = None, **attributes: Any) -> Any:
         """Replace attributes of a message and return it. Select a tool result by `tool_call_id`.
 
-        If a reply loses calls, their results are removed as well. A result takes `content`, `error` and
-        `error_type`, or a whole `result`. Raises ValueError for an unknown message, attribute or value.
+        If a reply loses calls, their results are removed as well. A result takes `content`, `error`, `error_type` and
+        `metadata`, or a whole `result`; `error=None` turns a failure into a success. Raises ValueError for an unknown
+        message or attribute, and for a value that does not fit.
         """
         if (id is None) == (tool_call_id is None):
             raise ValueError("update takes either id= or tool_call_id=")
@@ -134,10 +135,10 @@ class Session:
         if refused:
             raise ValueError(f"{min(refused)} of a message cannot be changed")
         if isinstance(old, ToolResult):
-            new: Message = old.replace(**_result_attributes(old.result, attributes))
+            new: Message = old.replace(result=_edited(old.result, attributes))
         else:
             if isinstance(old, Assistant) and {"content", "tool_calls"} & attributes.keys():
-                attributes = {"items": (), **attributes}  # they would contradict the message
+                attributes = {"items": (), "structured_output": None, **attributes}  # they belong to the old message
             new = old.replace(**attributes)
         if isinstance(new, Assistant):
             self._check_calls(new)
@@ -250,16 +251,40 @@ class Session:
                 raise ValueError(f"each tool call of a session needs a distinct id, got {id!r}")
 
 
-def _result_attributes(old: Result, attributes: dict[str, Any]) -> dict[str, Any]:
-    """Turn the attributes of a result, which callers know as those of its message, into the Result."""
-    unknown = attributes.keys() - {"result", "content", "error", "error_type"}
-    if unknown or ("result" in attributes and len(attributes) > 1):
-        raise ValueError(f"a result takes content, error and error_type, or result alone; got {', '.join(attributes)}")
+def _edited(old: Result, attributes: dict[str, Any]) -> Result:
+    """Return a result with other attributes; metadata, such as that of a halt, stays."""
+    unknown = attributes.keys() - {"result", "content", "error", "error_type", "metadata"}
+    if unknown or not attributes or ("result" in attributes and len(attributes) > 1):
+        raise ValueError(
+            "update of a result takes content, error, error_type and metadata, or result alone; "
+            f"got {', '.join(attributes) or 'none of them'}"
+        )
+    result = attributes.get("result", old)
+    metadata = attributes.get("metadata", old.metadata)
+    if not isinstance(result, Result) or not isinstance(metadata, Mapping):
+        raise ValueError("result is a Result, and metadata of a result a dict")  # noqa: TRY004  (documented)
     if "result" in attributes:
-        return attributes
-    error = attributes.get("error", old.error)
-    content = attributes.get("content")
-    if error is None:
-        return {"result": Result.ok(old.output if content is None else content)}
-    kind = attributes.get("error_type") or old.error_type or "execution_error"
-    return {"result": Result.error(error if "error" in attributes or content is None else content, type=kind)}
+        return result
+    if attributes.get("error", old.error) is None:
+        return _edited_success(old, attributes, metadata)
+    return _edited_failure(old, attributes, metadata)
+
+
+def _edited_success(old: Result, attributes: dict[str, Any], metadata: Mapping[str, Any]) -> Result:
+    if attributes.get("error_type") is not None:
+        raise ValueError("error_type belongs to a failure, and the result is a success: pass error= as well")
+    if "content" in attributes:
+        return Result.ok(attributes["content"], metadata=metadata)
+    if old.error is not None:
+        raise ValueError("a result without an error needs content=")
+    return Result.ok(old.output, content=old.to_dict().get("content"), metadata=metadata)
+
+
+def _edited_failure(old: Result, attributes: dict[str, Any], metadata: Mapping[str, Any]) -> Result:
+    if "error" in attributes and "content" in attributes:
+        raise ValueError("the result of a failed call has an error or content, not both")
+    message = attributes.get("error", attributes.get("content", old.error))
+    error_type = attributes.get("error_type", old.error_type or "execution_error")
+    if not isinstance(message, str) or not isinstance(error_type, str):
+        raise ValueError(f"error and error_type of a result are text, got {message!r} and {error_type!r}")  # noqa: TRY004
+    return Result.error(message, type=error_type, metadata=metadata)

@@ -1,0 +1,78 @@
+"""Sessions: reading, changing and approving, and what a store keeps of them."""
+
+import pytest
+
+from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User
+from tools_core import Result, ToolCall, tool
+
+
+def session_with(result, **reply):
+    """Return a session with one call, `c`, and its result."""
+    message = ToolResult(tool_call_id="c", name="look", result=result)
+    return Session([User(content="Go"), Assistant(id="a", tool_calls=[ToolCall("c", "look", {})], **reply), message])
+
+
+# ------------------------------------------------------------------------------------------------ changing results
+
+
+def test_an_edited_halt_still_ends_the_conversation():
+    @tool
+    def stop() -> Result:
+        """Stop."""
+        return Result.halt("Goodbye", metadata={"by": "stop"})
+
+    agent = Agent(model=ScriptedProvider(ToolCall("c", "stop", {})), tools=[stop])
+    assert agent.generate("Go").outcome == "halted"
+    edited = agent.session.update(tool_call_id="c", content="Bye")
+    assert edited.result.metadata == {"by": "stop", "halted": True}
+    assert (agent.generate().outcome, edited.content) == ("halted", "Bye")
+
+
+@pytest.mark.parametrize(
+    ("result", "attributes", "expected"),
+    [
+        (Result.ok(1), {"content": "2"}, Result.ok("2")),
+        (Result.ok({"a": 1}, content="one"), {"content": "two"}, Result.ok("two")),
+        (Result.ok(1), {"error": "lost"}, Result.error("lost")),
+        (Result.ok(1), {"error": "lost", "error_type": "gone"}, Result.error("lost", type="gone")),
+        (Result.error("slow", type="timeout_error"), {"error": "late"}, Result.error("late", type="timeout_error")),
+        (Result.error("slow", type="timeout_error"), {"content": "late"}, Result.error("late", type="timeout_error")),
+        (Result.error("slow"), {"error_type": "timeout_error"}, Result.error("slow", type="timeout_error")),
+        (Result.error("slow"), {"error": None, "error_type": None, "content": 3}, Result.ok(3)),
+        (Result.ok(1), {"metadata": {"a": 1}}, Result.ok(1, metadata={"a": 1})),
+        (Result.ok(1), {"result": Result.ok(2)}, Result.ok(2)),
+    ],
+)
+def test_an_edited_result_has_the_attributes_of_the_edit(result, attributes, expected):
+    session = session_with(result)
+    assert session.update(tool_call_id="c", **attributes).result == expected == session.messages[-1].result
+
+
+@pytest.mark.parametrize(
+    ("result", "attributes"),
+    [
+        (Result.ok(1), {"error_type": "gone"}),
+        (Result.ok(1), {"error": 5}),
+        (Result.ok(1), {"error": "lost", "content": "2"}),
+        (Result.ok(1), {"error": None, "error_type": "gone", "content": "2"}),
+        (Result.error("slow"), {"error": None}),
+        (Result.error("slow"), {"error_type": None}),
+        (Result.error("slow"), {"content": 3}),
+        (Result.ok(1), {"metadata": "x"}),
+        (Result.ok(1), {"result": 3}),
+        (Result.ok(1), {"result": Result.ok(1), "content": "2"}),
+        (Result.ok(1), {"colour": "red"}),
+        (Result.ok(1), {}),
+    ],
+)
+def test_an_edit_that_does_not_fit_a_result_is_refused(result, attributes):
+    session = session_with(result)
+    with pytest.raises(ValueError, match="result"):
+        session.update(tool_call_id="c", **attributes)
+    assert session.messages[-1].result == result
+
+
+def test_an_edited_reply_loses_the_output_parsed_from_its_old_text():
+    session = Session([User(content="Go"), Assistant(id="a", content='{"a": 1}', structured_output={"a": 1})])
+    assert session.update(id="a", content="no").structured_output is None
+    assert session.update(id="a", content="{}", structured_output={}).structured_output == {}
