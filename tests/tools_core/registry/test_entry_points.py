@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import re
-import zipfile
 
 import pytest
 from hypothesis import given
@@ -63,9 +62,7 @@ def test_discovery_finds_the_same_entry_points_as_importlib_metadata():
 
 def test_an_egg_info_counts_as_well(tmp_path):
     write(tmp_path / "old_style-0.3-py3.11.egg-info", "[g]\na = b:c\n")
-    registry = Registry()
-    registry.discover("g", paths=[tmp_path])
-    assert (str(registry.origin("a")), registry.origin("a").qualified) == ("old-style 0.3 (b:c)", "old-style:a")
+    assert entry_points(tmp_path, group="g") == [("old-style:a", "b:c")]
 
 
 def test_the_first_distribution_on_the_path_hides_later_ones_with_its_name(tmp_path):
@@ -89,55 +86,32 @@ def test_of_two_versions_in_one_folder_the_higher_one_counts(tmp_path, old, new)
     assert registry.origin("a").version == new
 
 
-def test_a_distribution_that_pip_is_removing_is_skipped(site):
-    site.install("~ools-weather", ["get = {}:Get"], module="leftover")
-    assert entry_points(site.folder) == []
-
-
-def test_unreadable_missing_and_looping_folders_are_skipped(site):
+def test_folders_that_cannot_be_read_are_skipped(site):
     site.install("good", ["a = {}:A"])
+    site.install("~ool", ["a = {}:A"], module="leftover")  # pip is removing it
     (site.folder / "bad-1.0.dist-info" / "entry_points.txt").mkdir(parents=True)
     loop = site.folder / "loop"
     loop.symlink_to(loop)
     (site.folder / "looping-1.0.dist-info").symlink_to(loop)
-    text = site.folder / "notes.txt"
-    text.write_text("not an archive")
-    assert entry_points(site.folder / "missing", loop, text, text / "below", "nul\0byte", site.folder) == [
-        ("good:a", "good:A")
-    ]
-
-
-def test_zip_archives_are_searched(tmp_path):
-    archive = tmp_path / "bundle.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("tools_zip-3.0.dist-info/METADATA", "Name: tools_zip\nVersion: 3.0\n\n")
-        file.writestr("tools_zip-3.0.dist-info/entry_points.txt", "[g]\nunzip = tools_zip:U\n")
-    assert entry_points(archive, group="g") == [("tools-zip:unzip", "tools_zip:U")]
+    file = site.folder / "good.py"
+    paths = [site.folder / "missing", loop, file, file / "below", "nul\0byte", site.folder]
+    assert entry_points(*paths) == [("good:a", "good:A")]
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ("json:loads.nope", AttributeError, "`json:loads.nope` does not exist"),
-        ("no_such_module_here:x", ModuleNotFoundError, "no_such_module_here"),
-        ("json loads", ValueError, "`json loads` is not of the form `module:attribute`"),
-        ("json:", ValueError, "`json:` is not of the form `module:attribute`"),
-        ("", ValueError, "`` is not of the form `module:attribute`"),
-    ],
+    ("value", "error"),
+    [("json:loads.nope", AttributeError), ("json loads", ValueError), ("json:", ValueError), ("", ValueError)],
 )
-def test_loading_an_entry_point_without_an_object_is_an_error(tmp_path, value, error, message):
+def test_loading_an_entry_point_without_an_object_is_an_error(tmp_path, value, error):
     write(tmp_path / "w-1.dist-info", f"[g]\na = {value}\n")
     registry = Registry()
     registry.discover("g", paths=[tmp_path])
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=f"`{value}` (does not exist|is not of the form)"):
         registry.origin("a").load()
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [("json : JSONDecoder.decode [a,b]", json.JSONDecoder.decode), ("json", json)]
-)
-def test_a_value_may_have_nested_attributes_and_extras(tmp_path, value, expected):
-    write(tmp_path / "w-1.dist-info", f"[g]\na = {value}\n")
+def test_a_value_may_have_nested_attributes_and_extras(tmp_path):
+    write(tmp_path / "w-1.dist-info", "[g]\na = json : JSONDecoder.decode [a,b]\nb = json\n")
     registry = Registry()
     registry.discover("g", paths=[tmp_path])
-    assert registry.origin("a").load() is expected
+    assert [registry.origin(name).load() for name in registry] == [json.JSONDecoder.decode, json]

@@ -109,16 +109,10 @@ BROKEN = {
         "install the package that provides `nltk_is_missing`",
     ),
     "missing submodule": ("import tools_broken.nothing", "ModuleNotFoundError", "upgrade or uninstall tools-broken"),
-    "syntax": ("def (", "SyntaxError", "upgrade or uninstall tools-broken"),
     "raises": ("raise RuntimeError('two\\nlines \\x1b[31m')", "RuntimeError: two lines \\x1b[31m", "upgrade or"),
     "exits": ("import sys; sys.exit(3)", "called sys.exit(3) while it was imported", "upgrade or"),
     "no attribute": ("pass", "`tools_broken:Get` does not exist", "upgrade or uninstall"),
     "not a tool": ("Get = 42", "DefinitionError", "upgrade or uninstall tools-broken"),
-    "constructor": (
-        "from tools_core import Tool\nclass Get(Tool):\n def __init__(self, x): ...\n def execute(self): ...",
-        "needs arguments",
-        "upgrade or uninstall tools-broken",
-    ),
 }
 
 
@@ -130,16 +124,13 @@ def test_a_broken_package_is_a_problem_with_its_fix_and_hides_no_other(site, dis
     with pytest.raises(ToolError) as unavailable:
         registry["get"]
     message = str(unavailable.value)
-    assert (unavailable.value.type, message.isprintable()) == ("unavailable", True)
+    assert message.isprintable()
     assert message.startswith("`get` of tools-broken 1.0 is unavailable: ")
-    assert error in message
-    assert f"; fix: {fix}" in message
+    assert error in message and f"; fix: {fix}" in message
     assert registry.get("get", "default") == "default"
-    assert (len(registry), len(registry.values())) == (2, 1)
     assert registry.call(ToolCall("1", "get", {})).error_type == "unavailable"
-    assert list(registry) == ["get", "good"]
-    assert [item.call().output for item in registry.all()] == ["tools_good"]
-    (problem,) = [item for item in registry.problems if item.name == "get"]
+    assert (list(registry), list(registry.items())) == (["get", "good"], [("good", registry["good"])])
+    problem, *_ = registry.problems
     assert (problem.distribution, problem.version) == ("tools-broken", "1.0")
     assert message.endswith(f"{problem.error}; fix: {problem.fix}")
     assert unavailable.value.__cause__ is problem.cause is not None
@@ -171,47 +162,7 @@ def test_the_next_discovery_gives_a_broken_package_another_chance(site, discover
     assert registry.problems == []
 
 
-def test_an_interrupt_by_the_user_is_not_a_problem_of_the_package(site, discovered):
-    source = """
-        import pathlib
-        from tools_core import tool
-        flag = pathlib.Path(__file__).with_suffix(".flag")
-        if not flag.exists():
-            flag.touch()
-            raise KeyboardInterrupt
-
-        @tool
-        def get() -> int:
-            return 1
-    """
-    site.install("tools-slow", ["get = {}:get"], source)
-    registry = discovered()
-    with pytest.raises(KeyboardInterrupt):
-        registry["get"]
-    assert registry.problems == []
-    assert registry["get"].call().output == 1
-
-
 # --- how packages are imported
-
-
-def test_a_package_is_imported_in_the_calling_thread_and_may_change_the_process(site, discovered, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    source = """
-        import sys, threading
-        from tools_core import tool
-        sys.path.append("/more")
-        thread = threading.current_thread().name
-
-        @tool
-        def get() -> str:
-            return thread
-    """
-    site.install("tools-get", ["get = {}:get"], source)
-    registry = discovered()
-    assert registry["get"].call().output == threading.current_thread().name
-    assert "/more" in sys.path
-    assert registry.problems == []
 
 
 def test_a_constructor_may_read_the_definitions_of_all_other_tools(site, discovered):
@@ -265,6 +216,27 @@ def test_other_tools_can_be_used_while_a_package_is_imported(site, discovered):
     import_gate.opened.set()
     waiting.join()
     assert registry["slow"].call().output == "slow"
+
+
+def test_threads_that_load_tools_at_the_same_time_restore_the_import_path(site, tmp_path, run_python):
+    site.install("import-gate", [], "import threading\nboth = threading.Barrier(2)")
+    meet = "import sys, import_gate\nsys.path.append(__name__)\nfor _ in range(2):\n    import_gate.both.wait()\n"
+    for name in ("one", "two"):
+        source = f"{meet}import colorsys\nfrom tools_core import tool\n@tool\ndef {name}(): ...\n"
+        site.install(name, [f"{name} = {{}}:{name}"], source)
+    (tmp_path / "colorsys.py").write_text("raise SystemExit('forged')")
+    (tmp_path / "agent.py").write_text("""
+import sys, threading
+before = sys.path[:]
+from tools_core import registry
+threads = [threading.Thread(target=registry.get, args=[name]) for name in registry]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(registry.problems, sys.path[:-2] == before, sorted(sys.path[-2:]))
+""")
+    assert run_python("", options=["agent.py"], cwd=tmp_path) == "[] True ['one', 'two']"
 
 
 def test_threads_that_read_first_at_the_same_time_get_the_same_tools(site):

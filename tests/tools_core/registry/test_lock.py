@@ -80,10 +80,9 @@ def test_another_entry_point_with_the_same_name_is_blocked(site, locked):
         ("read_only=True", "destructive=True"),
         ("read_only=True", "read_only=True, requires_approval=True"),
         ("name: str,", "name: str, more: str = '',"),
-        ("Greet a", "Greet\u200b a"),
         ('"high", "low"', '"low", "high"'),
     ],
-    ids=["description", "default", "annotation", "approval", "parameter", "hidden character", "order of choices"],
+    ids=["description", "default", "annotation", "approval", "parameter", "order of choices"],
 )
 def test_a_tool_with_another_definition_is_a_problem_and_cannot_be_called(site, locked, changed, old, new):
     site.install("tools-greet", ["greet = {}:greet"], GREET)
@@ -124,13 +123,11 @@ def test_the_environment_sets_the_lock_and_an_argument_disables_it(site, locked,
     ("text", "reason"),
     [
         (None, "cannot be read: No such file"),
-        ("<<<<<<< HEAD\n{}", "is not JSON"),
-        ("[]", "is not a lock"),
-        ('{"version": 2}', "has the version 2, not 1"),
-        ('{"version": 1, "distributions": {}}', "is not a lock: KeyError.*tools"),
-        ('{"version": 1, "distributions": {}, "tools": {"a:b": {}}}', "is not a lock.*entry_point"),
+        ("<<<<<<< HEAD\n{}", "is not valid: JSONDecodeError"),
+        ('{"version": 2}', "is not valid: .*its version is 2, not 1"),
+        ('{"version": 1, "distributions": {}, "tools": {"a:b": {}}}', "is not valid.*entry_point"),
     ],
-    ids=["absent", "conflict", "list", "newer", "no tools", "odd tool"],
+    ids=["absent", "conflict", "newer", "odd tool"],
 )
 def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, text, reason):
     site.install("tools-greet", ["greet = {}:greet"], GREET)
@@ -145,26 +142,6 @@ def test_without_a_valid_lock_no_tool_can_be_used(site, tmp_path, monkeypatch, t
         with pytest.raises(ValueError, match=reason):
             list(registry)
     assert site.times_imported("tools_greet") == 0
-
-
-def test_a_locked_tool_needs_a_definition_that_is_json(site, locked, changed):
-    source = """
-        from tools_core import Tool
-
-        EXTRA = {}
-
-        class Greet(Tool):
-            def execute(self) -> None: ...
-
-            @property
-            def definition(self):
-                return {**super().definition, **EXTRA}
-    """
-    site.install("tools-greet", ["greet = {}:Greet"], source)
-    lock = locked()
-    changed("tools-greet", "EXTRA = {}", "EXTRA = {'examples': object()}")
-    with pytest.raises(ToolError, match="its definition is not JSON"):
-        discovered(site, lock)["greet"]
 
 
 def test_a_lock_is_sorted_ascii_and_the_same_each_time(site, locked):

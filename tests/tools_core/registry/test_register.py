@@ -102,33 +102,13 @@ def test_a_toolset_is_registered_whole_or_not_at_all():
     assert list(registry) == ["notes_read", "notes_write"]
 
 
-@pytest.mark.parametrize("value", [42, "weather", None, object(), int, Tool])
+@pytest.mark.parametrize("value", [42, "weather", int, Tool, [Weather, add]])
 def test_other_objects_are_refused(value):
     registry = Registry()
     registry.register(Weather)
     with pytest.raises(DefinitionError):
         registry.register(value)
     assert [item.name for item in registry.all()] == ["weather"]
-
-
-def test_a_class_with_constructor_arguments_is_registered_as_an_instance():
-    class Search(Tool):
-        def __init__(self, index) -> None:
-            self.index = index
-
-        def execute(self) -> str:
-            return self.index
-
-    registry = Registry()
-    with pytest.raises(DefinitionError, match="register an instance"):
-        registry.register(Search)
-    registry.register(Search("here"))
-    assert registry["search"].call().output == "here"
-
-
-def test_a_list_of_tools_is_refused_with_the_loop_to_write():
-    with pytest.raises(DefinitionError, match="register each tool"):
-        Registry().register([Weather, add])
 
 
 def test_calling_by_name_instead_of_a_tool_call_is_explained():
@@ -152,7 +132,7 @@ def test_an_unknown_name_names_the_nearest_ones():
         Registry()["x"]
 
 
-@pytest.mark.parametrize("name", [None, 7, "", ":", "a:", ":a", "a:b:c", "x" * 10_000, "_" * 300, "\x1b[31m"])
+@pytest.mark.parametrize("name", [None, "", ":a", "a:b:c", "x" * 10_000, "\x1b[31m"])
 def test_any_other_key_is_unknown(name):
     registry = Registry()
     registry.register(Weather)
@@ -175,16 +155,6 @@ def test_unregister_and_clear_remove_tools():
         registry.unregister("weather")
     registry.clear()
     assert (registry.count, registry.all(), registry.definitions()) == (0, [], [])
-
-
-def test_definitions_are_copies_in_the_order_of_registration():
-    registry = Registry()
-    registry.register(add)
-    registry.register(Weather)
-    definitions = registry.definitions()
-    assert [item["name"] for item in definitions] == ["add", "weather"]
-    definitions[0]["input_schema"].clear()
-    assert registry.definitions()[0]["input_schema"]["properties"]
 
 
 def test_it_is_a_mapping_equal_only_to_itself():

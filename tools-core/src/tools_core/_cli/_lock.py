@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from tools_core._cli._output import CommandError, counted, error, note, one_line, write, write_json
 from tools_core._cli._tools import stdout_to_stderr
-from tools_core._registry._lock_file import FILE, Lock, LockError, hash_of, lock_of, read
+from tools_core._registry._lock_file import Lock, LockError, hash_of, lock_of, read
 from tools_core._registry._lock_file import write as write_lock
 from tools_core._registry._registry import Registry
 
@@ -51,8 +51,8 @@ def configure_verify(parser: ArgumentParser) -> None:
 
 
 def _add_file(parser: ArgumentParser) -> None:
-    default = os.environ.get("ASK_TOOLS_LOCK") or FILE
-    text = f"the lock file; by default that of ASK_TOOLS_LOCK, or {FILE}"
+    default = os.environ.get("ASK_TOOLS_LOCK") or "ask-tools.lock"
+    text = "the lock file; by default that of ASK_TOOLS_LOCK, or ask-tools.lock"
     parser.add_argument("--file", metavar="FILE", default=default, help=text)
 
 

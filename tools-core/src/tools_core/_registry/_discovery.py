@@ -32,12 +32,8 @@ _is_legal_name = re.compile(NAME_PATTERN).fullmatch
 
 @dataclass(slots=True)
 class Discovery:
-    """The tools that may be used, the qualified names of blocked tools, and the problems of packages.
+    """The tools that may be used, the qualified names of blocked tools, and the problems of packages."""
 
-    `search` is the group and the paths that were searched.
-    """
-
-    search: object
     entries: list[Entry] = field(default_factory=list)
     blocked: set[str] = field(default_factory=set)
     problems: list[LoadProblem] = field(default_factory=list)
@@ -66,18 +62,18 @@ class Admission:
         """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
         if self._lock is not None and not any(name.startswith(f"{source.name}:") for name in self._lock.tools):
             return False
-        if self._allow is not None and not any(_can_select_from(source, pattern) for pattern in self._allow):
-            return False
-        return not matches_any(self._deny, source.qualified)
+        packages = None if self._allow is None else [pattern.partition(":")[0] for pattern in self._allow]
+        is_allowed = packages is None or any(fnmatchcase(source.name, package) for package in packages)
+        return is_allowed and not matches_any(self._deny, source.qualified)
 
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash that the definition of its tool must have; None without a lock."""
         return None if self._lock is None else self._lock.digest(point)
 
 
-def discover(group: str, paths: tuple[str | os.PathLike[str], ...] | None, admission: Admission) -> Discovery:
+def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admission: Admission) -> Discovery:
     """Find entry points in the metadata of distributions; only sources are imported."""
-    discovery = Discovery((group, paths))
+    discovery = Discovery()
     points: list[EntryPoint] = []
     sources: list[EntryPoint] = []
     for distribution in distributions(paths):
@@ -87,21 +83,14 @@ def discover(group: str, paths: tuple[str | os.PathLike[str], ...] | None, admis
             name, version, fix = distribution.name, distribution.version, f"reinstall {distribution.name}"
             discovery.problems.append(LoadProblem("entry_points.txt", name, version, distribution.error, fix))
     points += _points_of_sources(sources, {point.name for point in points}, admission, discovery.problems)
-    values: dict[str, str] = {}
-    for point in points:
-        value = values.setdefault(point.qualified, point.value)
+    for point in {point.qualified: point for point in reversed(points)}.values():
         if not admission.admits(point):
             discovery.blocked.add(point.qualified)
         elif not _is_legal_name(point.name):
             error = f"{point.name!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
             discovery.problems.append(LoadProblem.of(point, error, f"rename it in {point.distribution}"))
-        elif value != point.value:
-            error = f"it is listed twice: {value} is used, not {point.value}"
-            fix = f"remove one of the lines in {point.distribution}"
-            discovery.problems.append(LoadProblem.of(point, error, fix))
-        elif point.qualified not in {entry.qualified for entry in discovery.entries}:
-            digest = admission.digest(point)
-            discovery.entries.append(Entry(point.name, point=point, digest=digest, search=discovery.search))
+        else:
+            discovery.entries.append(Entry(point.name, point=point, digest=admission.digest(point)))
     return discovery
 
 
@@ -135,7 +124,7 @@ def _points_of_sources(
     for source, tool in tools:
         name = f"{tool.origin}_{tool.name}" if counts[tool.name] > 1 and not tool.error else tool.name
         package = normalize(f"{source.name}:{tool.origin}")
-        point = EntryPoint(name, tool.value, source.group, package, tool.version, tool.folder, tool.fix, tool)
+        point = EntryPoint(name, tool.value, package, tool.version, tool.folder, tool.fix, tool)
         if tool.error:
             problems.append(LoadProblem.of(point, tool.error, tool.fix))
         else:
@@ -148,9 +137,3 @@ def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None
         return split_patterns(patterns)
     text = os.environ.get(variable)
     return None if text is None else split_patterns(text) if text.strip(", ") else []
-
-
-def _can_select_from(source: EntryPoint, pattern: str) -> bool:
-    """Return whether a pattern can select a tool of a source, whose packages are `SOURCE:ORIGIN`."""
-    first, colon, _ = pattern.partition(":")
-    return first in ("*", source.name) or (colon == ":" and fnmatchcase(source.name, first))

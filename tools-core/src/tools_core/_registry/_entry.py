@@ -52,9 +52,9 @@ class LoadProblem:
 class Entry:
     """A tool under its name. `point` is set for a discovered tool, and `source` is the object that was registered.
 
-    `digest` is the hash that the definition must have, None without a lock file; `search` the group and paths of the
-    discovery. Packages are imported without a thread lock, because Python detects deadlocks of its import locks only.
-    If two threads load a tool, the first result counts.
+    `digest` is the hash that the definition must have, None without a lock file. Packages are imported without a
+    thread lock, because Python detects deadlocks of its import locks only. If two threads load a tool, the first result
+    counts.
     """
 
     name: str
@@ -63,7 +63,6 @@ class Entry:
     tool: Tool | None = None
     problem: LoadProblem | None = None
     digest: str | None = None
-    search: object = None
     _loading: set[int] = field(default_factory=set)  # threads
 
     @property
@@ -93,19 +92,12 @@ class Entry:
 
     def is_of(self, source: object) -> bool:
         """Return whether an object was registered here, or is named by the entry point."""
-        return source is not None and (source is self.source or bool(self.point and self.point.names(source)))
+        return source is self.source or bool(self.point and self.point.names(source))
 
     def is_reload_of(self, other: Entry) -> bool:
         """Return whether the same definition at module level ran again, as in a notebook."""
         name = getattr(self.source, "__qualname__", "<locals>")
         return "<" not in name and origin_of(self.source) == origin_of(other.source)
-
-    def register(self, entry: Entry) -> None:
-        """Take over the registered object of another entry; under a lock, the entry point is loaded and compared."""
-        if self.source is not entry.source:
-            self.source = entry.source
-            if self.digest is None:
-                self.tool, self.problem = entry.tool, None
 
     def load(self, toolsets: dict[type[Toolset], Toolset]) -> Tool:
         """Return the tool, imported by the first call; `toolsets` are the instances that methods share.
@@ -126,30 +118,26 @@ class Entry:
         if thread in self._loading:
             return LoadProblem.of(point, "it is being imported", "use it after the import")
         self._loading.add(thread)
-        outcome: Tool | LoadProblem
-        name_problem = None
+        tool = problem = None
         try:
             with installed_packages_first():
-                outcome = tool = _load_tool(point, toolsets)
+                tool = _load_tool(point, toolsets)
             if tool.name != point.name:
                 error = f"the entry point `{point.name}` has a tool called `{tool.name}`; it is used as `{point.name}`"
-                name_problem = LoadProblem.of(point, error, f"give both the same name in {point.distribution}")
-                outcome = tool = tool.renamed(point.name)
+                problem = LoadProblem.of(point, error, f"give both the same name in {point.distribution}")
+                tool = tool.renamed(point.name)
             if self.digest is not None and hash_of(locked_definition(tool)) != self.digest:
                 fix = "see what has changed: ask-tools verify; if you trust it: ask-tools lock"
-                outcome = LoadProblem.of(point, "its definition differs from the lock", fix)
+                raise _EntryPointError("its definition differs from the lock", fix)  # noqa: TRY301
         except (Exception, SystemExit) as failure:  # noqa: BLE001  (code of the package)
-            outcome = _load_problem(point, failure)
+            tool, problem = None, _load_problem(point, failure)
         finally:
             self._loading.discard(thread)
         with _lock:
             if self.tool is not None:
                 return self.tool
-            if isinstance(outcome, LoadProblem):
-                self.problem = outcome
-            else:
-                self.tool, self.problem = outcome, name_problem
-            return outcome
+            self.tool, self.problem = tool, problem
+        return tool or problem  # type: ignore[return-value]  # one of them is set
 
 
 def origin_of(source: object) -> str:
@@ -158,21 +146,22 @@ def origin_of(source: object) -> str:
     return f"{getattr(definition, '__module__', '?')}:{getattr(definition, '__qualname__', '?')}"
 
 
-class _ToolsetError(DefinitionError):
-    """An entry point names a whole toolset; `fix` has the lines to list instead."""
+class _EntryPointError(DefinitionError):
+    """An entry point that cannot be used, with a fix."""
 
-    def __init__(self, point: EntryPoint, toolset: Toolset) -> None:
-        super().__init__(f"`{point.value}` is a toolset; an entry point is one tool")
-        methods = [(tool.name, getattr(tool, "__name__", "")) for tool in toolset.tools]
-        lines = [f'{name} = "{point.module}:{point.attribute}.{method}"' for name, method in methods]
-        self.fix = f"list each method in {point.distribution}: {', '.join(lines)}"
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 def _load_tool(point: EntryPoint, toolsets: dict[type[Toolset], Toolset]) -> Tool:
     objects = [_instance_of_toolset(value, toolsets) for value in point.resolve()]
     value = objects[-1]
     if isinstance(value, Toolset):
-        raise _ToolsetError(point, value)
+        methods = [(tool.name, getattr(tool, "__name__", "")) for tool in value.tools]
+        lines = [f'{name} = "{point.module}:{point.attribute}.{method}"' for name, method in methods]
+        fix = f"list each method in {point.distribution}: {', '.join(lines)}"
+        raise _EntryPointError(f"`{point.value}` is a toolset; an entry point is one tool", fix)
     if len(objects) > 1 and isinstance(objects[-2], Toolset):
         return objects[-2].tool(point.attribute.rpartition(".")[2])
     (tool,) = as_tools(value)
@@ -187,7 +176,7 @@ def _instance_of_toolset(value: Any, toolsets: dict[type[Toolset], Toolset]) -> 
 
 
 def _load_problem(point: EntryPoint, error: BaseException) -> LoadProblem:
-    if isinstance(error, _ToolsetError):
+    if isinstance(error, _EntryPointError):
         return LoadProblem.of(point, str(error), error.fix)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SystemExit):

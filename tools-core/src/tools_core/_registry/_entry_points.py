@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import threading
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,13 +20,11 @@ _reference = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?").fullma
 class EntryPoint:
     """A line of a distribution's `entry_points.txt`, `name = value`, or a tool of a source.
 
-    `group` is the section of the line, `version` the version of the distribution, and `folder` has its metadata. `fix`
-    says how to repair a tool of a source.
+    `version` is that of the distribution, and `folder` has its metadata. `fix` says how to repair a tool of a source.
     """
 
     name: str
     value: str
-    group: str
     distribution: str
     version: str
     folder: str
@@ -42,14 +39,17 @@ class EntryPoint:
     @property
     def module(self) -> str:
         """The module of the value; empty for a malformed value or a tool of a source."""
-        match = None if self.source_tool is not None else _reference(self.value)
-        return match[1] if match else ""
+        return self._reference[0]
 
     @property
     def attribute(self) -> str:
         """The part of the value after the colon, such as `Notes.add`; empty for a module."""
+        return self._reference[1]
+
+    @property
+    def _reference(self) -> tuple[str, str]:
         match = None if self.source_tool is not None else _reference(self.value)
-        return match[2] or "" if match else ""
+        return (match[1], match[2] or "") if match else ("", "")
 
     def load(self) -> Any:
         """Import the module and return the object that the value names.
@@ -101,7 +101,7 @@ class Distribution(NamedTuple):
                 is_inside = line.strip("[]") == group
             elif is_inside and "=" in line and not line.startswith("#"):
                 name, _, value = line.partition("=")
-                yield EntryPoint(name.strip(), value.strip(), group, self.name, self.version, self.folder)
+                yield EntryPoint(name.strip(), value.strip(), self.name, self.version, self.folder)
 
 
 def scan(group: str, paths: Iterable[str | os.PathLike[str]] | None = None) -> list[EntryPoint]:
@@ -116,11 +116,11 @@ def distributions(paths: Iterable[str | os.PathLike[str]] | None = None) -> Iter
     for path in search_path() if paths is None else paths:
         folder = os.fspath(path)
         try:
-            installed = _in_folder(folder, os.listdir(folder))
-        except (OSError, ValueError):
-            installed = _in_archive(folder) if os.path.isfile(folder) else iter(())
-        for distribution in installed:
-            if distribution.name and distribution.name not in names:
+            children = os.listdir(folder)
+        except (OSError, ValueError):  # such as a folder that does not exist, or a zip archive
+            continue
+        for distribution in _in_folder(folder, children):
+            if distribution.name not in names:
                 names.add(distribution.name)
                 yield distribution
 
@@ -130,45 +130,27 @@ def search_path() -> list[str]:
 
     Tools may write to that folder, and their files must not count as installed distributions.
     """
-    excluded = _script_folders()
-    return [folder for index, folder in enumerate(sys.path) if index not in excluded]
-
-
-_path_lock = threading.Lock()
-_imports = 0  # in progress
-_moved: list[tuple[int, str]] = []
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None)
+    is_module = getattr(main, "__spec__", None) is not None  # python -m
+    first = os.getcwd() if is_module else os.path.dirname(os.path.realpath(script)) if script else ""
+    folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
+    if first in folders and not sys.flags.safe_path:
+        folders.remove(first)  # once: if it is there again, the user has named it
+    return folders
 
 
 @contextmanager
 def installed_packages_first() -> Generator[None]:
     """Import with the script's or current folder last, so that files which tools write there shadow no module."""
-    global _imports  # noqa: PLW0603
-    with _path_lock:
-        _imports += 1
-        if _imports == 1:
-            _moved[:] = [(index, sys.path[index]) for index in _script_folders()]
-            sys.path[:] = [*search_path(), *(folder for _, folder in _moved)]
+    folders = list(dict.fromkeys(search_path()))
+    sys.path[:0] = folders
     try:
         yield
     finally:
-        with _path_lock:
-            _imports -= 1
-            for index, folder in _moved if _imports == 0 else ():
-                if folder in sys.path:  # a package may have changed the path
-                    last = len(sys.path) - 1 - sys.path[::-1].index(folder)
-                    sys.path.insert(index, sys.path.pop(last))
-
-
-def _script_folders() -> list[int]:
-    """Return the indexes in `sys.path` of the folders that Python itself puts first."""
-    main = sys.modules["__main__"]
-    is_module = getattr(main, "__spec__", None) is not None  # python -m
-    script = getattr(main, "__file__", None)
-    first = os.getcwd() if is_module else os.path.dirname(os.path.realpath(script)) if script else ""
-    indexes = [index for index, folder in enumerate(sys.path) if folder in ("", os.curdir)]
-    if first in sys.path and not sys.flags.safe_path:
-        indexes.append(sys.path.index(first))  # the first one: if it is there again, the user has named it
-    return sorted({*indexes})
+        for folder in folders:
+            if sys.path.count(folder) > 1:  # a package may have changed the path
+                sys.path.remove(folder)
 
 
 def _in_folder(folder: str, children: list[str]) -> Iterator[Distribution]:
@@ -195,18 +177,6 @@ def _version_key(child: str) -> tuple[list[int], bool, str]:
     release = re.match(r"[\d.]*", version)[0]  # type: ignore[index]  # matches any text
     suffix = version[len(release) :]
     return [int(part) for part in release.split(".") if part], suffix.startswith(("post", "+")) or not suffix, suffix
-
-
-def _in_archive(path: str) -> Iterator[Distribution]:
-    from importlib.metadata import distributions  # slow to import
-
-    for distribution in distributions(path=[path]):
-        try:
-            text = distribution.read_text("entry_points.txt") or ""
-            name, version = distribution.metadata["Name"] or "", distribution.metadata["Version"] or ""
-        except ValueError:  # not UTF-8
-            continue
-        yield Distribution(normalize(name), version, path, text)
 
 
 def _read(path: str) -> tuple[str, str]:

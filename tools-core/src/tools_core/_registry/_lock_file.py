@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from tools_core._registry._entry_points import EntryPoint
+from tools_core._tools._tool import Tool
 from tools_core.files import replace
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from tools_core._registry._entry_points import EntryPoint
-    from tools_core._tools._tool import Tool
-
-FILE = "ask-tools.lock"
 _VERSION = 1
 
 
@@ -89,15 +85,13 @@ def read(path: str | os.PathLike[str]) -> Lock:
         with open(location, encoding="utf-8") as file:
             value = json.load(file)
         if value["version"] != _VERSION:
-            raise LockError(f"the lock {location} has the version {value['version']}, not {_VERSION}")
+            raise ValueError(f"its version is {value['version']}, not {_VERSION}")  # noqa: TRY301
         tools = {name: LockedTool(**tool) for name, tool in value["tools"].items()}
         return Lock(dict(value["distributions"]), tools)
     except OSError as error:
         raise LockError(f"the lock {location} cannot be read: {error.strerror}") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise LockError(f"the lock {location} is not JSON: {error}") from error
-    except (AttributeError, LookupError, TypeError) as error:
-        raise LockError(f"{location} is not a lock: {error!r}") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise LockError(f"the lock {location} is not valid: {error!r}") from error
 
 
 def write(path: str | os.PathLike[str], lock: Lock) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from tools_core._tools._approval import Approve, acall_if_approved, call_if_appr
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset, as_tools
 from tools_core._values._context import Context
-from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
+from tools_core._values._errors import ToolError, UnknownToolError
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 
@@ -31,21 +31,17 @@ _FROM_ENVIRONMENT: Any = object()
 class Registry(Mapping[str, Tool]):
     """Tools by name: those registered, in that order, then those discovered, by distribution and name.
 
-    A discovered tool is imported when it is first used; listing names imports no package. `distribution:name` is a
-    second name of each. A registered tool comes before discovered ones of the same name; if only two distributions have
-    the name, it is an error that lists both. Registries can be used from several threads.
+    A discovered tool is imported when it is first used, and `distribution:name` is a second name of it. A registered
+    tool comes before discovered ones of the same name; a name of two distributions is an error that lists both.
+    Registries can be used from several threads. With `auto=True` the first read discovers the installed tools.
 
     Iteration, `in` and `len` include every name. `values`, `items`, `all` and `definitions` load the tools and leave
     out broken ones, which `problems` lists. For a broken tool, `get` returns the default and `registry[name]` raises.
-
-    With `auto=True` the first read discovers the installed tools.
     """
 
     def __init__(self, *, auto: bool = False) -> None:
         self._auto = auto
-        self._store = Store()  # replaced at each change, so that it can be read without the lock
-        self._blocked: list[str] = []
-        self._package_problems: list[LoadProblem] = []
+        self._store = Store()
         self._class_problems: dict[str, LoadProblem] = {}
         self._toolsets: dict[type[Toolset], Toolset] = {}
         self._discovering: set[int] = set()  # threads
@@ -54,21 +50,15 @@ class Registry(Mapping[str, Tool]):
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
 
-        Raises: ValueError if another registered tool has the name and `replace` is not set; DefinitionError if the
-            object is not a tool.
+        Raises: ValueError if another registered tool has the name; DefinitionError if the object is not a tool.
         """
-        if isinstance(tool, list | tuple | set | dict):
-            raise DefinitionError(f"a {type(tool).__name__} is not a tool; register each tool: registry.register(tool)")
         new = [Entry(new_tool.name, source=tool, tool=new_tool) for new_tool in as_tools(tool)]
         with self._lock:
             self._store = self._store.with_registered(new, replace=replace)
         return tool
 
     def unregister(self, name: str) -> None:
-        """Remove a tool; a discovered one returns with the next `discover`.
-
-        Raises: UnknownToolError
-        """
+        """Remove a tool; a discovered one returns with the next `discover`."""
         entry = self._entry(name)
         with self._lock:
             self._store = self._store.without(entry)
@@ -77,8 +67,7 @@ class Registry(Mapping[str, Tool]):
         """Remove everything, problems included; installed tools return with the next `discover`."""
         with self._lock:
             self._auto = False
-            self._store, self._blocked, self._package_problems = Store(), [], []
-            self._class_problems, self._toolsets = {}, {}
+            self._store, self._class_problems, self._toolsets = Store(), {}, {}
 
     def discover(
         self,
@@ -91,8 +80,7 @@ class Registry(Mapping[str, Tool]):
     ) -> list[str]:
         """Find installed tools by their entry points and return the new names; no package is imported.
 
-        Broken tools are loaded again when they are next used. Tools that an earlier call for the same group and paths
-        found, but this one does not, are removed.
+        They replace the tools that an earlier call found. Broken tools are loaded again when they are next used.
 
         Args:
             group: The group of entry points.
@@ -108,12 +96,11 @@ class Registry(Mapping[str, Tool]):
         """
         path = os.environ.get("ASK_TOOLS_LOCK") if lock is _FROM_ENVIRONMENT else lock
         admission = Admission(allow, deny, None if path is None else read_lock(path))
-        discovery = discover(group, None if paths is None else tuple(paths), admission)
+        discovery = discover(group, paths, admission)
         with self._lock:
             self._auto = False
-            self._store, new = self._store.with_discovered(discovery)
-            self._blocked, self._package_problems = sorted(discovery.blocked), discovery.problems
-            return [self._store.listed_name(entry) for entry in self._store if entry in new]
+            self._store, new = self._store.with_discovery(discovery)
+            return [self._store.listed_name(entry) for entry in new]
 
     def select(self, patterns: Iterable[str] | str) -> list[str]:
         """Return the names of the tools that patterns select, in the order of the registry; no package is imported.
@@ -128,7 +115,8 @@ class Registry(Mapping[str, Tool]):
         for pattern in split_patterns(patterns):
             names = [name for name, bare_name, package in tools if matches(pattern, bare_name, package)]
             if not names:
-                raise self._unknown(pattern, [package for *_, package in tools if package])
+                packages = [package for *_, package in tools if package]
+                raise unknown_tool(pattern, self, packages, self.blocked)
             selected.update(names)
         return [name for name, *_ in tools if name in selected]
 
@@ -150,24 +138,21 @@ class Registry(Mapping[str, Tool]):
             prefix: Text before each name that `rename` does not change.
             rename: New names, as `{"old": "new"}`.
 
-        Raises: UnknownToolError for a pattern or an old name without a tool; ValueError for an empty pattern, or if two
-            tools would have one name; DefinitionError for an invalid name.
+        Raises: UnknownToolError for a pattern or an old name without a tool; ValueError if two tools would have one
+            name; DefinitionError for an invalid name.
         """
         new_names = {id(self._entry(old)): new for old, new in (rename or {}).items()}
         names = {*(self if only is None else self.select(only))} - {*self.select(exclude)}
+        entries: dict[str, Entry] = {}
+        for name, tool in self._loaded(names).items():
+            entry = self._entry(name)
+            new_name = new_names.get(id(entry), prefix + entry.bare_name if prefix else name)
+            point, renamed = (entry.point, tool) if new_name == name else (None, tool.renamed(new_name))
+            if new_name in entries:
+                raise ValueError(f"two tools would have the name `{new_name}`; rename one of them")
+            entries[new_name] = Entry(new_name, point=point, source=renamed, tool=renamed)
         subset = Registry()
-        for name, entry in self._listed():
-            if name not in names:
-                continue
-            with suppress(ToolError):  # cannot be loaded: it is among the problems
-                tool = entry.load(self._toolsets)
-                new_name = new_names.get(id(entry), prefix + entry.bare_name if prefix else name)
-                point = entry.point if new_name == name else None
-                tool = tool if new_name == name else tool.renamed(new_name)
-                if subset._store.named(new_name):
-                    raise ValueError(f"two tools would have the name `{new_name}`; rename one of them")
-                new = Entry(new_name, point=point, source=tool, tool=tool)
-                subset._store = subset._store.with_registered([new], replace=True)
+        subset._store = Store(entries)
         return subset
 
     def discover_subclasses(self, base: type[Tool] | None = None) -> list[type[Tool]]:
@@ -190,26 +175,18 @@ class Registry(Mapping[str, Tool]):
 
     @property
     def problems(self) -> list[LoadProblem]:
-        """Return the known problems; that a tool cannot be loaded is known after its first use.
-
-        A problem has `name`, `distribution` and `version`, the `error`, and a `fix`.
-        """
+        """Return the known problems, each with a fix; that a tool cannot be loaded is known after its first use."""
         self._discover_once()
-        return [*self._class_problems.values(), *self._package_problems, *self._store.problems()]
+        return [*self._class_problems.values(), *self._store.problems()]
 
     @property
     def blocked(self) -> list[str]:
         """Return the tools that the allow and deny lists and the lock block, as `distribution:name`."""
         self._discover_once()
-        return list(self._blocked)
+        return sorted(self._store.discovery.blocked)
 
     def origin(self, name: str) -> EntryPoint | None:
-        """Return the entry point of a tool, without importing it; None for a tool that only the program registered.
-
-        An entry point has `distribution`, `version`, `name` and `value`, and `load` imports its object.
-
-        Raises: UnknownToolError if two distributions have the name.
-        """
+        """Return the entry point of a tool, without importing it; None for a tool that only the program registered."""
         return self._entry(name).point if self._named(name) else None
 
     def __getitem__(self, name: str) -> Tool:
@@ -257,27 +234,19 @@ class Registry(Mapping[str, Tool]):
         the ApprovalRequest; else the error is `approval_required` or `denied`.
         """
         tool = self._tool_of(call)
-        if isinstance(tool, Result):
-            return tool
-        if not tool.requires_approval or approve == "all":
-            return tool.call(call, context)
-        return call_if_approved(tool, call, context, approve)
+        return tool if isinstance(tool, Result) else call_if_approved(tool, call, context, approve)
 
     async def acall(self, call: ToolCall, context: Context | None = None, *, approve: Approve = None) -> Result:
         """`call` for coroutines; `approve` may be a coroutine function."""
         tool = self._tool_of(call)
-        if isinstance(tool, Result):
-            return tool
-        if not tool.requires_approval or approve == "all":
-            return await tool.acall(call, context)
-        return await acall_if_approved(tool, call, context, approve)
+        return tool if isinstance(tool, Result) else await acall_if_approved(tool, call, context, approve)
 
     # The inherited comparison would load every tool.
     __eq__ = object.__eq__
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        registered = sum(1 for entry in self._store if entry.is_registered)
+        registered = sum(entry.is_registered for entry in self._store)
         return f"<Registry of {registered} registered and {len([*self._store]) - registered} discovered tools>"
 
     def _discover_once(self) -> None:
@@ -302,7 +271,7 @@ class Registry(Mapping[str, Tool]):
     def _entry(self, name: object) -> Entry:
         entries = self._named(name)
         if not entries:
-            raise self._unknown(name)
+            raise unknown_tool(name, self, None, self.blocked)
         if len(entries) > 1:
             names = [entry.qualified for entry in entries]
             choice = " or ".join(f"`{name}`" for name in names)
@@ -314,11 +283,12 @@ class Registry(Mapping[str, Tool]):
         store = self._store
         return [(store.listed_name(entry), entry) for entry in store]
 
-    def _loaded(self) -> dict[str, Tool]:
+    def _loaded(self, names: Container[str] | None = None) -> dict[str, Tool]:
         tools: dict[str, Tool] = {}
         for name, entry in self._listed():
-            with suppress(ToolError):
-                tools[name] = entry.load(self._toolsets)
+            if names is None or name in names:
+                with suppress(ToolError):  # it is among the problems
+                    tools[name] = entry.load(self._toolsets)
         return tools
 
     def _tool_of(self, call: ToolCall) -> Tool | Result:
@@ -327,12 +297,10 @@ class Registry(Mapping[str, Tool]):
             raise TypeError(f"a registry calls a ToolCall: registry.call(ToolCall(None, {call!r}, {{...}}))")
         try:
             return self[call.name]
-        except (DefinitionError, ToolError, UnknownToolError) as error:
-            kind = "unknown_tool" if isinstance(error, UnknownToolError) else getattr(error, "type", "unavailable")
-            return Result.error(str(error), type=kind, exception=error)
-
-    def _unknown(self, name: object, packages: Iterable[str] | None = None) -> UnknownToolError:
-        return unknown_tool(name, self, packages, self.blocked)
+        except UnknownToolError as error:
+            return Result.error(str(error), type="unknown_tool", exception=error)
+        except ToolError as error:
+            return Result.error(str(error), type=error.type, exception=error)
 
 
 registry = Registry(auto=True)

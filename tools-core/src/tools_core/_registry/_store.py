@@ -1,8 +1,8 @@
-"""`Store`: the entries of a registry by name; two or more entries of a name are a collision."""
+"""`Store`: the entries of a registry, found by name. It is copied for a change, so that reading needs no lock."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace as replace_fields
 
 from tools_core._registry._discovery import Discovery
@@ -11,37 +11,52 @@ from tools_core._registry._patterns import normalize
 
 
 class Store:
-    """Entries by name, at most one of them registered. It is copied for a change, so that reading needs no lock."""
+    """Registered entries in their order, then discovered ones by distribution and name.
 
-    def __init__(self, entries: dict[str, list[Entry]] | None = None) -> None:
-        self._entries = entries or {}
+    A registered object and the entry point that names it are one entry.
+    """
+
+    def __init__(self, registered: Mapping[str, Entry] | None = None, discovery: Discovery | None = None) -> None:
+        self.registered = registered or {}
+        self.discovery = discovery or Discovery()
+        others = sorted(self.discovery.entries, key=lambda entry: (entry.distribution, entry.name))
+        entries: list[Entry] = []
+        for entry in self.registered.values():
+            twin = next((other for other in others if other.name == entry.name and other.is_of(entry.source)), None)
+            if twin is None:
+                entries.append(entry)
+            else:
+                others.remove(twin)
+                is_locked = twin.digest is not None  # then the object of the entry point is loaded and compared
+                twin = replace_fields(twin, source=entry.source, tool=None if is_locked else entry.tool, problem=None)
+                entries.append(twin)
+        self._entries = [*entries, *others]
+        self._names: dict[str, list[Entry]] = {}
+        for entry in self._entries:
+            if entry.point:
+                self._names[entry.qualified] = [entry]
+            same_name = self._names.setdefault(entry.name, [])
+            if not (same_name and same_name[0].is_registered):
+                same_name.append(entry)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Iterate over the registered entries, in order, then over the others by distribution and name."""
-        entries = [entry for entries in self._entries.values() for entry in entries]
-        discovered = [entry for entry in entries if not entry.is_registered]
-        yield from (entry for entry in entries if entry.is_registered)
-        yield from sorted(discovered, key=lambda entry: (entry.distribution, entry.name))
+        return iter(self._entries)
 
     def named(self, name: str) -> list[Entry]:
         """Return the entries that a bare or qualified name stands for; more than one for an ambiguous name."""
-        distribution, _, bare_name = name.rpartition(":")
-        if distribution and name not in self._entries:
-            return [
-                entry for entry in self._entries.get(bare_name, ()) if entry.distribution == normalize(distribution)
-            ]
-        entries = self._entries.get(name, [])
-        return [entry for entry in entries if entry.is_registered] or sorted(entries, key=lambda entry: entry.qualified)
+        distribution, colon, bare_name = name.rpartition(":")
+        return self._names.get(name) or self._names.get(f"{normalize(distribution)}{colon}{bare_name}", [])
 
     def listed_name(self, entry: Entry) -> str:
         """Return the name that an entry is listed with: the qualified one if the bare one is another's."""
-        return entry.name if entry.is_registered or self._entries[entry.name] == [entry] else entry.qualified
+        return entry.name if self._names[entry.name] == [entry] else entry.qualified
 
     def problems(self) -> Iterator[LoadProblem]:
-        """Yield the problems of loaded tools, and of discovered tools that share a name."""
+        """Yield the problems of packages and of loaded tools, and those of discovered tools that share a name."""
+        yield from self.discovery.problems
         for entry in self:
-            others = [other.origin for other in self._entries[entry.name] if other is not entry]
-            if others and entry.point and not entry.is_registered:
+            others = [other.origin for other in self._names[entry.name] if other is not entry]
+            if others and entry.point:
                 error = f"`{entry.name}` is also the name of {' and '.join(others)}"
                 fix = f"use `{entry.qualified}`, or block it: ASK_TOOLS_DENY={entry.qualified}"
                 yield LoadProblem.of(entry.point, error, fix)
@@ -50,52 +65,33 @@ class Store:
 
     def with_registered(self, new: list[Entry], *, replace: bool) -> Store:
         """Return a store with the entries of a registered object; ValueError if a name is taken."""
-        entries = dict(self._entries)
-        for entry in new if not replace else ():
-            for other in entries.get(entry.name, ()):
-                if other.is_registered and not (other.is_of(entry.source) or entry.is_reload_of(other)):
-                    raise ValueError(
-                        f"`{origin_of(entry.source)}` cannot be registered as `{entry.name}`: the name is taken by "
-                        f"`{origin_of(other.source)}`; give one of them another name, or register with replace=True"
-                    )
+        registered = dict(self.registered)
         for entry in new:
-            same_name = entries.get(entry.name, [])
-            merged = next((other for other in same_name if other.is_of(entry.source)), entry)
-            if not any(other.is_registered for other in same_name):
-                entries.pop(entry.name, None)  # the order of names is that of registration
-            entries[entry.name] = [merged, *(o for o in same_name if o is not merged and not o.is_registered)]
-            merged.register(entry)
-        return Store(entries)
-
-    def with_discovered(self, discovery: Discovery) -> tuple[Store, list[Entry]]:
-        """Return a store with the result of a discovery, and the entries that are new or whose entry point changed."""
-        discovered = {entry.qualified: entry for entry in discovery.entries}
-        entries: dict[str, list[Entry]] = {}
-        for entry in (entry for entries in self._entries.values() for entry in entries):
-            update = discovered.get(entry.qualified) if entry.point else None
-            is_removed = entry.qualified in discovery.blocked or entry.search == discovery.search
-            if update and (update.point, update.digest) == (entry.point, entry.digest):
-                del discovered[entry.qualified]
-                entry.problem = entry.problem if entry.tool else None  # the next use loads a broken tool again
-            elif update or (entry.point and is_removed):
-                if not (entry.is_registered and entry.tool):
-                    continue
-                entry = replace_fields(entry, point=None)  # noqa: PLW2901
-            entries.setdefault(entry.name, []).append(entry)
-        new: list[Entry] = []
-        for entry in discovered.values():
-            same_name = entries.setdefault(entry.name, [])
-            index = next((i for i, other in enumerate(same_name) if entry.is_of(other.source)), None)
-            if index is not None:  # the object is registered
-                same_name[index] = replace_fields(same_name[index], point=entry.point, search=entry.search)
+            other = registered.setdefault(entry.name, entry)
+            if other.source is entry.source:
                 continue
-            same_name.append(entry)
-            if not any(other.point == entry.point for other in self.named(entry.qualified)):
-                new.append(entry)
-        return Store(entries), new
+            if not (replace or entry.is_reload_of(other)):
+                raise ValueError(
+                    f"`{origin_of(entry.source)}` cannot be registered as `{entry.name}`: the name is taken by "
+                    f"`{origin_of(other.source)}`; give one of them another name, or register with replace=True"
+                )
+            registered[entry.name] = entry
+        return Store(registered, self.discovery)
+
+    def with_discovery(self, discovery: Discovery) -> tuple[Store, list[Entry]]:
+        """Return a store with the result of a discovery, and the entries that are new; loaded tools stay loaded."""
+        previous = {entry.point: entry for entry in self.discovery.entries}
+        entries: list[Entry] = []
+        for entry in discovery.entries:
+            old = previous.get(entry.point)
+            if old and old.digest == entry.digest and (old.tool or not old.problem):  # a broken tool is loaded again
+                entry = old  # noqa: PLW2901
+            entries.append(entry)
+        store = Store(self.registered, replace_fields(discovery, entries=entries))
+        return store, [entry for entry in store if not entry.is_registered and entry.point not in previous]
 
     def without(self, entry: Entry) -> Store:
         """Return a store without an entry."""
-        others = [other for other in self._entries.get(entry.name, ()) if other is not entry]
-        entries = {**self._entries, entry.name: others}
-        return Store({name: entries[name] for name in entries if entries[name]})
+        registered = {name: other for name, other in self.registered.items() if other.source is not entry.source}
+        others = [other for other in self.discovery.entries if other.point != entry.point]
+        return Store(registered, replace_fields(self.discovery, entries=others))

@@ -62,7 +62,9 @@ Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"] | None
 
 
 def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
-    """Ask for approval of a call, and run it if the answer allows it."""
+    """Call a tool; if it requires approval, ask for it first, and call the tool only if the answer allows it."""
+    if not tool.requires_approval or approve == "all":
+        return tool.call(call, context)
     request = _request(tool, call, context, approve)
     if isinstance(request, Result):
         return request
@@ -77,6 +79,8 @@ def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approv
 
 async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """`call_if_approved` for coroutines."""
+    if not tool.requires_approval or approve == "all":
+        return await tool.acall(call, context)
     request = _request(tool, call, context, approve)
     if isinstance(request, Result):
         return request
