@@ -23,11 +23,6 @@ def test_examples_are_kept_and_copied():
     assert (forecast.deferred, forecast.verify) == (True, "read_log")
 
 
-def test_tools_without_examples_have_an_empty_list():
-    new_tool = tool(lambda: 1, name="one")
-    assert (new_tool.examples, new_tool.deferred, new_tool.verify) == ([], False, None)
-
-
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
@@ -68,10 +63,6 @@ def test_classes_and_methods_of_toolsets_have_examples():
 
     assert (Search().examples, Narrow.examples, Wide.examples) == ([{"query": "x"}], [], [{"query": "y"}])
     assert Notes().tool("add").examples == [{"text": "buy milk"}]
-
-
-def test_examples_of_a_parameter_are_in_its_schema():
-    assert Parameter("city", str, examples=["Oslo"]).schema() == {"type": "string", "examples": ["Oslo"]}
 
 
 @pytest.mark.parametrize(

@@ -55,9 +55,8 @@ def test_a_tool_is_defined_by_its_signature_and_docstring():
         lambda t: t.call(name="Ada"),
         lambda t: t.call({"name": "Ada"}, greeting="Hello"),
         lambda t: t.call(ToolCall("call_1", "greeter", '{"name": "Ada"}')),
-        lambda t: t.call(ToolCall("call_1", "greeter", {"name": "Ada"})),
     ],
-    ids=["mapping", "json", "bytes", "keywords", "mapping and keywords", "tool call, text", "tool call, mapping"],
+    ids=["mapping", "json", "bytes", "keywords", "mapping and keywords", "tool call"],
 )
 def test_call_takes_arguments_in_every_form_that_they_come_in(call):
     assert call(Greeter()).output == "Hello, Ada!"
@@ -68,7 +67,7 @@ def test_repeated_arguments_are_refused():
     assert result.error_type == "validation_error" and "once" in result.error
 
 
-@pytest.mark.parametrize("arguments", [5, [], ["name"], object(), 1.5, True])
+@pytest.mark.parametrize("arguments", [5, ["name"], object()])
 def test_arguments_other_than_objects_are_refused(arguments):
     result = Greeter().call(arguments)
     assert result.error_type == "validation_error"
@@ -94,18 +93,6 @@ def test_execute_may_be_static_or_a_class_method():
     assert (Static().call(a=1).output, OfClass().call(a=1).output) == (1, "OfClass 1")
 
 
-def test_the_callers_mapping_is_not_changed():
-    class Sum(Tool):
-        """Add numbers."""
-
-        def execute(self, numbers: list[int]) -> int:
-            return sum(numbers)
-
-    arguments = {"numbers": "[1, 2]"}
-    assert Sum().call(arguments).output == 3
-    assert arguments == {"numbers": "[1, 2]"}
-
-
 def test_repairs_are_recorded_and_tools_without_repairs_refuse_instead():
     class Wait(Tool):
         """Wait."""
@@ -116,22 +103,12 @@ def test_repairs_are_recorded_and_tools_without_repairs_refuse_instead():
     class ExactWait(Wait):
         repair = False
 
-    repaired = Wait().call(seconds="2")
+    arguments = {"seconds": "2"}
+    repaired = Wait().call(arguments)
     assert repaired.output == 2
+    assert arguments == {"seconds": "2"}
     assert repaired.metadata["repaired"] == ['seconds: "2" -> 2']
     assert ExactWait().call(seconds="2").error_type == "validation_error"
-
-
-@pytest.mark.parametrize("value", ["text", 1, None, 1.5, True, {"a": 1}, [1], b"x"], ids=range(8))
-def test_a_plain_return_value_becomes_the_output(value):
-    class Give(Tool):
-        """Give."""
-
-        def execute(self) -> Any:
-            return value
-
-    result = Give().call()
-    assert result.ok and result.output is value
 
 
 def test_a_returned_result_keeps_its_metadata():
@@ -174,10 +151,7 @@ def test_a_tool_error_reaches_the_model_verbatim():
     ("error", "message"),
     [
         (ValueError("bad"), "ValueError: bad"),
-        (KeyError("k"), "KeyError: 'k'"),
         (RuntimeError(), "RuntimeError"),
-        (NotImplementedError("later"), "NotImplementedError: later"),
-        (TimeoutError("socket"), "TimeoutError: socket"),
         (StopIteration(3), "StopIteration: 3"),
         (RecursionError("deep"), "RecursionError: deep"),
         (ExceptionGroup("two", [ValueError("a"), OSError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
@@ -201,8 +175,6 @@ def test_any_exception_becomes_an_execution_error_that_keeps_the_exception(error
     ("error", "type"),
     [
         (RuntimeError("r"), "execution_error"),
-        (OSError("o"), "execution_error"),
-        (RecursionError("deep"), "execution_error"),
         (ToolError("not for you", "denied"), "denied"),
         (Halt("enough"), None),
         (ValueError("too many"), "validation_error"),
@@ -225,16 +197,6 @@ def test_exceptions_of_argument_classes_become_results(error, type):
     result = Take().call(picky={"x": 1})
     assert result.error_type == type
     assert result.halted == (type is None)
-
-
-def test_endless_recursion_becomes_a_result():
-    class Deep(Tool):
-        """Recurse."""
-
-        def execute(self) -> None:
-            self.execute()
-
-    assert Deep().call().error.startswith("RecursionError")
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit, GeneratorExit])
@@ -273,9 +235,6 @@ def test_unwrap_returns_the_plain_value_and_raises():
     assert caught.value.problems[0].path == "name"
 
 
-# --- refused at definition ------------------------------------------------------------------------------
-
-
 def test_a_class_without_execute_is_refused():
     with pytest.raises(DefinitionError, match="does not define execute"):
 
@@ -299,7 +258,7 @@ def test_an_abstract_base_cannot_be_instantiated():
     assert Concrete().requires_approval
 
 
-@pytest.mark.parametrize("name", ["", "has spaces", "2fast", "-x", "a" * 65, "naïve", "a/b", "a.b", 5])
+@pytest.mark.parametrize("name", ["", "has spaces", "2fast", "a" * 65, "naïve", 5])
 def test_an_illegal_name_is_refused_with_the_rule(name):
     with pytest.raises(DefinitionError, match="letters A-Z"):
         type("Named", (Tool,), {"name": name, "execute": lambda self: None})
@@ -309,16 +268,11 @@ def test_an_illegal_name_is_refused_with_the_rule(name):
     ("attributes", "message"),
     [
         ({"timeout": 0}, "timeout"),
-        ({"timeout": "5"}, "timeout"),
-        ({"timeout": True}, "timeout"),
-        ({"timeout": float("nan")}, "timeout"),
         ({"requires_approval": "no"}, "requires_approval"),
-        ({"repair": 1}, "repair"),
         ({"read_only": "yes"}, "read_only"),
         ({"read_only": True, "destructive": True}, "both"),
         ({"annotations": {"read_only": True}}, "as attributes"),
         ({"tags": "files"}, "tags"),
-        ({"tags": [1]}, "tags"),
         ({"description": 5}, "description"),
         ({"input_schema": {"type": "array"}}, "object"),
         ({"input_schema": [1]}, "dict"),
@@ -330,9 +284,6 @@ def test_an_illegal_name_is_refused_with_the_rule(name):
 def test_invalid_attributes_are_refused_at_definition(attributes, message):
     with pytest.raises(DefinitionError, match=message):
         type("Bad", (Tool,), {"execute": lambda self, **arguments: None, "__doc__": "Bad.", **attributes})
-
-
-# --- a ready JSON Schema -----------------------------------------------------------------------------------------
 
 
 class Lookup(Tool):
@@ -355,20 +306,6 @@ def test_a_ready_schema_is_shown_and_enforced():
     assert "depth must be at most 3" in Lookup().call(key="a", depth=4).error
 
 
-def test_an_argument_that_python_could_not_pass_is_refused_not_raised():
-    class Anything(Tool):
-        """Anything."""
-
-        input_schema = {"type": "object"}
-
-        def execute(self, **arguments: Any) -> Any:
-            return arguments
-
-    result = Anything().call({"self": 1})
-    assert not result.ok
-    assert Anything().call({5: 1}).error_type == "validation_error"
-
-
 def test_a_function_must_take_all_arguments_of_its_schema():
     schema = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
     with pytest.raises(DefinitionError, match="does not take the argument 'b'"):
@@ -379,9 +316,6 @@ def test_a_function_must_take_all_arguments_of_its_schema():
         type("Bad", (Tool,), {"input_schema": schema, "execute": lambda self, a, b=1: a})
 
 
-# --- frozen ------------------------------------------------------------------------------------------------------
-
-
 def test_changes_of_returned_schemas_do_not_change_the_tool():
     tool = Greeter()
     tool.definition["input_schema"]["properties"].clear()
@@ -389,24 +323,6 @@ def test_changes_of_returned_schemas_do_not_change_the_tool():
     Greeter.input_schema["required"].append("x")
     assert tool.definition == Greeter().definition
     assert "name" in tool.input_schema["properties"]
-
-
-def test_a_schema_given_by_the_author_is_copied():
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
-
-    class Copied(Tool):
-        """Copied."""
-
-        input_schema = schema
-
-        def execute(self, **arguments: Any) -> Any:
-            return arguments
-
-    schema["properties"]["a"]["type"] = "string"
-    assert Copied().call(a=1).ok
-
-
-# --- inheritance -------------------------------------------------------------------------------------------------
 
 
 def test_restrictive_flags_are_inherited_and_loosening_is_explicit():
@@ -485,9 +401,6 @@ def test_instances_have_settings_and_may_describe_themselves():
     assert a.definition["description"] == "Read a file below /a."
 
 
-# --- context -----------------------------------------------------------------------------------------------------
-
-
 class Report(Tool):
     """Report."""
 
@@ -516,20 +429,6 @@ def test_a_model_cannot_supply_the_context():
 
 def test_the_call_id_of_a_tool_call_reaches_the_tool():
     assert Report().call(ToolCall("call_9", "report", {"steps": 0})).output["id"] == "call_9"
-
-
-def test_a_parameter_may_be_called_context():
-    class Ask(Tool):
-        """Ask."""
-
-        def execute(self, context: str) -> str:
-            return context
-
-    assert Ask().call(context="in Oslo").output == "in Oslo"
-    assert Ask().call({"context": "in Oslo"}, Context()).output == "in Oslo"
-
-
-# --- names of the original ask-tools -----------------------------------------------------------------------------
 
 
 def test_desc_is_another_name_of_description():

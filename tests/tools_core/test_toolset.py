@@ -51,13 +51,6 @@ def test_each_public_method_is_a_tool_named_after_toolset_and_method():
     assert list(by_name(Notes("a"))) == ["notes_add", "notes_count_words", "read_notes"]
 
 
-def test_methods_stay_methods():
-    notes = Notes("me")
-    assert notes.add("x") == 1
-    assert notes.read(limit=5) == ["me: x"]
-    assert Notes.count_words("a b") == 2
-
-
 def test_options_and_descriptions_come_from_each_method():
     tools = by_name(Notes("me"))
     assert tools["read_notes"].annotations == {"read_only": True}
@@ -267,32 +260,13 @@ class Static(Toolset):
         """Double a number."""
         return 2 * number
 
-    @tool(description="Double it.", input_schema={"type": "object", "properties": {"n": {}}, "required": ["n"]})
-    @staticmethod
-    def third(n, **more):
-        return 2 * n
-
-    @staticmethod
-    @tool
-    async def fourth(number: int) -> int:
-        """Double a number later."""
-        return 2 * number
-
 
 @pytest.mark.parametrize("name", ["inner", "outer"])
 def test_a_static_method_keeps_its_options_in_either_order_of_decorators(name):
     new_tool = by_name(Static())[name]
     assert (new_tool.requires_approval, new_tool.annotations, new_tool.timeout) == (True, {"destructive": True}, 5)
     assert new_tool.description == "Double a number."
-    assert new_tool.call(number=4).output == 8
-
-
-def test_static_methods_are_named_after_the_toolset_and_stay_callable():
-    tools = by_name(Static())
-    assert list(tools) == ["inner", "static_fourth", "outer", "static_third"]
-    assert tools["static_third"].description == "Double it."
-    assert tools["static_third"].call(n=4).output == tools["static_fourth"].call(number=4).output == 8
-    assert Static.first(4) == Static().first(4) == Static.second(4) == Static().second(4) == 8
+    assert new_tool.call(number=4).output == Static.first(4) == Static().second(4) == 8
 
 
 def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
@@ -313,33 +287,6 @@ def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
                 """Demo."""
                 return 1
 
-    with pytest.raises(DefinitionError, match=r"demo: a class method cannot be a tool"):
-
-        class Inner(Toolset):
-            @classmethod
-            @tool
-            def demo(cls) -> int:
-                """Demo."""
-                return 1
-
-
-def test_a_tool_from_elsewhere_may_be_an_attribute_of_a_toolset():
-    @tool
-    def search(text: str) -> str:
-        """Search."""
-        return text
-
-    shared = search
-
-    class Holder(Toolset):
-        search = shared
-
-        def find(self, text: str) -> str:
-            """Find."""
-            return self.search(text)
-
-    assert list(by_name(Holder())) == ["holder_find"]
-
 
 class Described(Toolset, description="The shared notebook of the team."):
     def add(self, text: str) -> str:
@@ -355,10 +302,3 @@ def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool(
     add, read = (new_tool.definition["description"] for new_tool in Described().tools)
     assert add == "Add a note.\n\nThe shared notebook of the team."
     assert read == "Read all notes.\n\nThe shared notebook of the team."
-
-
-def test_a_subclass_keeps_the_description_of_its_toolset():
-    class Archive(Described):
-        """For programmers."""
-
-    assert Archive().tool("add").description == "Add a note.\n\nThe shared notebook of the team."

@@ -123,12 +123,6 @@ def test_an_exception_of_post_init_is_a_problem_of_its_object(read):
     ]
 
 
-def test_post_init_does_not_run_on_members_that_failed(read):
-    with pytest.raises(InvalidArguments) as caught:
-        read(Order).convert({"day": "soon"})
-    assert [problem.path for problem in caught.value.problems] == ["x.day"]
-
-
 def test_a_named_tuple_is_an_object_for_the_model_and_a_tuple_for_the_tool(read):
     argument = read(Point)
     assert argument.schema["required"] == ["x"]

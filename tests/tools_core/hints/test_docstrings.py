@@ -114,17 +114,12 @@ def test_sphinx_style():
     ("docstring", "description", "parameters"),
     [
         (None, "", {}),
-        ("", "", {}),
         ("  \n  ", "", {}),
         ("Find things.", "Find things.", {}),
-        ("  Find: things. ", "Find: things.", {}),
         ("\n    Find things.\n\n    Now.\n    ", "Find things.\n\nNow.", {}),
-        ("First.\n\n    Args:\n        a: The a.", "First.", {"a": "The a."}),
         ("First.\n\nArguments:\n\ta: The a.\n", "First.", {"a": "The a."}),
         ("First.\n\nKeyword Args:\n    a: The a.\n", "First.", {"a": "The a."}),
-        (":param a: The a.", "", {"a": "The a."}),
         ("First.\n:param a:\n    The a.\n", "First.", {"a": "The a."}),
-        ("First.\n\nParameters\n----------\na : int\n    The a.\n", "First.", {"a": "The a."}),
         ("First.\n\nOther Parameters\n----------------\na\n    The a.", "First.", {"a": "The a."}),
     ],
 )
@@ -139,15 +134,9 @@ def test_variants(docstring, description, parameters):
         ("First.\n\nArgs:\na: not indented", "First.\n\nArgs:\na: not indented", {}),
         ("First.\n\nArgs:\n    no colon here\n    a: The a.", "First.", {"a": "The a."}),
         ("First.\n\nArgs:\n    a (unclosed: The a.\n    b: The b.", "First.", {"b": "The b."}),
-        ("First.\n\nArgs:\n    a:\n    b: The b.", "First.", {"b": "The b."}),
         ("First.\n\nReturns: the sum.", "First.\n\nReturns: the sum.", {}),
-        ("First.\n\nParameters\n", "First.\n\nParameters", {}),
         ("First.\n\n:param a The a.", "First.\n\n:param a The a.", {}),
-        ("First.\n\n:param: The a.", "First.", {}),
-        (":unknown a: stays", ":unknown a: stays", {}),
         ("First.\n\n:ref:`x` stays.", "First.\n\n:ref:`x` stays.", {}),
-        ("Parameters\n----------", "", {}),
-        ("First.\n    Args:\n        a: The a.\nLast.", "First.\nLast.", {"a": "The a."}),
     ],
 )
 def test_malformed_sections_stay_in_the_description(docstring, description, parameters):
@@ -186,9 +175,3 @@ def test_no_text_raises(text):
     assert isinstance(description, str)
     assert all(name.isidentifier() or name[0].isalnum() for name in parameters)
     assert all(parameters.values())
-
-
-@given(st.text())
-def test_a_text_without_sections_is_kept_word_for_word(text):
-    if not any(sign in text for sign in (":", "---")):
-        assert parse_docstring(text)[0].split() == text.split()

@@ -59,10 +59,6 @@ def test_limits_are_enforced(arguments, text):
     assert text in wait.call(arguments).error
 
 
-def test_limits_have_a_repr():
-    assert repr(Limits(ge=1, pattern="a")) == "Limits(ge=1, pattern='a')"
-
-
 class Coded(BaseModel):
     code: str = Field(pattern=r"\p{Lu}+")
 

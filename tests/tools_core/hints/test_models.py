@@ -2,15 +2,13 @@
 
 import dataclasses
 from datetime import date
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 import pydantic
 import pytest
-from pydantic import BaseModel, Field, RootModel, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from tools_core import DefinitionError, InvalidArguments, tool
-
-T = TypeVar("T")
 
 
 class City(BaseModel):
@@ -41,10 +39,6 @@ class Order(BaseModel):
 class Tree(BaseModel):
     value: int
     children: list["Tree"] = []
-
-
-class Wrapped(BaseModel, Generic[T]):
-    inner: T
 
 
 def other_city():
@@ -88,16 +82,6 @@ def test_a_recursive_model_is_a_reference(read):
     argument = read(Tree)
     assert argument.schema["$ref"] == "#/$defs/Tree"
     assert argument.convert({"value": 1, "children": [{"value": 2}]}).children[0] == Tree(value=2)
-
-
-def test_a_generic_model_is_filled_in(read):
-    assert read(Wrapped[date]).convert({"inner": "2026-11-20"}).inner == date(2026, 11, 20)
-
-
-def test_a_root_model_has_the_schema_of_its_root(read):
-    class Days(RootModel[list[date]]): ...
-
-    assert read(Days).convert(["2026-11-20"]).root == [date(2026, 11, 20)]
 
 
 def test_a_model_inside_other_types_is_converted(read):
@@ -152,28 +136,6 @@ def test_an_error_in_a_branch_of_a_union_keeps_to_the_real_path(read):
     with pytest.raises(InvalidArguments) as caught:
         argument.convert({"pet": {"kind": "dog", "born": "soon"}})
     assert [problem.path for problem in caught.value.problems] == ["x.pet.born"]
-
-
-def test_the_text_of_a_parameter_goes_before_the_docstring_of_its_model():
-    def take(a: City, b: City):
-        """Take.
-
-        Args:
-            a: Destination.
-        """
-
-    properties = tool(take).input_schema["properties"]
-    assert properties["a"]["description"] == "Destination."
-    assert properties["b"]["description"] == "A place."
-
-
-def test_a_pydantic_dataclass_is_a_dataclass(read):
-    @pydantic.dataclasses.dataclass
-    class Span:
-        first: int
-        day: date
-
-    assert read(Span).convert({"first": 1, "day": "2026-11-20"}) == Span(1, date(2026, 11, 20))
 
 
 def test_a_model_without_a_json_schema_is_refused_at_definition():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, ForwardRef, NamedTuple, NotRequired, Optional, TypedDict
+from typing import TYPE_CHECKING, Annotated, NamedTuple, NotRequired, TypedDict
 
 import pytest
 
@@ -65,25 +65,6 @@ def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
         "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
     )
     with pytest.raises(DefinitionError, match=text):
-        tool(take)
-
-
-def test_a_quoted_name_inside_of_a_hint_is_shown_as_it_was_written():
-    def take(x): ...
-
-    take.__annotations__ = {"x": list["Later"] | None}  # noqa: F821  (the case: it is undefined)
-    with pytest.raises(DefinitionError, match=r"the name `Later` in the hint \"list\['Later'\] \| None\" is not def"):
-        tool(take)
-    take.__annotations__ = {"x": Optional["Later"]}  # noqa: F821  (as above)
-    with pytest.raises(DefinitionError, match=r"the name `Later` in the hint '(Optional\[Later\]|Later \| None)'"):
-        tool(take)
-
-
-def test_an_error_shows_the_text_of_a_quoted_hint():
-    def take(x): ...
-
-    take.__annotations__ = {"x": ForwardRef("dict['a (b)', Later]")}
-    with pytest.raises(DefinitionError, match=r"""the hint "dict\['a \(b\)', Later\]" """):
         tool(take)
 
 

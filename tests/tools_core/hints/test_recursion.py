@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 from datetime import date
-from typing import NamedTuple, Self, TypedDict
+from typing import Self, TypedDict
 
 import pytest
 from typing_extensions import TypeAliasType
@@ -20,21 +20,6 @@ class Node(TypedDict):
 class Tree:
     day: date
     children: list[Self] = field(default_factory=list)
-
-
-@dataclass
-class Left:
-    right: "Right | None"
-
-
-@dataclass
-class Right:
-    left: Left | None
-
-
-class Link(NamedTuple):
-    value: int
-    next: "Link | None" = None
 
 
 Dates = TypeAliasType("Dates", list[date])
@@ -55,16 +40,6 @@ def test_a_recursive_type_converts_at_every_depth(read):
     assert converted == Tree(date(2026, 11, 20), [Tree(date(2026, 11, 21))])
 
 
-def test_types_may_use_each_other(read):
-    assert read(Left).convert({"right": {"left": {"right": None}}}) == Left(Right(Left(None)))
-
-
-def test_two_uses_of_a_recursive_type_share_one_definition():
-    def take(a: Node, b: list[Node]): ...
-
-    assert list(tool(take).input_schema["$defs"]) == ["Node"]
-
-
 def test_two_recursive_types_of_one_name_are_kept_apart():
     def make():
         class Node(TypedDict):
@@ -79,10 +54,6 @@ def test_two_recursive_types_of_one_name_are_kept_apart():
     schema = tool(take).input_schema
     assert schema["properties"] == {"a": {"$ref": "#/$defs/Node"}, "b": {"$ref": "#/$defs/Node2"}}
     assert schema["$defs"]["Node2"]["properties"]["text"] == {"type": "string"}
-
-
-def test_a_named_tuple_may_be_recursive(read):
-    assert read(Link).convert({"value": 1, "next": {"value": 2}}) == Link(1, Link(2))
 
 
 def test_a_type_without_recursion_has_no_reference(read):

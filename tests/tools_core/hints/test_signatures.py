@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Optional, TypedDict
+from typing import Annotated, NamedTuple, Optional, TypedDict
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -56,22 +56,6 @@ def test_the_schema_of_a_function_is_a_complete_object_schema():
     }
 
 
-def test_a_function_without_parameters_has_the_empty_object_schema():
-    def ping(): ...
-
-    new_tool = tool(ping)
-    assert new_tool.input_schema == {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
-    assert new_tool.parameters == {}
-
-
-def test_keyword_only_parameters_are_parameters():
-    def place(a: int, b: int = 2, *, c: str, d: str = "x"): ...
-
-    schema = tool(place).input_schema
-    assert list(schema["properties"]) == ["a", "b", "c", "d"]
-    assert schema["required"] == ["a", "c"]
-
-
 def test_a_plain_default_stands_in_for_a_missing_hint():
     def take(a="x", b=1, c=1.5, d=True): ...
 
@@ -84,22 +68,16 @@ def test_a_plain_default_stands_in_for_a_missing_hint():
     [
         (int | None, None, {"default": None}),
         (int, None, {}),
-        (Optional[list[int]], None, {"default": None}),  # noqa: UP045
-        (Any, None, {"default": None}),
         (Unit, Unit.C, {"default": "c"}),
-        (list[int], [1, 2], {"default": [1, 2]}),
         (tuple[int, ...], (1, 2), {"default": [1, 2]}),
         (dict[str, int], {"a": 1}, {"default": {"a": 1}}),
         (Path, Path("a/b"), {"default": "a/b"}),
         (date, date(2026, 11, 20), {}),
         (float, float("nan"), {}),
-        (Any, {1: 2}, {}),
-        (Any, [object()], {}),
-        (Answer, None, {}),
         (Unit | None, None, {"default": None}),
         (Node, None, {}),
     ],
-    ids=range(16),
+    ids=range(10),
 )
 def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, expected):
     schema = read(hint, default).schema
@@ -139,13 +117,6 @@ def test_a_context_is_injected_and_never_shown(hint):
     new_tool = tool(take)
     assert list(new_tool.parameters) == ["a"]
     assert new_tool.call(a=1).output == "Context"
-
-
-def test_a_ready_schema_ignores_hints_except_the_context():
-    def take(c: Context, b: "Missing", **more): ...  # noqa: F821
-
-    schema = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
-    assert tool(take, input_schema=schema).takes_context
 
 
 def test_texts_come_from_annotated_first_and_then_from_the_docstring():
@@ -204,9 +175,7 @@ def test_a_return_type_with_members_gives_an_output_schema(returns, expected):
     assert sorted(schema.get("properties", {})) == expected
 
 
-@pytest.mark.parametrize(
-    "returns", [None, int, str, dict, list[Answer], Answer | None, object, Context, Awaitable[int]], ids=str
-)
+@pytest.mark.parametrize("returns", [None, str, dict, list[Answer], Answer | None, Awaitable[int]], ids=str)
 def test_any_other_result_has_no_output_schema(returns):
     def take(): ...
 
@@ -241,11 +210,10 @@ class Callable:
     [
         (decorate(base), ["day", "count", "note"]),
         (functools.partial(base, note="x"), ["day", "count"]),
-        (functools.partial(base, date(2026, 1, 1)), ["count", "note"]),
         (functools.partial(decorate(base)), ["day", "count", "note"]),
         (Callable(), ["day", "count"]),
     ],
-    ids=["decorated", "partial", "partial by position", "both", "callable object"],
+    ids=["decorated", "partial", "both", "callable object"],
 )
 def test_partials_and_callable_objects_become_tools(function, names):
     new_tool = tool(function, name="count")

@@ -5,8 +5,8 @@ from collections import abc
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
-from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, Literal, LiteralString, NewType
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NewType
 from uuid import UUID
 
 import pytest
@@ -21,11 +21,6 @@ class Color(Enum):
     BLUE = "blue"
 
 
-class Unit(str, Enum):  # noqa: UP042  # as many write it
-    C = "celsius"
-    F = "fahrenheit"
-
-
 class Level(IntEnum):
     LOW = 1
     HIGH = 2
@@ -38,21 +33,12 @@ CASES = [
     (str, {"type": "string"}, "a", "a"),
     (int, {"type": "integer"}, 3, 3),
     (float, {"type": "number"}, 1.5, 1.5),
-    (bool, {"type": "boolean"}, True, True),
     (None, {"type": "null"}, None, None),
     (Any, {}, {"a": [1]}, {"a": [1]}),
-    (object, {}, [1], [1]),
-    (LiteralString, {"type": "string"}, "a", "a"),
     (UserId, {"type": "integer"}, 7, 7),
-    (typing.Final[int], {"type": "integer"}, 1, 1),
-    (list, {"type": "array", "items": {}}, [1, "a"], [1, "a"]),
     (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
     (typing.List[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),  # noqa: UP006
     (abc.Sequence[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
-    (typing.Sequence[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
-    (abc.Iterable[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
-    (abc.Collection[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
-    (tuple, {"type": "array", "items": {}}, [1, "a"], (1, "a")),
     (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, [1, 2], (1, 2)),
     (
         tuple[int, date],
@@ -65,20 +51,9 @@ CASES = [
         [1, "2026-11-20"],
         (1, date(2026, 11, 20)),
     ),
-    (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}, [], ()),
     (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, ["a", "b"], {"a", "b"}),
-    (set, {"type": "array", "items": {}, "uniqueItems": True}, [1], {1}),
-    (
-        frozenset[int],
-        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True},
-        [1],
-        frozenset({1}),
-    ),
-    (abc.Set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}, ["a"], {"a"}),
     (dict, {"type": "object"}, {"a": 1}, {"a": 1}),
     (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {"a": 1}, {"a": 1}),
-    (dict[str, Any], {"type": "object", "additionalProperties": True}, {"a": 1}, {"a": 1}),
-    (typing.Dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, {}, {}),  # noqa: UP006
     (abc.Mapping[str, bool], {"type": "object", "additionalProperties": {"type": "boolean"}}, {}, {}),
     (
         dict[int, str],
@@ -100,17 +75,7 @@ CASES = [
         {"red": "2026-11-20"},
         {Color.RED: date(2026, 11, 20)},
     ),
-    (
-        list[dict[str, date]],
-        {
-            "type": "array",
-            "items": {"type": "object", "additionalProperties": {"type": "string", "format": "date"}},
-        },
-        [{"a": "2026-11-20"}],
-        [{"a": date(2026, 11, 20)}],
-    ),
     (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
-    (Unit, {"type": "string", "enum": ["celsius", "fahrenheit"]}, "celsius", Unit.C),
     (Level, {"type": "integer", "enum": [1, 2]}, 2, Level.HIGH),
     (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
     (Literal["a", 1, True, None], {"enum": ["a", 1, True, None]}, None, None),  # noqa: PYI061
@@ -130,13 +95,10 @@ CASES = [
         timedelta(days=1, hours=1, minutes=30),
     ),
     (timedelta, {"type": "string", "format": "duration"}, "-PT0.5S", timedelta(seconds=-0.5)),
-    (timedelta, {"type": "string", "format": "duration"}, "P2W", timedelta(weeks=2)),
     (UUID, {"type": "string", "format": "uuid"}, IDENTIFIER, UUID(IDENTIFIER)),
     (Decimal, {"type": ["number", "string"]}, "0.10", Decimal("0.10")),
     (Decimal, {"type": ["number", "string"]}, 0.1, Decimal("0.1")),
-    (Decimal, {"type": ["number", "string"]}, 3, Decimal(3)),
     (Path, {"type": "string", "format": "path"}, "a/b.txt", Path("a/b.txt")),
-    (PurePath, {"type": "string", "format": "path"}, "a", PurePath("a")),
     (PurePosixPath, {"type": "string", "format": "path"}, "a", PurePosixPath("a")),
     (bytes, {"type": "string", "contentEncoding": "base64"}, "aGk=", b"hi"),
 ]
@@ -156,20 +118,15 @@ REFUSED = [
     (datetime, "now", 'x must be a date and time like 2026-11-20T14:30:00+01:00, got "now"'),
     (time, "25:00", 'x must be a time like 14:30:00, got "25:00"'),
     (timedelta, "1 hour", 'x must be a duration like PT1H30M, got "1 hour"'),
-    (timedelta, "P", 'x must be a duration like PT1H30M, got "P"'),
     (timedelta, "P1DT", 'x must be a duration like PT1H30M, got "P1DT"'),
-    (timedelta, "P9999999999D", 'x must be a duration like PT1H30M, got "P9999999999D"'),
     (UUID, "1", 'x must be a UUID like 12345678-1234-5678-1234-567812345678, got "1"'),
     (Decimal, "ten", 'x must be a decimal number like 12.50, as a string if it has more than 15 digits, got "ten"'),
     (Decimal, "NaN", 'x must be a decimal number like 12.50, as a string if it has more than 15 digits, got "NaN"'),
     (bytes, "a", 'x must be text in base64, got "a"'),
-    (bytes, "aGk=\n", 'x must be text in base64, got "aGk=\\n"'),
     (list[date], ["2026-11-20", "x"], 'x[1] must be a date like 2026-11-20, got "x"'),
     (tuple[int, date], [1, "x"], 'x[1] must be a date like 2026-11-20, got "x"'),
-    (set[date], ["x"], 'x[0] must be a date like 2026-11-20, got "x"'),
     (dict[str, date], {"odd key": "x"}, 'x["odd key"] must be a date like 2026-11-20, got "x"'),
     (dict[date, int], {"x": 1}, 'x.x must be a date like 2026-11-20, got "x"'),
-    (dict[int, int], {"9" * 5000: 1}, None),
 ]
 
 
@@ -177,7 +134,7 @@ REFUSED = [
 def test_a_failed_conversion_is_a_problem_with_its_path(read, hint, json, text):
     with pytest.raises(InvalidArguments) as caught:
         read(hint).convert(json)
-    assert text is None or str(caught.value) == text
+    assert str(caught.value) == text
 
 
 def test_all_problems_of_all_parameters_are_reported_at_once():
@@ -186,16 +143,6 @@ def test_all_problems_of_all_parameters_are_reported_at_once():
     with pytest.raises(InvalidArguments) as caught:
         tool(plan).call(day="x", stops=["08:00", "y", "z"], price="1").unwrap()
     assert [problem.path for problem in caught.value.problems] == ["day", "stops[1]", "stops[2]"]
-
-
-def test_conversion_leaves_the_arguments_as_they_were(read):
-    arguments = {"x": [{"a": "2026-11-20"}]}
-    read(list[dict[str, date]]).convert(arguments["x"])
-    assert arguments == {"x": [{"a": "2026-11-20"}]}
-
-
-def test_integer_keys_that_would_fall_together_are_not_accepted(read):
-    assert not read(dict[int, str]).accepts({"1": "a", "01": "b"})
 
 
 @pytest.mark.parametrize(

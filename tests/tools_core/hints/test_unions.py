@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, Optional, TypedDict, Union
+from typing import Annotated, Literal, Optional, Union
 
 import pytest
 from annotated_types import Ge
@@ -28,13 +28,8 @@ class Dog:
     born: date
 
 
-class Point(TypedDict):
-    x: int
-
-
 SCHEMAS = [
     (int | None, {"type": ["integer", "null"]}),
-    (None | int, {"type": ["null", "integer"]}),
     (Optional[str], {"type": ["string", "null"]}),  # noqa: UP045
     (Union[int, str], {"type": ["integer", "string"]}),  # noqa: UP007
     (int | str | None, {"type": ["integer", "string", "null"]}),
@@ -47,7 +42,6 @@ SCHEMAS = [
         {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "null"}]},
     ),
     (date | int, {"anyOf": [{"type": "string", "format": "date"}, {"type": "integer"}]}),
-    (int | Any, {"anyOf": [{"type": "integer"}, {}]}),
 ]
 
 
@@ -59,19 +53,13 @@ def test_a_choice_has_this_schema(read, hint, schema):
 VALUES = [
     (date | None, None, None),
     (date | None, "2026-11-20", date(2026, 11, 20)),
-    (Decimal | None, None, None),
-    (date | int, 5, 5),
     (date | int, "2026-11-20", date(2026, 11, 20)),
-    (date | str, "2026-11-20", date(2026, 11, 20)),
     (date | str, "tomorrow", "tomorrow"),
     (str | date, "2026-11-20", "2026-11-20"),
     (Color | int | None, "red", Color.RED),
-    (Color | int | None, None, None),
     (list[date] | date, ["2026-11-20"], [date(2026, 11, 20)]),
     (Cat | Dog, {"kind": "dog", "born": "2026-11-20"}, Dog("dog", date(2026, 11, 20))),
-    (list[Cat | Dog], [{"kind": "cat", "born": "2026-11-20"}], [Cat("cat", date(2026, 11, 20))]),
     (date | float, 3, 3),
-    (Point | date, {"x": 1}, {"x": 1}),
 ]
 
 
