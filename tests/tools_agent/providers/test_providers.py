@@ -367,7 +367,7 @@ def test_overload_reported_in_a_stream_is_asked_again(connect, pieces, name):
 def test_a_call_that_gemini_failed_to_make_is_asked_for_again(connect):
     failed = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}
     retrying, *_, reply = streamed(connect("gemini", {"events": (failed,)}, CALL))
-    assert "failed to make its calls" in retrying.reason
+    assert "failed to write its calls" in retrying.reason
     assert len(reply.tool_calls) == 2
 
 

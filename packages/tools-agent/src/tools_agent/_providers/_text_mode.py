@@ -1,139 +1,178 @@
-"""`TextMode`: tools for models that cannot call functions, by way of text."""
+"""`TextMode`: tools for models that cannot call functions."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
+from uuid import uuid4
 
 from tools_agent._events import Delta, Retrying, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Message, System, User
 from tools_agent._providers._output import instruction
 from tools_agent._providers._provider import Provider, ProviderError, Request
-from tools_agent._providers._text_calls import MALFORMED, NOTATIONS, Notation
 from tools_agent._providers._turns import argument_text, turns
-from tools_core import Result, ToolCall
+from tools_core import InvalidArguments, Result, ToolCall
 
-_INSTRUCTIONS = """\
-You can call tools. To call one, write this at the end of your reply, and nothing after it:
+_EXAMPLE = '<tool_call name="the_tool">\n{"city": "Oslo", "days": 2}\n</tool_call>'
+_INSTRUCTIONS = f"""\
+You can call tools. To call a tool, end your reply with this, on lines of its own and outside code fences:
 
-{example}
+{_EXAMPLE}
 
 Several calls may follow each other. Then stop: the results come in the next message, in <tool_result> elements. \
 These are the tools, with the JSON Schema of their arguments:
 
-{tools}"""
+"""
+_UNNAMED = "unnamed_tool"  # the name of a call without a name, which the agent rejects as it rejects any unknown tool
+
+# A line that opens or closes a code fence, or begins a call.
+_MARK = re.compile(r"^ {0,3}(?:(`{3,}|~{3,})(.*)|<tool_call\b)", re.MULTILINE)
+# A call, or the end of a text that may become the beginning of one.
+_START = re.compile(r"^ {0,3}(?:(<tool_call\b)|(?:<[acelot_]{0,9})?\Z)", re.MULTILINE)
+_TAG = re.compile(r"\s*<tool_call\b([^<>]*)>")
+_CLOSE = re.compile(r"</tool_call>\s*|\Z")
+_NAME = re.compile(r"""\bname=(?:"([^"]*)"|'([^']*)')""")
+_ESCAPED = re.compile(r"<(?=/?tool_(?:call|result)\b)", re.IGNORECASE)
 
 
 class TextMode:
     """Let a model without function calling use tools. Wraps the model's provider.
 
-    A system message explains the tools, earlier calls and results are sent as text, and calls are parsed from the
-    reply. Sessions contain calls and results as with any provider. Notations of calls:
+    A system message explains the tools, earlier calls and results are sent as text, and calls are parsed from the end
+    of the reply:
 
-    - "json-with-tag": `<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>`
-    - "json-in-xml": `<tool_call name="weather">{"city": "Oslo"}</tool_call>`
-    - "xml": `<tool_call name="weather"><parameter name="city">Oslo</parameter></tool_call>`
-    - "pythonic": `[weather(city="Oslo")]`
+        <tool_call name="weather">{"city": "Oslo"}</tool_call>
 
-    A call with invalid syntax becomes a call of the tool `malformed_call`, which no registry has; the model reads the
-    syntax error.
+    Sessions contain calls and results as with any provider. A call that the model only quotes (in a sentence, a code
+    fence or a Markdown quote) stays text, and these tags are escaped in results and in the user's text. If a call is
+    invalid, the model reads the error.
     """
 
-    def __init__(
-        self, provider: Provider, notation: Literal["json-with-tag", "json-in-xml", "xml", "pythonic"] = "json-in-xml"
-    ) -> None:
-        if notation not in NOTATIONS:
-            raise ValueError(f"expected a notation of {', '.join(NOTATIONS)}; got {notation!r}")
+    def __init__(self, provider: Provider) -> None:
         self.provider = provider
         self.model: str = getattr(provider, "model", "")
-        self._notation = NOTATIONS[notation]
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
         """Yield the reply, with calls instead of their text."""
-        reply = _Reply(self._notation_for(request), request)
-        for piece in self.provider.stream(reply.asked):
+        reply = _Reply()
+        for piece in self.provider.stream(_as_text(request)):
             yield from reply.read(piece)
 
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         """`stream` for coroutines."""
-        reply = _Reply(self._notation_for(request), request)
-        pieces = self.provider.astream(reply.asked)
+        reply = _Reply()
+        pieces = self.provider.astream(_as_text(request))
         try:
             async for piece in pieces:
-                for made in reply.read(piece):
-                    yield made
+                for event in reply.read(piece):
+                    yield event
         finally:
             if isinstance(pieces, AsyncGenerator):  # nothing else closes it at once
                 await pieces.aclose()
 
-    def _notation_for(self, request: Request) -> Notation:
-        replies = [message for message in request.messages if isinstance(message, Assistant)]
-        called = [call.name for reply in replies for call in reply.tool_calls]
-        return self._notation([*(tool["name"] for tool in request.tools), *called])
-
 
 class _Reply:
-    """A reply on its way: text passes until calls may begin."""
+    """A reply as it arrives: text passes until a call may begin."""
 
-    def __init__(self, notation: Notation, request: Request) -> None:
-        self._notation = notation
-        self._text = ""
-        self._shown = 0
-        self.asked = _as_text(request, notation)
+    def __init__(self) -> None:
+        self._restart()
+
+    def _restart(self) -> None:
+        self._pending = "\n"  # the last character that was yielded, and the text after it
+        self._length = 0  # of the text that was yielded
+        self._is_held = False
 
     def read(self, piece: Delta | Assistant) -> Iterator[Delta | Assistant]:
-        """Yield what a piece of the model's reply means."""
+        """Yield the events that a piece of the model's reply means."""
         if isinstance(piece, Assistant):
             yield from self._finish(piece)
         elif isinstance(piece, TextDelta):
-            self._text += piece.content
-            yield from self._show(self._safe_end())
+            if not self._is_held:
+                yield from self._pass(piece.content)
         else:
             if isinstance(piece, Retrying):
-                self._text, self._shown = "", 0
+                self._restart()
             yield piece
 
-    def _safe_end(self) -> int:
-        """Return where calls may begin."""
-        found = self._notation.start.search(self._text) or self._notation.almost.search(self._text)
-        return found.start() if found else len(self._text)
-
-    def _show(self, end: int) -> Iterator[Delta]:
-        if end > self._shown:
-            yield TextDelta(self._text[self._shown : end])
-            self._shown = end
+    def _pass(self, text: str) -> Iterator[Delta]:
+        self._pending += text
+        match = _START.search(self._pending, 1)
+        end = match.start() if match else len(self._pending)
+        self._is_held = match is not None and match[1] is not None
+        if end > 1:
+            self._length += end - 1
+            yield TextDelta(self._pending[1:end])
+            self._pending = self._pending[end - 1 :]
 
     def _finish(self, message: Assistant) -> Iterator[Delta | Assistant]:
-        content, calls = self._notation.read(message.content)
-        if calls and message.stop_reason == "length" and calls[-1].name == MALFORMED:
+        end, calls, is_cut = _calls_at_the_end(message.content)
+        if is_cut and message.stop_reason == "length":
             raise ProviderError("the reply was cut off (length) in a tool call; raise the limit")
-        if not calls:
-            yield from self._show(len(self._text))
+        if end > self._length:
+            yield TextDelta(message.content[self._length : end])
         for index, call in enumerate(calls):
             yield ToolCallDelta(index, call.id, call.name, argument_text(call))
-        stop = "tool" if calls else message.stop_reason
-        yield message.replace(content=content, tool_calls=(*message.tool_calls, *calls), items=(), stop_reason=stop)
+        if calls:
+            content = message.content[:end].strip()
+            message = message.replace(content=content, tool_calls=calls, items=(), stop_reason="tool")
+        yield message
 
 
-def _as_text(request: Request, notation: Notation) -> Request:
-    """Return the request for a model that knows text alone."""
+def _calls_at_the_end(text: str) -> tuple[int, list[ToolCall], bool]:
+    """Return where the text before the calls ends, the calls, and whether the last one lacks its end tag.
+
+    Drops results that the model invents after its calls.
+    """
+    fence = ""
+    position = 0
+    for mark in _MARK.finditer(text):
+        if mark.start() < position:
+            continue
+        if mark[1] and not fence:
+            fence = mark[1]
+        elif mark[1] and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
+        elif not fence:
+            calls, position, is_cut = _calls_at(text, mark.start())
+            if calls and (position == len(text) or text.startswith("<tool_result", position)):
+                return mark.start(), calls, is_cut
+    return len(text), [], False
+
+
+def _calls_at(text: str, position: int) -> tuple[list[ToolCall], int, bool]:
+    """Return consecutive calls, where the text after them begins, and whether the last one lacks its end tag."""
+    calls: list[ToolCall] = []
+    is_cut = False
+    while (tag := _TAG.match(text, position)) and (close := _CLOSE.search(text, tag.end())):
+        name = _NAME.search(tag[1])
+        tool = html.unescape(name[1] or name[2] or "") if name else ""
+        body = text[tag.end() : close.start()].strip()
+        calls.append(ToolCall(f"call_{uuid4().hex}", tool or _UNNAMED, body or None))
+        position = close.end()
+        is_cut = not close[0]
+    return calls, position, is_cut
+
+
+def _as_text(request: Request) -> Request:
+    """Return the request for a model that reads and writes text only."""
     messages: list[Message] = []
     for turn in turns(request.messages):
         if isinstance(turn, list):
-            messages.append(_results(turn, notation))
+            messages.append(_results(turn))
         elif isinstance(turn, Assistant) and turn.tool_calls:
-            text = "\n\n".join(filter(None, [turn.content, notation.write(turn.tool_calls)]))
-            messages.append(Assistant(id=turn.id, content=text))
+            text = "\n".join(map(_written, turn.tool_calls))
+            messages.append(Assistant(id=turn.id, content="\n\n".join(filter(None, [turn.content, text]))))
         else:
-            messages.append(turn)
+            messages.append(turn.replace(content=_escape(turn.content)) if isinstance(turn, User) else turn)
     if not request.tools:
         return replace(request, messages=messages)
-    keys = {"name": "name", "description": "description", "input_schema": "parameters"}
+    keys = {"name": "name", "description": "description", "input_schema": "parameters", "examples": "examples"}
     tools = [{key: tool[name] for name, key in keys.items() if tool.get(name)} for tool in request.tools]
-    lines = "\n".join(json.dumps(tool, ensure_ascii=False, default=dict) for tool in tools)
-    text = _INSTRUCTIONS.format(example=notation.example, tools=lines)
+    text = _INSTRUCTIONS + "\n".join(json.dumps(tool, ensure_ascii=False, default=dict) for tool in tools)
     if request.output_schema is not None:
         text += f"\n\nOnce you need no more tools: {instruction(request.output_schema)}"
     system = [message.content for message in messages if isinstance(message, System)]
@@ -142,19 +181,37 @@ def _as_text(request: Request, notation: Notation) -> Request:
     return replace(request, messages=messages, tools=(), output_schema=None)
 
 
-def _results(answers: Sequence[tuple[ToolCall, Result]], notation: Notation) -> User:
+def _written(call: ToolCall) -> str:
+    """Return a call as text."""
+    # JSON has `</` only in strings, and reads the replacement as the same.
+    arguments = argument_text(call).replace("</", "<\\/")
+    return f'<tool_call name="{html.escape(call.name)}">\n{arguments}\n</tool_call>'
+
+
+def _results(answers: Sequence[tuple[ToolCall, Result]]) -> User:
     """Return results as a message of the user; pictures follow the text."""
     texts: list[str] = []
     files: list[Any] = []
-    for call, given in answers:
-        result = given
-        if call.name == MALFORMED:
-            problem = notation.problem(argument_text(call))
-            result = Result.error(f"This call could not be read: {problem}. Write it as:\n{notation.example}")
+    for call, result in answers:
         content = result.content if result.ok else str(result)
         parts = (content,) if isinstance(content, str) else content
         files += [part for part in parts if not isinstance(part, str)]
-        body = "\n".join(str(part) for part in parts).replace("</tool_result", "<\\/tool_result")
+        text = _escape("\n".join(str(part) for part in parts))
+        if not _is_readable(call):
+            text += f"\nWrite calls like this:\n{_EXAMPLE}"
         failed = "" if result.ok else ' error="true"'
-        texts.append(f'<tool_result name="{call.name}"{failed}>\n{body}\n</tool_result>')
+        texts.append(f'<tool_result name="{html.escape(call.name)}"{failed}>\n{text}\n</tool_result>')
     return User(content="\n".join(texts), files=tuple(files))
+
+
+def _is_readable(call: ToolCall) -> bool:
+    try:
+        _ = call.arguments
+    except InvalidArguments:
+        return False
+    return call.name != _UNNAMED
+
+
+def _escape(text: str) -> str:
+    """Return text whose tags cannot be taken for calls or results."""
+    return _ESCAPED.sub("&lt;", text)
