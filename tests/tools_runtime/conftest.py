@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tools_core import ToolCall
-from tools_runtime import Executor, InlineRuntime, hookimpl, set_default_runtime
+from tools_runtime import AutoRuntime, Executor, hookimpl, set_default_runtime
 
 
 def _drain(executor, calls, context, driver):
@@ -66,7 +66,7 @@ def recorder():
 
 
 @pytest.fixture(autouse=True)
-def runtime_stays_inline():
+def default_runtime_stays():
     """The default runtime is a setting of the process."""
     yield
-    set_default_runtime(InlineRuntime)
+    set_default_runtime(AutoRuntime)

@@ -148,14 +148,58 @@ def test_an_approval_for_a_run_holds_in_no_other_run_and_for_no_other_call(make)
     assert asked == [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
 
 
-def test_a_pending_call_can_be_approved_later(make, tmp_path, monkeypatch):
+class Careful:
+    """A plugin that wants each call to be approved."""
+
+    @hookimpl
+    def decide_tool_call(self):
+        return Decision("ask", ("it is Friday",), by="careful")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"policy": True}, {"hooks": [Careful()], "tool": whoami}], ids=["memory", "policy", "plugin"]
+)
+def test_a_pending_call_can_be_approved_later_by_its_key(options, make, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    executor, context = make([erase], policy=policy()), Context(run_id="r")
+    asked = options.get("tool", erase)
+    call = ToolCall("c7", asked.name, {"name": "a"} if asked is erase else {})
+    executor = make([asked], policy=policy() if "policy" in options else None, hooks=options.get("hooks", ()))
+
+    def outcome(run_id="r"):
+        return executor.call(call, Context(run_id=run_id))
+
+    pending = outcome().metadata["pending"]
+    assert (pending["call_id"], pending["tool"], pending["arguments"]) == ("c7", call.name, call.arguments)
+    (policy() if "policy" in options else executor.approvals).approve(pending["key"], by="ann")
+    assert outcome("other").error_type == "approval_required"
+    assert outcome().metadata["approval"] == {"scope": "once", "by": "ann", "key": pending["key"]}
+    executor.approvals.approve(outcome().metadata["pending"]["key"], "run")
+    assert [outcome().error_type, outcome().error_type] == [None, None]
+    executor.approvals.deny(pending["key"], "not on a Friday")
+    assert "not on a Friday" in outcome().error
+
+
+def test_a_plugin_that_asks_shows_the_call_with_its_arguments_and_effects(make):
+    requests = []
+
+    def approve(request):
+        requests.append(request)
+        return request.arguments["name"] == "a"
+
+    executor = make([erase], hooks=[Careful()], policy=policy({"decision": "allow"}), approve=approve)
+    for name, error in (("a", None), ("b", "denied")):
+        assert executor.call(ToolCall("c7", "erase", {"name": name})).error_type == error
+    shown = [(each.call.id, each.arguments, each.effects.annotations, each.reasons) for each in requests]
+    assert shown == [("c7", {"name": name}, erase.annotations, ("it is Friday",)) for name in "ab"]
+
+
+def test_the_oldest_of_many_answers_in_memory_is_forgotten(make):
+    executor, context = make([erase]), Context(run_id="r")
     key = executor.call_tool("erase", {"name": "a"}, context).metadata["pending"]["key"]
-    policy().approve(key, by="ann")
-    assert executor.call_tool("erase", {"name": "a"}, Context(run_id="other")).error_type == "approval_required"
-    assert executor.call_tool("erase", {"name": "a"}, context).metadata["approval"]["by"] == "ann"
-    assert executor.call_tool("erase", {"name": "a"}, context).error_type == "approval_required"  # it was for once
+    executor.approvals.approve(key)
+    for number in range(10_000):
+        executor.approvals.approve(f"r.{number:064x}")
+    assert executor.call_tool("erase", {"name": "a"}, context).error_type == "approval_required"
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])

@@ -78,13 +78,6 @@ def test_runs_without_a_name_do_not_share_approvals(decide):
     assert decide(policy, run=None).outcome == "ask"
 
 
-def test_of_many_runs_the_latest_are_remembered(decide):
-    policy = Policy()
-    for number in range(1_001):
-        remember(policy, decide, "run", run=f"run-{number}")
-    assert [decide(policy, run=f"run-{number}").outcome for number in (0, 1, 1_000)] == ["ask", "allow", "allow"]
-
-
 def test_a_project_is_any_run_in_this_project_and_none_in_another(decide, tmp_path):
     policy = Policy()
     remember(policy, decide, "project")

@@ -49,7 +49,8 @@ class Executor:
             returns True, a scope (`"once"`, `"run"`, `"project"`) or an `Approval` to allow the call, False to deny
             it, or None to leave it pending. `"all"` allows all calls. By default they stay pending, as
             `approval_required`.
-        approvals: The store of earlier answers; by default that of the policy, or one in memory.
+        approvals: The store of answers; by default that of the policy, or one in memory. `executor.approvals.approve`
+            answers the pending call of a key.
         default_timeout: Seconds for a call of a tool without a limit; None for no limit.
         max_concurrency: The number of calls that may run at once in this executor, for all callers together.
         error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool (NameError,
@@ -88,8 +89,9 @@ class Executor:
         self._tools: Mapping[str, Tool] | Callable[..., Any] = (
             tools if callable(tools) and not _is_tool(tools) else _as_mapping(tools)
         )
+        self.approvals = approvals or self.plugins.approvals() or Approvals()
         self._hooks = Hooks(self.plugins.manager)
-        self._approver = Approver(self._hooks.deciders, approve, approvals or self.plugins.approvals() or Approvals())
+        self._approver = Approver(self._hooks.deciders, approve, self.approvals)
         self._runtimes = Runtimes(self.plugins.runtimes())
         choices = {"*": None, **runtime} if isinstance(runtime, Mapping) else {"*": runtime}
         self._choices = {name: self._runtimes.resolve(choice) for name, choice in choices.items()}

@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from logging import getLogger
@@ -24,10 +24,9 @@ from tools_runtime._policy._files import check_owner, read_guarded
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_VERSION = 2
-_MAX_ANSWERS = 10_000  # in the file; the oldest are dropped
-_MAX_RUNS = 1_000  # whose approvals are remembered
-_MAX_SHOWN = 200  # characters of the arguments, for `ask-tools policy approvals`
+_VERSION = 3
+_MAX_ANSWERS = 10_000  # the oldest are dropped
+_MAX_SHOWN = 200  # characters of each argument, for `ask-tools policy approvals`
 _log = getLogger("tools_runtime")
 
 
@@ -37,7 +36,7 @@ class Answer(NamedTuple):
     scope: Scope | Literal["deny"]
     by: str
     tool: str = ""
-    arguments: str = ""
+    arguments: Mapping[str, str] | None = None
     reason: str = ""
     at: str = ""
 
@@ -45,7 +44,7 @@ class Answer(NamedTuple):
 class Approvals:
     """Remembers answers to requests in memory: an approval "run" holds for the same call in the rest of its run.
 
-    Subclass it to keep answers elsewhere: override `take` and `remember`. `project` is part of the keys of requests.
+    Subclass it to keep answers elsewhere. `project` is part of the keys of requests.
     """
 
     scopes: Sequence[Scope] = ("once", "run")
@@ -53,22 +52,45 @@ class Approvals:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: OrderedDict[str, dict[str, Approval]] = OrderedDict()  # by run, then by key
+        self._answers: OrderedDict[str, Approval | Denial] = OrderedDict()  # by key
 
     def take(self, request: ApprovalRequest) -> Approval | Denial | None:
         """Return the answer to a request, or None; an approval "once" is used up by this."""
         with self._lock:
-            return self._runs.get(request.run_id, {}).get(request.key)
+            answer = self._answers.get(request.key)
+            if isinstance(answer, Approval) and answer.scope == "once":
+                del self._answers[request.key]
+            return answer
 
     def remember(self, request: ApprovalRequest, approval: Approval) -> None:
-        """Remember an approval for its scope."""
-        if approval.scope != "run":
-            return
+        """Remember an approval of a call that runs now, for its scope."""
+        if approval.scope == "run":
+            self._store(request.key, approval)
+
+    def approve(self, key: str, scope: Scope = "once", by: str = "") -> None:
+        """Approve a pending request.
+
+        "once" allows the next equal call of the run, "run" all of them. Raises PolicyError for an invalid key or scope.
+        """
+        self._check(key, scope)
+        self._store(key, Approval(scope, by, key))
+
+    def deny(self, key: str, reason: str = "", by: str = "") -> None:
+        """Deny a pending request; the same call is denied for the rest of the run."""
+        self._check(key)
+        self._store(key, Denial(by, reason))
+
+    def _check(self, key: str, scope: Scope = "once") -> None:
+        hash_of(key)
+        if scope not in self.scopes:
+            raise PolicyError(f"scope is {scope!r}; it is one of {', '.join(self.scopes)}")
+
+    def _store(self, key: str, answer: Approval | Denial) -> None:
         with self._lock:
-            self._runs.setdefault(request.run_id, {})[request.key] = approval
-            self._runs.move_to_end(request.run_id)
-            while len(self._runs) > _MAX_RUNS:
-                self._runs.popitem(last=False)
+            self._answers[key] = answer
+            self._answers.move_to_end(key)
+            while len(self._answers) > _MAX_ANSWERS:
+                self._answers.popitem(last=False)
 
 
 class StoredApprovals(Approvals):
@@ -98,13 +120,32 @@ class StoredApprovals(Approvals):
 
     def remember(self, request: ApprovalRequest, approval: Approval) -> None:
         if approval.scope == "project":
-            shown = json.dumps(request.arguments, ensure_ascii=False, default=str)[:_MAX_SHOWN]
+            arguments = {name: clip(value, _MAX_SHOWN) for name, value in request.arguments.items()}
             try:
-                self.file.store(request.key, Answer("project", approval.by, request.tool.name, shown))
+                self.file.store(request.key, Answer("project", approval.by, request.tool.name, arguments))
             except PolicyError as error:
                 _log.warning("policy: the approval holds for this run only: %s", error)
                 approval = replace(approval, scope="run")
         super().remember(request, approval)
+
+    def approve(self, key: str, scope: Scope = "once", by: str = "") -> None:
+        """Approve a pending request from any process of the same user; `by` defaults to the user's name.
+
+        "project" allows equal calls of all runs in the project. Raises PolicyError if the approval cannot be stored.
+        """
+        self._check(key, scope)
+        self.file.store(key, Answer(scope, by or user_name()))
+
+    def deny(self, key: str, reason: str = "", by: str = "") -> None:
+        """Deny a pending request from any process; the same call is denied for the rest of the run."""
+        self.file.store(key, Answer("deny", by or user_name(), reason=reason))
+
+
+def clip(value: Any, longest: int) -> str:
+    """Return a value as JSON; the middle of a longer text is replaced by the number of its characters."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    hidden, tail = len(text) - longest, longest // 4
+    return text if hidden <= 0 else f"{text[: 3 * tail]} <<< {hidden:,} characters are not shown >>> {text[-tail:]}"
 
 
 class ApprovalFile:

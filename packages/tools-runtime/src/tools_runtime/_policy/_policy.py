@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tools_core import InvalidArguments, Tool
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._approvals import Answer, StoredApprovals, user_name
-from tools_runtime._policy._decision import SCOPES, STRICTNESS, Decision
+from tools_runtime._policy._approvals import StoredApprovals
+from tools_runtime._policy._decision import STRICTNESS, Decision
 from tools_runtime._policy._facts import facts_of
 from tools_runtime._policy._files import PROJECT_FILE, find_project, read_policy, user_rules
 from tools_runtime._policy._read import read_rules
@@ -87,19 +87,17 @@ class Policy:
             return Decision("deny", (f"it cannot be evaluated: {type(error).__name__}: {error}",), "the policy")
         return Decision(outcome, reasons, str(rule or "the default"), facts)
 
-    def approve(self, key: str, scope: Scope = "once", by: str | None = None) -> None:
+    def approve(self, key: str, scope: Scope = "once", by: str = "") -> None:
         """Approve a pending request from any process of the same user; `by` defaults to the user's name.
 
         "once" allows the next equal call of the run, "run" all of them, "project" equal calls of all runs in the
         project. Raises PolicyError if the approval cannot be stored.
         """
-        if scope not in SCOPES:
-            raise PolicyError(f"scope is {scope!r}; it is one of {', '.join(SCOPES)}")
-        self.approvals.file.store(key, Answer(scope, by or user_name()))
+        self.approvals.approve(key, scope, by)
 
-    def deny(self, key: str, reason: str = "", by: str | None = None) -> None:
+    def deny(self, key: str, reason: str = "", by: str = "") -> None:
         """Deny a pending request from any process; the same call is denied for the rest of the run."""
-        self.approvals.file.store(key, Answer("deny", by or user_name(), reason=reason))
+        self.approvals.deny(key, reason, by)
 
     def trust(self) -> None:
         """Let the rules of the project's file allow calls until the file changes."""
