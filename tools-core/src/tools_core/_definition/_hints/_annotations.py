@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, ForwardRef, Literal, Protocol, TypeAlias, get_origin, get_type_hints
+from typing import Any, ForwardRef, Literal, TypeAlias, get_type_hints
 
 from tools_core._definition._hints._converters import Converter
 from tools_core._values._problem import clip
@@ -25,18 +25,6 @@ _QUALIFIER = re.compile(r"(?:[A-Za-z_<][\w<>]*\.)+(?=[A-Za-z_])")  # the modules
 _EVALUATION_ERRORS = (NameError, SyntaxError, TypeError, AttributeError, ValueError, LookupError)
 
 
-class HintReader(Protocol):
-    """The parts of `Reader` for functions that read one kind of hint."""
-
-    defs: Schema  # the `$defs` of the schema
-    is_output: bool  # whether the hints describe a result, and not arguments
-    is_foreign: bool  # whether a library or its classes wrote a part of the schema
-
-    def read(self, hint: Any) -> Reading: ...
-    def free_name(self, name: str) -> str: ...
-    def class_names(self) -> Mapping[str, Any]: ...
-
-
 class Unsupported(Exception):
     """A hint that JSON cannot express. `define` turns it into a DefinitionError that names the parameter."""
 
@@ -50,11 +38,6 @@ def hint_name(hint: Any) -> str:
     """Return a hint as text, without the modules of its names."""
     text = hint.__qualname__ if isinstance(hint, type) else _REFERENCE.sub(r"\1", repr(hint))
     return clip(_QUALIFIER.sub("", text), 80)
-
-
-def origin_of(hint: Any) -> Any:
-    """Return a generic class or alias without its arguments, and any other hint unchanged."""
-    return get_origin(hint) or hint
 
 
 def annotations_of(owner: Any) -> dict[str, Any]:

@@ -6,38 +6,42 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, InitVar, fields
 from enum import Enum
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
-from tools_core._definition._hints._annotations import (
-    HintReader,
-    Reading,
-    Schema,
-    Unsupported,
-    annotations_of,
-    evaluate_members,
-    hint_name,
-)
-from tools_core._definition._hints._converters import Converter, members
+from tools_core._definition._hints._annotations import Schema, annotations_of, evaluate_members
 from tools_core._jsonschema._types import accepts_null
 
 
-def class_reader(cls: type) -> Callable[[HintReader, Any], Reading] | None:
-    """Return the function that reads a class with members; None for other classes."""
+class Members(NamedTuple):
+    """The members of a class, and the function that creates an instance; a TypedDict has none."""
+
+    hints: dict[str, Any]
+    required: list[str]
+    defaults: dict[str, Any]
+    factory: Callable[..., Any] | None = None
+
+
+def has_members(cls: type) -> bool:
+    """Return whether a class is a TypedDict, a dataclass or a NamedTuple."""
+    is_named_tuple = hasattr(cls, "_fields") and issubclass(cls, tuple)
+    return is_named_tuple or hasattr(cls, "__required_keys__") or hasattr(cls, "__dataclass_fields__")
+
+
+def members_of(cls: Any, names: Mapping[str, Any], *, is_output: bool) -> Members:
+    """Return the members of a class; its hints may use `names` even if its module does not have them."""
     if hasattr(cls, "__required_keys__"):
-        return _read_typed_dict
+        hints = evaluate_members(cls, annotations_of(cls), names)
+        required = [name for name, hint in hints.items() if _is_required(hint, name in cls.__required_keys__)]
+        return Members(hints, required, {})
     if hasattr(cls, "__dataclass_fields__"):
-        return _read_dataclass
-    if hasattr(cls, "_fields") and issubclass(cls, tuple):
-        return _read_named_tuple
-    return None
-
-
-def _read_typed_dict(reader: HintReader, cls: Any) -> Reading:
-    hints = evaluate_members(cls, annotations_of(cls), reader.class_names())
-    schema, converters = _read_members(reader, cls, hints, {})
-    required = cls.__required_keys__
-    schema["required"] = [name for name, hint in hints.items() if _is_required(hint, name in required)]
-    return schema, members(converters) if converters else None
+        hints, defaults = _fields_of(cls, names, is_output)
+    else:  # a NamedTuple is an object and not an array, because models understand names better than positions
+        annotations: dict[str, Any] = dict.fromkeys(cls._fields, Any)
+        for base in reversed(cls.__mro__):
+            if "_fields" in vars(base):
+                annotations |= annotations_of(base)
+        hints, defaults = evaluate_members(cls, annotations, names), cls._field_defaults
+    return Members(hints, [name for name in hints if name not in defaults], defaults, cls)
 
 
 def _is_required(hint: Any, default: bool) -> bool:
@@ -52,46 +56,19 @@ def _is_required(hint: Any, default: bool) -> bool:
     return default
 
 
-def _read_dataclass(reader: HintReader, cls: Any) -> Reading:
-    members_of_class = fields(cls)
-    if not reader.is_output:  # the arguments of the constructor, which may be InitVars
+def _fields_of(cls: Any, names: Mapping[str, Any], is_output: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the hints and the defaults of a dataclass."""
+    members = fields(cls)
+    if not is_output:  # the arguments of the constructor, which may be InitVars
         arguments = signature(cls).parameters
-        members_of_class = tuple(field for name, field in cls.__dataclass_fields__.items() if name in arguments)
-    hints = evaluate_members(cls, {field.name: field.type for field in members_of_class}, reader.class_names())
+        members = tuple(field for name, field in cls.__dataclass_fields__.items() if name in arguments)
+    hints = evaluate_members(cls, {field.name: field.type for field in members}, names)
     hints = {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
     defaults: dict[str, Any] = {}
-    for field in members_of_class:
+    for field in members:
         if field.default is not MISSING or field.default_factory is not MISSING:
             defaults[field.name] = ... if field.default is MISSING else field.default
-    schema, converters = _read_members(reader, cls, hints, defaults)
-    return schema, members(converters, cls)
-
-
-def _read_named_tuple(reader: HintReader, cls: Any) -> Reading:
-    # An object and not an array, because models understand names better than positions.
-    annotations: dict[str, Any] = dict.fromkeys(cls._fields, Any)
-    for base in reversed(cls.__mro__):
-        if "_fields" in vars(base):
-            annotations |= annotations_of(base)
-    hints = evaluate_members(cls, annotations, reader.class_names())
-    schema, converters = _read_members(reader, cls, hints, cls._field_defaults)
-    return schema, members(converters, cls)
-
-
-def _read_members(
-    reader: HintReader, cls: type, hints: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> tuple[Schema, dict[str, Converter]]:
-    properties: Schema = {}
-    converters: dict[str, Converter] = {}
-    for name, hint in hints.items():
-        try:
-            schema, convert = reader.read(hint)
-        except Unsupported as error:
-            raise Unsupported(f"field `{name}` of {hint_name(cls)}: {error.reason}", error.fix) from None
-        properties[name] = with_default(schema, defaults[name]) if name in defaults else schema
-        if convert:
-            converters[name] = convert
-    return object_schema(properties, [name for name in hints if name not in defaults]), converters
+    return hints, defaults
 
 
 def object_schema(properties: Schema, required: list[str]) -> Schema:
@@ -117,8 +94,8 @@ def _plain(value: Any) -> Any:
         return value if value - value == 0.0 else ...  # NaN and the infinities are not JSON
     if type(value) in (list, tuple):
         items = [_plain(item) for item in value]
-        return ... if any(item is ... for item in items) else items
+        return ... if ... in items else items
     if type(value) is dict:
         plain = {name: _plain(item) for name, item in value.items()}
-        return plain if all(type(name) is str and item is not ... for name, item in plain.items()) else ...
+        return plain if all(type(name) is str for name in plain) and ... not in plain.values() else ...
     return value.__fspath__() if hasattr(type(value), "__fspath__") else ...

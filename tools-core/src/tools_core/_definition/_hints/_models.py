@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tools_core._definition._hints._annotations import HintReader, Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._annotations import Schema, Unsupported, hint_name
 from tools_core._definition._hints._converters import FAILURES, Converter, Problems, refusal
 from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
 from tools_core._values._problem import Path, Problem
@@ -21,59 +21,48 @@ def is_model(hint: Any) -> bool:
     return isinstance(hint, type) and hasattr(hint, "model_json_schema") and hasattr(hint, "model_validate_json")
 
 
-def read_model(reader: HintReader, model: Any) -> Reading:
-    """Read a model; its `$defs` move to the top of the tool's schema."""
+def model_schema(model: Any, *, is_output: bool) -> tuple[Schema, Schema]:
+    """Return the schema of a model, and its `$defs`."""
     try:
-        schema = model.model_json_schema(mode="serialization" if reader.is_output else "validation")
+        schema = model.model_json_schema(mode="serialization" if is_output else "validation")
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise Unsupported(
             f"{hint_name(model)} has no JSON Schema ({reason})",
             "change its fields to types that have a JSON Schema in pydantic",
         ) from error
-    reader.is_foreign = True
-    definitions = schema.pop("$defs", {})
-    if not reader.is_output and getattr(model, "model_config", {}).get("extra") is None:
+    definitions: Schema = schema.pop("$defs", {})
+    if not is_output and getattr(model, "model_config", {}).get("extra") is None:
         # Without this, the model would drop a misspelt member silently.
         for definition in (schema, *definitions.values()):
             if "properties" in definition:
                 definition.setdefault("additionalProperties", False)
-    names = _free_names(reader, definitions)
-    for name, definition in definitions.items():
-        reader.defs[names[name]] = _moved(definition, names)
-    return _moved(schema, names), _validated(model)
+    return schema, definitions
 
 
-def _free_names(reader: HintReader, definitions: Mapping[str, Schema]) -> dict[str, str]:
-    """Keep the names, unless one already belongs to a different definition; then choose new ones."""
-    same = {name: name for name in definitions}
-    existing = definitions.keys() & reader.defs.keys()
-    if all(reader.defs[name] == _moved(definitions[name], same) for name in existing):
-        return same
-    return {name: reader.free_name(name) for name in definitions}
-
-
-def _moved(schema: Any, names: Mapping[str, str]) -> Any:
+def moved(schema: Any, names: Mapping[str, str]) -> Any:
     """Copy a schema, rename its references, and omit its titles."""
     if isinstance(schema, list):
-        return [_moved(part, names) for part in schema]
+        return [moved(part, names) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    moved: Schema = {}
+    copy: Schema = {}
     for key, value in schema.items():
         if key in SCHEMA_MAP:
-            moved[key] = {name: _moved(part, names) for name, part in value.items()}
+            copy[key] = {name: moved(part, names) for name, part in value.items()}
         elif key == "$ref":
             name = value.removeprefix(_REF)
-            moved[key] = _REF + names.get(name, name)
+            copy[key] = _REF + names.get(name, name)
         elif key in ONE_SCHEMA | SCHEMA_LIST:
-            moved[key] = _moved(value, names)
+            copy[key] = moved(value, names)
         elif key not in _OMITTED:
-            moved[key] = value
-    return moved
+            copy[key] = value
+    return copy
 
 
-def _validated(model: Any) -> Converter:
+def validated(model: Any) -> Converter:
+    """Convert with the validation of a model."""
+
     def convert(value: Any, path: Path, problems: Problems) -> Any:
         if path in problems.refused:  # the model would repeat the problems of its schema
             return None

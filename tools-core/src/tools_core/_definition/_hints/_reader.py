@@ -4,56 +4,50 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections import abc
+from collections.abc import Callable
 from enum import Enum
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    LiteralString,
-    NotRequired,
-    Required,
-    Self,
-    Union,
-    get_args,
-    get_origin,
-)
+from typing import Annotated, Any, Literal, NotRequired, Required, Self, Union, get_args, get_origin
 
 from tools_core._definition._hints._annotations import (
     SUPPORTED,
-    HintReader,
     Reading,
     Schema,
     Unsupported,
     evaluate,
     hint_name,
     is_text,
-    origin_of,
 )
-from tools_core._definition._hints._classes import class_reader
-from tools_core._definition._hints._containers import CONTAINERS
-from tools_core._definition._hints._converters import Converter
+from tools_core._definition._hints._classes import has_members, members_of, object_schema, with_default
+from tools_core._definition._hints._converters import Converter, array, entries, members
 from tools_core._definition._hints._metadata import annotate
-from tools_core._definition._hints._models import is_model, read_model
-from tools_core._definition._hints._scalars import SCALARS, as_float, read_scalar
+from tools_core._definition._hints._models import is_model, model_schema, moved, validated
+from tools_core._definition._hints._scalars import SCALARS, as_float, integer_key, read_scalar
 from tools_core._definition._hints._unions import read_choices, read_union
 
-_QUALIFIERS = {Required, NotRequired, Final}
+_LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection, abc.Reversible)
+# Collections, and the functions that create them from a list.
+_COLLECTIONS: dict[Any, Callable[[Any], Any]] = {
+    **dict.fromkeys(_LISTS, list),
+    **dict.fromkeys((set, abc.Set, abc.MutableSet), set),
+    frozenset: frozenset,
+    tuple: tuple,
+}
+_MAPPINGS = {dict, abc.Mapping, abc.MutableMapping}
 _FIXES = {
     "Callable": "JSON has no functions: take a name as a str, and look the function up",
     "type": "JSON has no classes: take a name as a str or a Literal",
 }
 
 
-class Reader(HintReader):
+class Reader:
     """Reads the hints of one signature; `defs` collects the `$defs` of its schema."""
 
     def __init__(self, *, is_output: bool = False) -> None:
         self.defs: Schema = {}
-        self.is_output = is_output
-        self.is_foreign = False
+        self.is_foreign = False  # whether a library or its classes wrote a part of the schema
+        self._is_output = is_output  # whether the hints describe a result, and not arguments
         self._open: dict[Any, _Reference] = {}  # the types that are being read
         self._class: Any = None  # the innermost of them, for `Self`
 
@@ -71,36 +65,34 @@ class Reader(HintReader):
             return {"type": SCALARS[hint]}, as_float if hint is float else None
         if hint is Any or hint is object:  # Any is a class
             return {}, None
-        if hint in CONTAINERS:
-            return CONTAINERS[hint](self, hint, ())
+        if hint in _COLLECTIONS or hint in _MAPPINGS:
+            return self._read_container(hint, ())
         if is_model(hint):  # also if it is a dataclass
-            return read_model(self, hint)
-        if (read := class_reader(hint)) is not None:
-            return self._define(hint, lambda: read(self, hint))
+            return self._read_model(hint)
+        if has_members(hint):
+            return self._define(hint, lambda: self._read_members(hint))
         if issubclass(hint, Enum):
             return read_choices(hint, tuple(hint))
         return read_scalar(hint) or _refuse(hint)
 
     def _read_generic(self, hint: Any, origin: Any) -> Reading:
         args = get_args(hint)
-        if origin in CONTAINERS:
-            return CONTAINERS[origin](self, hint, args)
+        if origin in _COLLECTIONS or origin in _MAPPINGS:
+            return self._read_container(origin, args)
         if origin is Union or origin is UnionType:
-            return read_union(self, args)
+            return read_union([self.read(arg) for arg in args], self.defs)
         if origin is Annotated:
             self.is_foreign = self.is_foreign or any(type(item) is not str for item in hint.__metadata__)
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
-        if origin in _QUALIFIERS:
+        if origin is Required or origin is NotRequired:
             return self.read(args[0])
         return _refuse(hint)
 
     def _read_special(self, hint: Any) -> Reading:
         if hint is None:
             return {"type": "null"}, None
-        if hint is LiteralString:
-            return {"type": "string"}, None
         if hint is Self and self._class is not None:
             return self.read(self._class)
         if hasattr(hint, "__supertype__"):  # NewType
@@ -108,14 +100,69 @@ class Reader(HintReader):
         if hasattr(hint, "__value__"):  # type X = ...
             return self._define(hint, lambda: self.read(_value_of(hint)))
         if is_text(hint):
-            return self.read(evaluate(hint, {}, self.class_names()))
+            return self.read(evaluate(hint, {}, self._class_names()))
         return _refuse(hint)
+
+    def _read_container(self, kind: Any, args: tuple[Any, ...]) -> Reading:
+        if kind in _MAPPINGS:
+            return self._read_mapping(args)
+        if kind is tuple and args and args[-1] is not ...:
+            readings = [self.read(arg) for arg in args]
+            items = [schema for schema, _ in readings]
+            fixed: Schema = {"type": "array", "minItems": len(args), "maxItems": len(args), "prefixItems": items}
+            return fixed, array(tuple, None, [convert for _, convert in readings])
+        schema, item = self.read(args[0]) if args else ({}, None)
+        collection: Schema = {"type": "array", "items": schema}
+        factory = _COLLECTIONS[kind]
+        if factory in (set, frozenset):
+            collection["uniqueItems"] = True
+            if args and getattr(get_origin(args[0]) or args[0], "__hash__", None) is None:
+                raise Unsupported(f"a set cannot hold {hint_name(args[0])}, which has no hash", "use a list")
+        return collection, array(factory, item) if item or factory is not list else None
+
+    def _read_mapping(self, args: tuple[Any, ...]) -> Reading:
+        if not args:
+            return {"type": "object"}, None
+        names, key = integer_key() if args[0] is int else self.read(args[0])
+        if args[0] is not int and names and names.get("type") != "string":
+            raise Unsupported(f"{hint_name(args[0])} cannot be a key of a JSON object", "use str")
+        schema, value = self.read(args[1])
+        mapping: Schema = {"type": "object", "additionalProperties": schema or True}
+        if names not in ({}, {"type": "string"}):
+            mapping["propertyNames"] = names
+        return mapping, entries(key, value) if key or value else None
+
+    def _read_members(self, cls: type) -> Reading:
+        hints, required, defaults, factory = members_of(cls, self._class_names(), is_output=self._is_output)
+        properties: Schema = {}
+        converters: dict[str, Converter] = {}
+        for name, hint in hints.items():
+            try:
+                schema, convert = self.read(hint)
+            except Unsupported as error:
+                raise Unsupported(f"field `{name}` of {hint_name(cls)}: {error.reason}", error.fix) from None
+            properties[name] = with_default(schema, defaults[name]) if name in defaults else schema
+            if convert:
+                converters[name] = convert
+        return object_schema(properties, required), members(converters, factory) if converters or factory else None
+
+    def _read_model(self, model: Any) -> Reading:
+        """Read a model of pydantic; its `$defs` move to the top of the tool's schema."""
+        self.is_foreign = True
+        schema, definitions = model_schema(model, is_output=self._is_output)
+        names = {name: name for name in definitions}
+        existing = definitions.keys() & self.defs.keys()
+        if any(self.defs[name] != moved(definitions[name], names) for name in existing):
+            names = {name: self._free_name(name) for name in definitions}
+        for name, definition in definitions.items():
+            self.defs[names[name]] = moved(definition, names)
+        return moved(schema, names), validated(model)
 
     def _define(self, key: Any, read: Callable[[], Reading]) -> Reading:
         """Read a type that may refer to itself; it moves to `$defs` only if it does."""
         if key in self._open:
             reference = self._open[key]
-            reference.name = reference.name or self.free_name(key.__name__)
+            reference.name = reference.name or self._free_name(key.__name__)
             return {"$ref": f"#/$defs/{reference.name}"}, reference
         reference = self._open[key] = _Reference()
         outer, self._class = self._class, key
@@ -130,7 +177,7 @@ class Reader(HintReader):
         self.defs[reference.name] = schema
         return {"$ref": f"#/$defs/{reference.name}"}, reference
 
-    def free_name(self, name: str) -> str:
+    def _free_name(self, name: str) -> str:
         """Reserve a name in `$defs`, with a number if it is taken."""
         base = free = re.sub(r"\W", "_", name)
         number = 2
@@ -139,7 +186,7 @@ class Reader(HintReader):
         self.defs[free] = {}
         return free
 
-    def class_names(self) -> Mapping[str, Any]:
+    def _class_names(self) -> dict[str, Any]:
         """Return names that the hints of these classes may use, even if their module does not have them."""
         return {key.__name__: key for key in self._open}
 
@@ -166,5 +213,5 @@ def _value_of(alias: Any) -> Any:
 
 
 def _refuse(hint: Any) -> Reading:
-    fix = _FIXES.get(getattr(origin_of(hint), "__name__", ""), SUPPORTED)
+    fix = _FIXES.get(getattr(get_origin(hint) or hint, "__name__", ""), SUPPORTED)
     raise Unsupported(f"{hint_name(hint)} cannot be created from JSON", fix)

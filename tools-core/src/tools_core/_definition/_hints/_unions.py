@@ -6,7 +6,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from tools_core._definition._hints._annotations import HintReader, Reading, Schema, Unsupported, hint_name
+from tools_core._definition._hints._annotations import Reading, Schema, Unsupported, hint_name
 from tools_core._definition._hints._converters import Converter, Problems
 from tools_core._definition._hints._scalars import SCALARS, as_float
 from tools_core._values._problem import Path, Problem
@@ -17,17 +17,16 @@ _SCALARS = ("string", "integer", "number", "boolean")
 _NULL = {"type": "null"}
 
 
-def read_union(reader: HintReader, args: tuple[Any, ...]) -> Reading:
-    """Read `X | Y`; with None, the value is nullable."""
-    readings = [reader.read(arg) for arg in args]
+def read_union(readings: list[Reading], defs: Schema) -> Reading:
+    """Combine the readings of the types in `X | Y`; with None, the value is nullable."""
     schema = _join([schema for schema, _ in readings])
     converters = {convert for _, convert in readings if convert is not None}
     if converters <= {as_float}:
         is_integer = any(branch.get("type") == "integer" for branch, _ in readings)
         return schema, as_float if converters and not is_integer else None
-    if len(args) == 2 and _NULL in [branch for branch, _ in readings]:
+    if len(readings) == 2 and _NULL in [branch for branch, _ in readings]:
         return schema, _optional(converters.pop())
-    return schema, _Choice(readings, reader.defs)
+    return schema, _Choice(readings, defs)
 
 
 def _join(schemas: list[Schema]) -> Schema:
