@@ -157,13 +157,18 @@ def test_a_program_without_a_guard_runs_once_where_its_tools_are_in_modules(host
     assert output(host('print("began", run(ProcessRuntime(), tools.echo, value=1).content)\n')) == "began 1\n"
 
 
-def test_a_program_without_a_guard_can_call_its_own_tools(host, capfd):
-    assert output(host(MAIN.replace('if __name__ == "__main__":\n    ', ""))) == "1 in __mp_main__\n"
-    assert "before the\n        current process has finished its bootstrapping phase" in capfd.readouterr().err
+@pytest.mark.parametrize("options", [(), ("-m", "host")], ids=["path", "module"])
+def test_a_program_without_a_guard_never_runs_a_second_time(options, host):
+    lines = output(
+        host("print('began')\n" + MAIN.replace('if __name__ == "__main__":\n    ', ""), *options)
+    ).splitlines()
+    assert lines[0] == "began"
+    assert 'its program has no `if __name__ == "__main__":`' in lines[1]
+    assert len(lines) == 2
 
 
 def test_a_program_that_ends_while_it_is_imported_is_reported(host):
-    text = MAIN.replace('if __name__ == "__main__":', "def run_it():") + "    return 5\n\nsys.exit(run_it())\n"
+    text = MAIN.replace("if __name__", "if __name__ != '__main__':\n    sys.exit(5)\n\nif __name__")
     assert "cannot prepare the call: SystemExit: 5" in output(host(text))
 
 

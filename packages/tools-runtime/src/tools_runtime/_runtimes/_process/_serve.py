@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextvars
 import os
 import pickle
@@ -10,6 +11,8 @@ import threading
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
+from io import open_code
 from multiprocessing import process, spawn
 from traceback import print_exc
 from types import ModuleType
@@ -135,6 +138,11 @@ class _Server:
                 "it is defined in a program without a file, such as a notebook; "
                 'move it to a module, or run it with runtime="thread"'
             )
+        if not _has_guard(self._settings.main):
+            raise ImportError(
+                'its program has no `if __name__ == "__main__":` and would run again in the worker; '
+                "put what the program does below that line, or move the tool to a module"
+            )
         current: Any = process.current_process()
         current._inheriting = True  # multiprocessing refuses to start processes while this is set
         try:
@@ -142,6 +150,21 @@ class _Server:
         finally:
             del current._inheriting
         return pickle.loads(data)  # noqa: S301  (as above)
+
+
+def _has_guard(main: dict[str, str]) -> bool:
+    """Return whether the program keeps a part of itself from running when it is imported."""
+    path = main.get("init_main_from_path")
+    if path is None:
+        spec = find_spec(main["init_main_from_name"])
+        path = "" if spec is None or spec.origin is None else spec.origin
+    try:
+        with open_code(path) as file:
+            program = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):  # no source, as in a compiled program
+        return True
+    tests = [statement.test for statement in program.body if isinstance(statement, ast.If)]
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for test in tests for part in ast.walk(test))
 
 
 def _flush() -> None:
