@@ -54,7 +54,6 @@ def test_all_problems_are_reported_at_once_in_the_order_of_the_schema() -> None:
         ({"exclusiveMaximum": 3}, 3, "must be below 3, got 3"),
         ({"multipleOf": 0.25}, 0.3, "must be a multiple of 0.25, got 0.3"),
         ({"uniqueItems": True}, [1, 1.0], "must not have equal items, got an array of 2"),
-        ({"contains": {"type": "string"}}, [1], "must have at least 1 item matching: a string, got 0"),
         ({"not": {"type": "string"}}, "a", 'must not be a string, got "a"'),
         ({"dependentRequired": {"a": ["b"]}}, {"a": 1}, 'b is required when "a" is given'),
         ({"properties": {"a": False}}, {"a": 1}, "a is not allowed"),

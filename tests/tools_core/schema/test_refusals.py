@@ -26,6 +26,8 @@ ITSELF["not"] = ITSELF
         ({"unevaluatedProperties": False}, "#/unevaluatedProperties", "additionalProperties"),
         ({"allOf": [{"unevaluatedItems": False}]}, "#/allOf/0/unevaluatedItems", "prefixItems"),
         ({"dependencies": {}}, "#/dependencies", "dependentRequired"),
+        ({"dependentSchemas": {}}, "#/dependentSchemas", "then"),
+        ({"contains": {}}, "#/contains", "in words"),
         ({"items": [{}]}, "#/items", "prefixItems"),
         ({"minimum": 1, "exclusiveMinimum": True}, "#/exclusiveMinimum", "a number"),
         ({"properties": {"a": {"required": True}}}, "#/properties/a/required", "an array of property names"),

@@ -27,9 +27,8 @@ from tools_core._jsonschema._describe import describe as _describe
 from tools_core._jsonschema._examine import examine
 from tools_core._jsonschema._generate import generate
 from tools_core._jsonschema._plain_json import MAX_DEPTH, is_plain, to_plain
-from tools_core._jsonschema._references import Schema, flatten, resolve
 from tools_core._jsonschema._report import Node, Report
-from tools_core._jsonschema._types import accepted_types
+from tools_core._jsonschema._types import Schema, accepted_types, flatten, resolve
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import Problem
 

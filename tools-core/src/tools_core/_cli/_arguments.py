@@ -8,8 +8,7 @@ from typing import Any
 
 from tools_core._cli._output import CommandError
 from tools_core._cli._schema_text import Schema, schema_at, split_key
-from tools_core._jsonschema._references import flatten
-from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
+from tools_core._jsonschema._types import TYPE_NAMES, accepted_types, flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse, refuse
 from tools_core._values._problem import show

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from tools_core._cli._output import json_text, one_line
-from tools_core._jsonschema._references import flatten
-from tools_core._jsonschema._types import accepted_types, choices_of
+from tools_core._jsonschema._types import accepted_types, choices_of, flatten
 
 Schema: TypeAlias = dict[str, Any]
 

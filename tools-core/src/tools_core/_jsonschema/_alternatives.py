@@ -7,9 +7,8 @@ from typing import Any
 
 from tools_core._jsonschema._describe import WrongChoice, describe
 from tools_core._jsonschema._plain_json import equality_key
-from tools_core._jsonschema._references import Schema
 from tools_core._jsonschema._report import Compile, Node, Report, Unusable, fits
-from tools_core._jsonschema._types import accepted_classes, tags
+from tools_core._jsonschema._types import Schema, accepted_classes, tags
 from tools_core._values._problem import MESSAGE_LIMIT, Path, clip
 
 # Alternatives that nest deeper are neither repaired nor explained: each level multiplies the work.

@@ -7,8 +7,8 @@ from typing import Any
 
 from tools_core._jsonschema import _alternatives, _containers, _scalars
 from tools_core._jsonschema._keywords import CONSTRAINTS
-from tools_core._jsonschema._references import Schema, resolve
 from tools_core._jsonschema._report import Node, Report, Unusable
+from tools_core._jsonschema._types import Schema, resolve
 from tools_core._values._problem import Path
 
 
@@ -35,8 +35,9 @@ class Compiler:
             yield self._target(schema["$ref"])
         for part in schema.get("allOf", ()):
             yield self.node(part)
-        for group in (_containers.object_steps, _containers.array_steps, _alternatives.steps):
-            yield from group(schema, self.root, self.node)
+        yield from _containers.object_steps(schema, self.root, self.node)
+        yield from _containers.array_steps(schema, self.node)
+        yield from _alternatives.steps(schema, self.root, self.node)
 
     def _target(self, reference: str) -> Node:
         if reference not in self.targets:

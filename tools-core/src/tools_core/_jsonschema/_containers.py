@@ -6,11 +6,11 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tools_core._jsonschema._describe import describe, extent
+from tools_core._jsonschema._describe import describe
 from tools_core._jsonschema._plain_json import are_distinct
-from tools_core._jsonschema._references import Schema
 from tools_core._jsonschema._report import Compile, Node, Report, fits
 from tools_core._jsonschema._scalars import rule, sizes, translate
+from tools_core._jsonschema._types import Schema
 from tools_core._values._problem import Path, listing, show
 from tools_core.text import closest
 
@@ -28,8 +28,6 @@ def object_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterato
     yield from sizes((dict,), schema, "minProperties", "maxProperties", "member")
     for key, names in schema.get("dependentRequired", {}).items():
         yield _dependent_names(key, names)
-    for key, part in schema.get("dependentSchemas", {}).items():
-        yield _dependent_schema(key, node(part))
 
 
 def _missing(schema: Schema, root: Schema) -> str:
@@ -133,24 +131,13 @@ def _dependent_names(key: str, names: Sequence[str]) -> Node:
     return step
 
 
-def _dependent_schema(key: str, node: Node) -> Node:
-    def step(value: Any, path: Path, report: Report) -> Any:
-        return node(value, path, report) if type(value) is dict and key in value else value
-
-    return step
-
-
-def array_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
+def array_steps(schema: dict[str, Any], node: Compile) -> Iterator[Node]:
     """Compile every keyword for arrays that `schema` has."""
     if "prefixItems" in schema or "items" in schema:
         yield _items([node(part) for part in schema.get("prefixItems", ())], node(schema.get("items", True)))
     yield from sizes((list,), schema, "minItems", "maxItems", "item")
     if schema.get("uniqueItems"):
         yield rule((list,), are_distinct, "must not have equal items")
-    if "contains" in schema:
-        least, most = schema.get("minContains", 1), schema.get("maxContains")
-        expected = f"{extent(least, most, 'item')} matching: {describe(schema['contains'], root)}"
-        yield _contains(node(schema["contains"]), least, most, expected)
 
 
 def _items(prefix: list[Node], rest: Node) -> Node:
@@ -162,16 +149,5 @@ def _items(prefix: list[Node], rest: Node) -> Node:
             node = prefix[index] if index < len(prefix) else rest
             out.append(node(item, (path, index), report))
         return value if all(map(operator.is_, out, value)) else out
-
-    return step
-
-
-def _contains(node: Node, least: float, most: float | None, expected: str) -> Node:
-    def step(value: Any, path: Path, report: Report) -> Any:
-        if type(value) is list:
-            matches = sum(fits(node, item, report) for item in value)
-            if matches < least or (most is not None and matches > most):
-                report.add_problem(path, f"must have {expected}, got {matches}")
-        return value
 
     return step

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tools_core._jsonschema._keywords import CONSTRAINTS
-from tools_core._jsonschema._references import Schema, resolve
-from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
+from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, resolve, types_of
 from tools_core._values._problem import clip, show
 from tools_core.text import closest
 
@@ -69,11 +68,3 @@ class WrongChoice(NamedTuple):
 
 def _either(words: Iterable[str]) -> str:
     return clip(" or ".join(dict.fromkeys(words)), MAX_LENGTH)
-
-
-def extent(least: float | None, most: float | None, noun: str) -> str:
-    """Describe limits of a size: `at least 2 items`, `1 to 5 characters`."""
-    if least is not None and most is not None:
-        return f"{int(least)} to {int(most)} {noun}s"
-    word, limit = ("at most", int(most)) if most is not None else ("at least", int(least or 0))
-    return f"{word} {limit} {noun}{'' if limit == 1 else 's'}"

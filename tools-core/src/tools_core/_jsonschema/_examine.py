@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP, UNSUPPORTED, VALUES
-from tools_core._jsonschema._references import Schema, reference_keys, resolve
 from tools_core._jsonschema._scalars import translate
+from tools_core._jsonschema._types import Schema, reference_keys, resolve
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import Path, clip, path_keys, show
 

@@ -12,10 +12,9 @@ from typing import Any
 from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._keywords import CONSTRAINTS
 from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, is_clean, is_plain
-from tools_core._jsonschema._references import Schema, resolve
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._scalars import translate
-from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
+from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, resolve, types_of
 
 _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
 _SUPPORTED = {

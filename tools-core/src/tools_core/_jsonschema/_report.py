@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tools_core._jsonschema._references import Schema
+from tools_core._jsonschema._types import Schema
 from tools_core._values._problem import NOTHING, Path, Problem, render_path, show
 
 # A compiled subschema: it reports problems and returns the value, copied if it was repaired.
@@ -27,26 +27,19 @@ class Report:
     `problems` is empty for a valid value.
     """
 
-    __slots__ = ("_attempts", "problems", "repair", "repairs", "value")
+    __slots__ = ("attempts", "problems", "repair", "repairs", "value")
 
     def __init__(self, value: Any, repair: bool, attempts: Attempts | None = None) -> None:
         self.value = value
         self.problems: list[Problem] = []
         self.repairs: list[str] = []
         self.repair = repair
-        self._attempts = attempts
+        self.attempts = attempts or Attempts()
 
     @property
     def is_complete(self) -> bool:
         """True if `problems` has every problem; only the first 100 are collected."""
         return len(self.problems) < MAX_PROBLEMS
-
-    @property
-    def attempts(self) -> Attempts:
-        """The state that all alternatives of this check share."""
-        if self._attempts is None:
-            self._attempts = Attempts()
-        return self._attempts
 
     def trial(self, value: Any, repair: bool) -> Report:
         """Return a separate report for an alternative."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
-from tools_core._jsonschema._describe import WrongChoice, describe, extent
+from tools_core._jsonschema._describe import WrongChoice, describe
 from tools_core._jsonschema._plain_json import equality_key, is_plain
-from tools_core._jsonschema._references import Schema
 from tools_core._jsonschema._report import Node, Report
-from tools_core._jsonschema._types import JSON_TYPES, choices_of, types_of
+from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, types_of
 from tools_core._values._problem import Path, show
 
 _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
@@ -27,17 +26,9 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 _TOKENS = r"\\u\{[0-9a-fA-F]{1,6}\}|\\k<\w+>|\\.|\(\?<(?![=!])|."
 
 
-# Numbers as text, and the first characters of text that can be repaired.
+# Numbers as text.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
-_STARTS = {
-    "integer": "-0123456789",
-    "number": "-0123456789",
-    "boolean": "tTfF",
-    "array": "[ \t\r\n",
-    "object": "{ \t\r\n",
-}
-
 _NOT_REPAIRABLE: Any = object()
 
 
@@ -46,7 +37,6 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
     types = types_of(schema)
     exact = frozenset(kind for name in types for kind in JSON_TYPES[name].classes)
     is_whole = "integer" in types and "number" not in types
-    starts = _starts_of(types)
     expected = f"must be {describe(schema, root)}"
 
     def step(value: Any, path: Path, report: Report) -> Any:
@@ -57,7 +47,7 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
             if report.repair:
                 report.add_repair(path, value, show(int(value)))
             return int(value)
-        if report.repair and kind is str and value[:1] in starts:
+        if report.repair and kind is str:
             repaired = _from_text(value, types)
             if repaired is not _NOT_REPAIRABLE:
                 report.add_repair(path, value, show(repaired))
@@ -66,11 +56,6 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
         return value
 
     return step
-
-
-def _starts_of(types: Iterable[str]) -> frozenset[str]:
-    """Return the characters that text for one of `types` may start with: a cheap test before `_from_text`."""
-    return frozenset("".join(_STARTS.get(name, "") for name in types))
 
 
 def _from_text(text: str, types: Container[str]) -> Any:
@@ -142,13 +127,14 @@ def _is_multiple(value: float, divisor: float) -> bool:
 
 def sizes(classes: tuple[type, ...], schema: dict[str, Any], least: str, most: str, noun: str) -> Iterator[Node]:
     """Compile a pair of limits on the length of a value."""
-    if least in schema:
-        yield _sized(classes, schema[least], operator.ge, f"must have {extent(schema[least], None, noun)}")
-    if most in schema:
-        yield _sized(classes, schema[most], operator.le, f"must have {extent(None, schema[most], noun)}")
+    for keyword, words, holds in ((least, "at least", operator.ge), (most, "at most", operator.le)):
+        if keyword in schema:
+            limit = schema[keyword]
+            expected = f"must have {words} {int(limit)} {noun}{'' if limit == 1 else 's'}"
+            yield _sized(classes, limit, holds, expected)
 
 
-def _sized(classes: tuple[type, ...], limit: float, holds: Callable[[int, float], bool], expected: str) -> Node:
+def _sized(classes: tuple[type, ...], limit: float, holds: Callable[[Any, Any], bool], expected: str) -> Node:
     def step(value: Any, path: Path, report: Report) -> Any:
         if type(value) in classes and not holds(len(value), limit):
             report.add_problem(path, f"{expected}, got {len(value)}")

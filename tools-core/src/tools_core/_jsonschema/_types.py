@@ -1,12 +1,13 @@
-"""JSON types: names, Python classes and nouns, and the types that a schema accepts."""
+"""Read schemas: their references, and the types and values that they accept."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from tools_core._jsonschema._references import Schema, flatten, resolve
+Schema: TypeAlias = dict[str, Any] | bool
 
 
 class JsonType(NamedTuple):
@@ -30,8 +31,61 @@ TYPE_NAMES: dict[type, str] = {kind.classes[0]: name for name, kind in JSON_TYPE
 
 _ALL = frozenset(TYPE_NAMES)
 _NUMBERS = frozenset((int, float))  # 2.0 is an integer, 2 is a number
+_PLAIN = frozenset(("type", "enum", "const", "properties", "items"))
 _IMPLIED = {"properties": "object", "items": "array"}
 _MAX_DEPTH = 8
+
+
+def resolve(root: Schema, reference: str) -> Schema:
+    """Return the subschema that a local `$ref` points to; LookupError for a broken reference."""
+    target: Any = root
+    for key in reference_keys(root, reference):
+        if isinstance(target, dict):
+            target = target[key]
+        elif isinstance(target, list) and key.isdecimal() and key.isascii():
+            target = target[int(key)]
+        else:
+            raise LookupError(reference)
+    if isinstance(target, dict | bool):
+        return target
+    raise LookupError(reference)
+
+
+def reference_keys(root: Schema, reference: str) -> list[str]:
+    """Return the unescaped keys of a local `$ref`; LookupError for any other reference."""
+    base, _, pointer = reference.partition("#")
+    identifier = root.get("$id", "").rstrip("#") if isinstance(root, dict) else ""
+    if base not in ("", identifier) or (pointer and not pointer.startswith("/")):
+        raise LookupError(reference)
+    # Like urllib.parse.unquote, without its import in every program that defines a tool.
+    pointer = re.sub("(?:%[0-9a-fA-F]{2})+", lambda match: bytes.fromhex(match[0].replace("%", "")).decode(), pointer)
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+
+
+def flatten(schema: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the plain schemas behind `schema`, for code that reads types, choices and members.
+
+    `$ref`, `anyOf`, `oneOf` and `allOf` are followed; a reference that cannot be resolved counts as any value.
+    """
+    return _flatten(schema, root, [])
+
+
+def _flatten(schema: Any, root: dict[str, Any], visited: list[Any]) -> list[dict[str, Any]]:
+    if not isinstance(schema, dict) or any(schema is ancestor for ancestor in visited):
+        return []
+    visited.append(schema)
+    parts = [part for keyword in ("anyOf", "oneOf", "allOf") for part in schema.get(keyword, ())]
+    if "$ref" in schema:
+        parts.append(_target(root, schema["$ref"]))
+    schemas = [plain for part in parts for plain in _flatten(part, root, visited)]
+    return schemas if parts and _PLAIN.isdisjoint(schema) else [*schemas, schema]
+
+
+def _target(root: Schema, reference: str) -> Schema:
+    try:
+        return resolve(root, reference)
+    except LookupError:  # this document was never compiled
+        return {}
 
 
 def types_of(schema: dict[str, Any]) -> tuple[str, ...]:
@@ -74,20 +128,13 @@ def accepted_classes(schema: Schema, root: Schema, depth: int = 0) -> frozenset[
         classes &= _with_numbers(map(type, choices_of(schema)))
     if depth < _MAX_DEPTH:
         if "$ref" in schema:
-            classes &= _behind(schema["$ref"], root, depth)
+            classes &= accepted_classes(_target(root, schema["$ref"]), root, depth + 1)
         for part in schema.get("allOf", ()):
             classes &= accepted_classes(part, root, depth + 1)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 classes &= frozenset().union(*(accepted_classes(part, root, depth + 1) for part in schema[keyword]))
     return classes
-
-
-def _behind(reference: str, root: Schema, depth: int) -> frozenset[type]:
-    try:
-        return accepted_classes(resolve(root, reference), root, depth + 1)
-    except LookupError:  # this document was never compiled
-        return _ALL
 
 
 def _with_numbers(classes: Iterable[type]) -> frozenset[type]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tools_core._jsonschema._references import flatten
-from tools_core._jsonschema._types import accepts_null
+from tools_core._jsonschema._types import accepts_null, flatten
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
 
