@@ -3,7 +3,7 @@
 import pytest
 
 from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User
-from tools_core import Result, ToolCall, tool
+from tools_core import Context, Result, ToolCall, tool
 
 
 def session_with(result, **reply):
@@ -76,3 +76,21 @@ def test_an_edited_reply_loses_the_output_parsed_from_its_old_text():
     session = Session([User(content="Go"), Assistant(id="a", content='{"a": 1}', structured_output={"a": 1})])
     assert session.update(id="a", content="no").structured_output is None
     assert session.update(id="a", content="{}", structured_output={}).structured_output == {}
+
+
+# ------------------------------------------------------------------------------------------------ identity
+
+
+def test_the_run_id_of_calls_is_the_key_of_the_session():
+    ids = []
+
+    @tool
+    def look(context: Context) -> str:
+        """Look."""
+        ids.append(context.run_id)
+        return "x"
+
+    for _ in range(2):
+        session = Session(id="chat")
+        Agent(session, model=ScriptedProvider(ToolCall("c", "look", {}), "Done"), tools=[look]).generate("Go")
+        assert ids.pop() == session.key

@@ -27,7 +27,7 @@ class MortalStore(SQLiteStore):
 
     def acquire(self, session, owner):
         self.owner = owner
-        super().acquire(session, owner)
+        return super().acquire(session, owner)
 
     def append(self, session, records, *, after, owner=None):
         if self.fuse is not None:

@@ -5,7 +5,17 @@ from threading import Thread, active_count
 
 import pytest
 
-from tools_agent import Record, SessionConflictError, SQLiteStore, StoreError, open_store
+from tools_agent import (
+    Agent,
+    Record,
+    ScriptedProvider,
+    Session,
+    SessionConflictError,
+    SQLiteStore,
+    StoreError,
+    User,
+    open_store,
+)
 
 
 @pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -104,6 +114,29 @@ def test_sessions_are_listed_the_latest_first_and_deleted_with_their_records(sto
     assert [each.id for each in store.sessions()] == ["new"]
     store.create("old")
     assert store.read("old") == []
+
+
+# ------------------------------------------------------------------------------------------------ identity
+
+
+def test_sessions_of_one_name_in_two_stores_have_different_keys(store):
+    with SQLiteStore(":memory:") as other:
+        assert Session(id="chat", store=store).key != Session(id="chat", store=other).key
+
+
+def test_a_reopened_session_keeps_its_key_and_a_fork_has_another(store):
+    session = Session([User(content="Hi")], id="chat", store=store)
+    assert Session.open(store, "chat").key == session.key != session.fork("copy").key
+
+
+def test_a_session_created_again_under_its_name_is_another_one(store):
+    old = Session(id="chat", store=store)
+    store.delete("chat")
+    new = Session(id="chat", store=store)
+    assert new.key != old.key
+    with pytest.raises(SessionConflictError, match="deleted and created again: open it again"):
+        Agent(old, model=ScriptedProvider("Hello")).generate("Hi")
+    assert Agent(new, model=ScriptedProvider("Hello")).generate("Hi").content == "Hello"
 
 
 # ------------------------------------------------------------------------------------------------ leases

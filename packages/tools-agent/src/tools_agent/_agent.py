@@ -338,7 +338,7 @@ class Agent:
         if not self._busy.acquire(blocking=False):
             raise SessionConflictError("a run of this agent is under way: wait for its end, or use another agent")
         self._run, self._recorder.calls = run, run.calls
-        running[self.session.id] = run
+        running[self.session.key] = run
 
     def _leave(self) -> None:
         run, self._run, self._recorder.calls = self._run, None, None

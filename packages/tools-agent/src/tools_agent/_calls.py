@@ -63,7 +63,7 @@ class Calls:
     def make(self, calls: Sequence[ToolCall], check: Callable[[], object]) -> Steps:
         """Make calls; those that wait for approval stay without a result. `check` may interrupt after each result."""
         plan = self._plan
-        context = Context(workspace=plan.workspace, state=self._state, run_id=self._session.id)
+        context = Context(workspace=plan.workspace, state=self._state, run_id=self._session.key)
         calls = yield from self._without_unknown(calls, context)
         if not calls:
             return

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import Any
+from uuid import uuid4
 
 from tools_agent._messages import Assistant, Message, ToolResult
 from tools_agent._session._transcript import CallState, Change, Transcript, effective, with_unique_ids
@@ -32,11 +33,13 @@ class SessionLog:
     ```
 
     Attributes:
+        key: The identity of the session, unique among all stores; a run's Context has it as `run_id`.
         callbacks: The functions that `Session.on_message` has added.
     """
 
     def __init__(self, id: str, store: Store | None = None) -> None:
         self.id = id
+        self.key = uuid4().hex
         self.store = store
         self.callbacks: list[Callable[[Any], object]] = []
         self.transcript = Transcript()
@@ -55,9 +58,11 @@ class SessionLog:
         with self._lock:
             if self._run is not None:
                 raise SessionConflictError(f"a run of session {self.id!r} is under way; wait for its end")
-            if self.store is not None:
-                self.store.acquire(self.id, run)
+            key = self.key if self.store is None else self.store.acquire(self.id, run)
             self._run = run
+        if key != self.key:
+            self.end()
+            raise SessionConflictError(f"session {self.id!r} was deleted and created again: open it again")
         try:
             self.refresh()
         except BaseException:
@@ -171,9 +176,17 @@ class SessionLog:
         if self.store is None:
             self.write(changes)
             return
-        self._seq = self.store.create(self.id, metadata, [Record(kind, as_json(data)) for kind, data in changes])
+        records = [Record(kind, as_json(data)) for kind, data in changes]
+        self.key = self.store.create(self.id, metadata, records)
+        self._seq = len(records)
         for kind, data in changes:
             self.transcript.apply(kind, data)
+
+    def load(self) -> None:
+        """Read the session from its store. Raises KeyError if the store does not have it."""
+        if self.store is not None:
+            self.key, records = self.store.open(self.id)
+            self.replay(records)
 
     def write(self, changes: Sequence[Change]) -> None:
         """Append changes to the store, then apply them to the messages."""

@@ -63,10 +63,18 @@ class Session:
         session.id, session.store = id, store
         session.log = SessionLog(id, store)
         session.children = {}
-        session.log.replay(store.read(id))
+        session.log.load()
         return session
 
     # ------------------------------------------------------------------------------------------------ reading
+
+    @property
+    def key(self) -> str:
+        """The identity: unique among all stores, and the same when the session is opened again.
+
+        A session that is deleted and created again under its name has another key.
+        """
+        return self.log.key
 
     @property
     def messages(self) -> list[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from threading import Event, Lock, Thread
 from typing import Any, Protocol, Self
+from uuid import uuid4
 
 from tools_agent._stores._process import has_ended, this_process
 from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, StoreError
@@ -17,6 +18,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS ask_schema (version INTEGER NOT NULL)",
     """CREATE TABLE IF NOT EXISTS ask_sessions (
         id TEXT PRIMARY KEY,
+        session_key TEXT NOT NULL,
         metadata TEXT NOT NULL,
         created_at DOUBLE PRECISION NOT NULL,
         lease_owner TEXT,
@@ -34,10 +36,11 @@ _SCHEMA = (
     )""",
 )
 _STATE = (
-    "SELECT lease_owner, lease_process, lease_until, "
+    "SELECT session_key, lease_owner, lease_process, lease_until, "
     "(SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id) "
     "FROM ask_sessions WHERE id = :id"
 )
+_RECORDS = "SELECT kind, data, run, seq, at FROM ask_records WHERE session = :id AND seq > :after ORDER BY seq"
 _ALL = 2**31 - 1  # the highest sequence number
 
 
@@ -77,19 +80,19 @@ class SQLStore:
                     f"{self}: written by a newer version of tools-agent (schema {found[0][0]}): upgrade it"
                 )
 
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> int:
-        """Create a session with its first records, and return their number. SessionConflictError if it exists."""
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
+        """Create a session with its first records, and return its key. SessionConflictError if it exists."""
         rows = _rows(session, records, 0)
         with self._transaction(writes=True) as execute:
-            _insert_session(execute, session, json.dumps(dict(metadata or {})))
+            key = _insert_session(execute, session, json.dumps(dict(metadata or {})))
             _insert_records(execute, rows)
-        return len(rows)
+        return key
 
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
         """Append records, and return the sequence number of the last one; see `Store`."""
         rows = _rows(session, records, after)
         with self._transaction(writes=True) as execute:
-            last = self._check_lease(execute, session, owner)
+            _, last = self._check_lease(execute, session, owner)
             if last != after:
                 raise SessionConflictError(
                     f"session {session!r} has {last} records, not {after}: another process has changed it; "
@@ -98,22 +101,25 @@ class SQLStore:
             _insert_records(execute, rows)
         return after + len(rows)
 
+    def open(self, session: str) -> tuple[str, list[Record]]:
+        """Return a session's key and all its records. Raises KeyError for an unknown session."""
+        with self._transaction(writes=False) as execute:
+            key, _ = _key_and_metadata(execute, session)
+            rows = execute(_RECORDS, {"id": session, "after": 0})
+        return key, _records(rows)
+
     def read(self, session: str, after: int = 0) -> list[Record]:
         """Return the records after a sequence number. Raises KeyError for an unknown session."""
         with self._transaction(writes=False) as execute:
-            rows = execute(
-                "SELECT kind, data, run, seq, at FROM ask_records WHERE session = :id AND seq > :after ORDER BY seq",
-                {"id": session, "after": after},
-            )
+            rows = execute(_RECORDS, {"id": session, "after": after})
             if not rows:
-                _metadata(execute, session)
-        values = json.loads(f"[{','.join(row[1] for row in rows)}]")  # twice as fast as one by one
-        return [Record(kind, data, run, seq, at) for (kind, _, run, seq, at), data in zip(rows, values, strict=True)]
+                _key_and_metadata(execute, session)
+        return _records(rows)
 
-    def acquire(self, session: str, owner: str) -> None:
-        """Take the session's lease for a run. Raises SessionConflictError while a living owner has it."""
+    def acquire(self, session: str, owner: str) -> str:
+        """Take the session's lease for a run, and return its key. SessionConflictError if a living owner has it."""
         with self._transaction(writes=True) as execute:
-            self._check_lease(execute, session, owner)
+            key, _ = self._check_lease(execute, session, owner)
             execute(
                 "UPDATE ask_sessions SET lease_owner = :owner, lease_process = :process, lease_until = :until "
                 "WHERE id = :id",
@@ -125,6 +131,7 @@ class SQLStore:
             if self._renewer is None:
                 self._renewer = Thread(target=self._renew, name="leases", daemon=True)
                 self._renewer.start()
+        return key
 
     def _renew(self) -> None:
         """Renew the leases until there are none: a single tool call may take longer than a lease."""
@@ -172,7 +179,8 @@ class SQLStore:
     def fork(self, session: str, new: str, *, until: int | None = None) -> None:
         """Copy a session's records, up to a sequence number, into a new session."""
         with self._transaction(writes=True) as execute:
-            _insert_session(execute, new, _metadata(execute, session))
+            _, metadata = _key_and_metadata(execute, session)
+            _insert_session(execute, new, metadata)
             execute(
                 "INSERT INTO ask_records (session, seq, kind, run, at, data) "
                 "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
@@ -195,34 +203,40 @@ class SQLStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_lease(self, execute: Execute, session: str, owner: str | None) -> int:
-        """Lock the session's row, and return the number of its last record.
+    def _check_lease(self, execute: Execute, session: str, owner: str | None) -> tuple[str, int]:
+        """Lock the session's row, and return its key and the number of its last record.
 
         Raises SessionConflictError if a living owner other than `owner` has the lease.
         """
         rows = execute(_STATE + self._lock_row, {"id": session})
         if not rows:
             raise KeyError(f"there is no session {session!r}")
-        holder, process, until, last = rows[0]
+        key, holder, process, until, last = rows[0]
         is_free = holder in (None, owner) or (session, holder) in self._unreleased
         if not is_free and until > time.time() and not has_ended(process):
             raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
-        return int(last)
+        return key, int(last)
 
 
-def _metadata(execute: Execute, session: str) -> str:
-    rows = execute("SELECT metadata FROM ask_sessions WHERE id = :id", {"id": session})
+def _key_and_metadata(execute: Execute, session: str) -> tuple[str, str]:
+    rows = execute("SELECT session_key, metadata FROM ask_sessions WHERE id = :id", {"id": session})
     if not rows:
         raise KeyError(f"there is no session {session!r}")
-    metadata: str = rows[0][0]
-    return metadata
+    key, metadata = rows[0]
+    return key, metadata
 
 
-def _insert_session(execute: Execute, session: str, metadata: str) -> None:
-    row = {"id": session, "metadata": metadata, "now": time.time()}
+def _insert_session(execute: Execute, session: str, metadata: str) -> str:
+    row = {"id": session, "key": uuid4().hex, "metadata": metadata, "now": time.time()}
     if execute("SELECT 1 FROM ask_sessions WHERE id = :id", row):
         raise SessionConflictError(f"there is a session {session!r} already")
-    execute("INSERT INTO ask_sessions (id, metadata, created_at) VALUES (:id, :metadata, :now)", row)
+    execute("INSERT INTO ask_sessions (id, session_key, metadata, created_at) VALUES (:id, :key, :metadata, :now)", row)
+    return str(row["key"])
+
+
+def _records(rows: Sequence[Any]) -> list[Record]:
+    values = json.loads(f"[{','.join(row[1] for row in rows)}]")  # twice as fast as one by one
+    return [Record(kind, data, run, seq, at) for (kind, _, run, seq, at), data in zip(rows, values, strict=True)]
 
 
 def _rows(session: str, records: Sequence[Record], after: int) -> list[dict[str, Any]]:

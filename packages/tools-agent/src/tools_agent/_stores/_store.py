@@ -59,11 +59,15 @@ class Store(Protocol):
 
     All methods may be called from any thread, and raise StoreError where the database fails. An `append` is written
     whole or not at all, and is on the disk when it returns. A lease ends with the process that took it, as soon as the
-    store can know.
+    store can know. The key of a session is unique among all stores: one that is deleted and created again has another.
     """
 
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> int:
-        """Create a session with its first records, and return their number. SessionConflictError if it exists."""
+    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
+        """Create a session with its first records, and return its key. SessionConflictError if it exists."""
+        ...
+
+    def open(self, session: str) -> tuple[str, list[Record]]:
+        """Return a session's key and all its records. Raises KeyError for an unknown session."""
         ...
 
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
@@ -78,8 +82,8 @@ class Store(Protocol):
         """Return the records after a sequence number. Raises KeyError for an unknown session."""
         ...
 
-    def acquire(self, session: str, owner: str) -> None:
-        """Take the session's lease for a run. Raises SessionConflictError while a living owner has it."""
+    def acquire(self, session: str, owner: str) -> str:
+        """Take the session's lease for a run, and return its key. SessionConflictError if a living owner has it."""
         ...
 
     def release(self, session: str, owner: str) -> None:
