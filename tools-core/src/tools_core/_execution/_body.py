@@ -21,19 +21,17 @@ def run(tool: Runnable, arguments: dict[str, Any], context: Context | None) -> A
     """Run the body from synchronous code: in this thread, or in a worker thread if there is a limit."""
     if tool._spec.is_async:
         return _run_coroutine(tool.execute(**arguments), context, _grace(tool))
-    if context is None or (limit := _limit(context)) is None:
+    if context is None or _limit(context) is None:
         value = tool.execute(**arguments)
         return value if type(value) in _FINAL else finish(value, context)
-    from tools_core.threads import in_thread  # 10 ms, with concurrent.futures
-
-    return _wait(in_thread(lambda: finish(tool.execute(**arguments), context)), context, limit, _grace(tool))
+    return _run_in_thread(tool, arguments, context)
 
 
 async def arun(tool: Runnable, arguments: dict[str, Any], context: Context | None) -> Any:
     """Run the body from a coroutine: an `async def` in this event loop, any other in a worker thread."""
     import asyncio  # 29 ms
 
-    from tools_core.threads import in_thread  # see run
+    from tools_core.threads import in_thread  # see _run_in_thread
 
     if tool._spec.is_async:
         return await _limited(tool.execute(**arguments), context, _grace(tool))
@@ -56,8 +54,15 @@ def awaitable(value: Any) -> Any:
     return _collected(value) if type(value) is AsyncGeneratorType else value
 
 
+def _run_in_thread(tool: Runnable, arguments: dict[str, Any], context: Context) -> Any:
+    from tools_core.threads import in_thread  # 10 ms, with concurrent.futures
+
+    future = in_thread(lambda: finish(tool.execute(**arguments), context))
+    return _wait(future, context, _limit(context), _grace(tool))
+
+
 def _run_coroutine(value: Any, context: Context | None, grace: float = 0.0) -> Any:
-    from tools_core.threads import replace_blocked_loop, run_coroutine, start_coroutine  # see run
+    from tools_core.threads import replace_blocked_loop, run_coroutine, start_coroutine  # see _run_in_thread
 
     coroutine = _limited(value, context, grace)
     if context is None:
@@ -94,7 +99,7 @@ async def _limited(value: Any, context: Context | None, grace: float, *, in_thre
     except TimeoutError:
         if not timeout.expired():  # the tool raised it
             raise
-        stopped = Stopped(context, limit, is_abandoned=in_thread)
+        stopped = Stopped(context, is_abandoned=in_thread)
         context.cancel()
         raise stopped from None
     except asyncio.CancelledError:
@@ -114,7 +119,7 @@ def _wait(future: Any, context: Context, limit: float | None, grace: float) -> A
         wait((future,), max(grace, _CANCEL_GRACE) if context.cancelled else grace)
         if future.done():
             return future.result()
-        stopped = Stopped(context, limit, is_abandoned=True)
+        stopped = Stopped(context, is_abandoned=True)
         context.cancel()
         raise stopped
     except (KeyboardInterrupt, SystemExit):  # of this thread, if the future is not done

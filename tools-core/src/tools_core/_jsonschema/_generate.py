@@ -166,9 +166,6 @@ class _Writer:
                 self.reject(pad, f"{key!r} not in {x}")
             self.part(True, x, pad, level)
             return
-        if x == "x" and required:
-            # A missing argument is the most frequent mistake, and an exception costs as much as all the rest.
-            self.reject(pad, " or ".join(f"{key!r} not in {x}" for key in required))
         for key in required:
             self.member(properties[key], x, key, pad, level)
         # Count the other members, which is cheaper than to look for unknown ones.

@@ -117,6 +117,11 @@ def are_distinct(items: list[Any]) -> bool:
 
 def count_members(value: Any) -> int:
     """Return the number of members of all objects inside `value`."""
-    if type(value) is dict:
-        return len(value) + sum(count_members(item) for item in value.values() if type(item) in (dict, list))
-    return sum(count_members(item) for item in value if type(item) in (dict, list)) if type(value) is list else 0
+    count, pending = 0, [value]
+    for item in pending:
+        if type(item) is dict:
+            count += len(item)
+            pending += item.values()
+        elif type(item) is list:
+            pending += item
+    return count

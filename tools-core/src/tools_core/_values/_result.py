@@ -73,6 +73,13 @@ def _failure(
     return cls(None, metadata and dict(metadata), None, str(message), error_type, exception)
 
 
+def _message(result: Result) -> str | None:
+    """Return the message of a failure; the exception renders it if the call was rejected."""
+    if result._error is None and result._error_type is not None:
+        result._error = str(result._exception or "")
+    return result._error
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Result:
     """The outcome of a call: an immutable value, true if the call succeeded.
@@ -91,7 +98,7 @@ class Result:
     _exception: BaseException | None = None
 
     ok = _Factory(_success, lambda result: result._error_type is None)
-    error = _Factory(_failure, lambda result: result._error)
+    error = _Factory(_failure, _message)
 
     @classmethod
     def halt(cls, data: Any = None, *, content: Any = None, metadata: Mapping[str, Any] | None = None) -> Self:
@@ -149,7 +156,7 @@ class Result:
     def content(self) -> str | tuple[str | Block, ...]:
         """The content that the model reads: text, JSON for structured data, or blocks, with text as `str`."""
         if self._error_type is not None:
-            return self._error or ""
+            return self.error or ""
         value = self._output if self._content is None else self._content
         if isinstance(value, _BINARY):
             return (_as_block(value),)
@@ -161,7 +168,7 @@ class Result:
         """Return the output; for an error, raise what the tool raised, or else a ToolError with the message."""
         if self._error_type is None:
             return self._output
-        raise self._exception or ToolError(self._error or "", self._error_type)
+        raise self._exception or ToolError(self.error or "", self._error_type)
 
     def with_metadata(self, metadata: Mapping[str, Any]) -> Self:
         """Return a copy with more metadata."""
@@ -172,7 +179,7 @@ class Result:
         out: dict[str, Any] = {
             "ok": self.ok,
             "output": clean(self._output),
-            "error": self._error,
+            "error": self.error,
             "metadata": clean(self.metadata),
         }
         if self._error_type is not None:
@@ -215,7 +222,7 @@ class Result:
         return content if isinstance(content, str) else "\n".join(map(str, content))
 
     def __repr__(self) -> str:
-        outcome = f"ok={self._output!r}" if self.ok else f"error={self._error!r}, type={self._error_type!r}"
+        outcome = f"ok={self._output!r}" if self.ok else f"error={self.error!r}, type={self._error_type!r}"
         return f"<Result {outcome}{', halted' if self.halted else ''}>"
 
     def __eq__(self, other: object) -> bool:
@@ -229,7 +236,7 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the exception, which may not be picklable.
-        return type(self), (self._output, self._metadata, self._content, self._error, self._error_type)
+        return type(self), (self._output, self._metadata, self._content, self.error, self._error_type)
 
 
 def _as_block(value: Any) -> Block:
