@@ -91,8 +91,7 @@ def test_parameters_are_values():
     assert Parameter("a", int, "x") == Parameter("a", "integer", "x")
     assert Parameter("a", int) != Parameter("a", int, required=False)
     assert Parameter("a") != "a"
-    assert repr(Parameter("a", int, "The a.", default=3)) == "Parameter('a', 'integer', 'The a.', default=3)"
-    assert repr(Parameter("a", required=False)) == "Parameter('a', 'string', required=False)"
+    assert repr(Parameter("a", int, "The a.")) == "Parameter('a', 'integer', 'The a.')"
 
 
 def test_a_declared_default_is_passed_to_the_function():

@@ -88,13 +88,6 @@ def test_arguments_by_position_are_refused():
         tool(first)
 
 
-def test_a_leading_underscore_is_refused():
-    def take(_x: int = 1): ...
-
-    with pytest.raises(DefinitionError, match="`_x`: parameter names must not start with an underscore"):
-        tool(take)
-
-
 def test_a_second_context_is_refused():
     def take(a: Context, b: Context): ...
 

@@ -60,8 +60,7 @@ def define(
         spec = _from_parameters(signature, owner, tuple(declared))
     else:
         spec = _from_hints(signature, texts)
-    if not spec.is_trusted:
-        _compile(spec, owner)
+    _compile(spec, owner)
     if input_schema is None and not parameters:
         check_defaults(spec, signature.name)
     if input_schema is None and not signature.keywords:
@@ -114,7 +113,6 @@ def _from_hints(signature: Signature, texts: Mapping[str, str]) -> Spec:
         output_schema=_returned_schema(signature),
         context=parameters.context,
         convert=_conversion(schema["properties"], parameters.converters, parameters.factories, parameters.extra),
-        is_trusted=not parameters.reader.is_foreign,
     )
 
 
@@ -145,14 +143,11 @@ class _Parameters:
                 raise Unsupported(f"is a second Context beside `{self.context}`", "keep one")
             self.context = name
             return
-        if name.startswith("_"):
-            raise Unsupported("parameter names must not start with an underscore", "rename it")
         if hint is MISSING and type(default) not in (str, int, float, bool):
             raise Unsupported("it has no type hint", "add one, as in `count: int`")
         schema, convert = self.reader.read(type(default) if hint is MISSING else hint)
         field = next(filter(is_field, (default, *getattr(hint, "__metadata__", ()))), None)
         if field is not None and field is default:
-            self.reader.is_foreign = True
             (schema, convert), default = annotate((schema, convert), [field]), MISSING
         if default is MISSING and field is not None and (factory := field_default(field)):
             self.factories[name], default = factory, field.default

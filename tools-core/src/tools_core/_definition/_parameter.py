@@ -132,14 +132,7 @@ class Parameter:
     __hash__ = None  # type: ignore[assignment]  # it holds dicts
 
     def __repr__(self) -> str:
-        parts = [repr(self.name), repr(self.type)]
-        if self.description is not None:
-            parts.append(repr(self.description))
-        if self.has_default:
-            parts.append(f"default={self.default!r}")
-        elif not self.required:
-            parts.append("required=False")
-        return f"Parameter({', '.join(parts)})"
+        return f"Parameter({self.name!r}, {self.type!r}, {self.description!r})"
 
     def _error(self, reason: str) -> DefinitionError:
         return DefinitionError(f"Parameter {self.name!r}: {reason}")

@@ -29,14 +29,13 @@ class Spec:
     # Converts arguments without problems; raises InvalidArguments with all problems.
     convert: Callable[[Arguments, Sequence[Problem]], Arguments] | None = None
     is_async: bool = False
-    is_trusted: bool = False  # whether this library wrote the whole input schema
     examples: Sequence[Arguments] = ()
     unused_docs: Sequence[str] = ()  # parameters in the docstring that the function does not have
 
     @cached_property
     def validator(self) -> Validator:
         """The compiled input schema."""
-        return Validator(self.input_schema) if self.is_trusted else compile_schema(self.input_schema)
+        return compile_schema(self.input_schema)
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

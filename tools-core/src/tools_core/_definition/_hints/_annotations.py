@@ -21,8 +21,6 @@ SUPPORTED = (
 )
 _REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^()]*\)")
 _QUALIFIER = re.compile(r"(?:[A-Za-z_<][\w<>]*\.)+(?=[A-Za-z_])")  # the modules and functions around a name
-# Raised when the text of a hint is evaluated: `X | Y` of unfit types, a missing attribute, a typing error.
-_EVALUATION_ERRORS = (NameError, SyntaxError, TypeError, AttributeError, ValueError, LookupError)
 
 
 class Unsupported(Exception):
@@ -65,30 +63,26 @@ def evaluate(hint: Any, globals_: Mapping[str, Any], locals_: Mapping[str, Any])
         return hint
     # Hints are evaluated one at a time: a missing name in another hint, such as the return type, does not matter.
     holder = SimpleNamespace(__annotations__={"hint": hint})
-    try:
-        return get_type_hints(holder, dict(globals_), dict(locals_), include_extras=True)["hint"]
-    except _EVALUATION_ERRORS as error:
-        raise _evaluation_error(hint, error) from error
+    hint = getattr(hint, "__forward_arg__", hint)
+    return _evaluated(holder, hint if isinstance(hint, str) else hint_name(hint), dict(globals_), locals_)["hint"]
 
 
 def evaluate_members(owner: type, hints: dict[str, Any], locals_: Mapping[str, Any]) -> dict[str, Any]:
     """Evaluate the text in the hints of a class; names are looked up in the module of the class that has the hint."""
     if not any(map(is_text, hints.values())):
         return hints
-    try:
-        evaluated = get_type_hints(owner, localns=dict(locals_), include_extras=True)
-    except _EVALUATION_ERRORS as error:
-        raise _evaluation_error(owner.__name__, error) from error
+    evaluated = _evaluated(owner, owner.__name__, None, locals_)
     return {name: evaluated[name] for name in hints}
 
 
-def _evaluation_error(hint: Any, error: Exception) -> Unsupported:
-    hint = getattr(hint, "__forward_arg__", hint)
-    text = hint if isinstance(hint, str) else hint_name(hint)
-    name = getattr(error, "name", None)
-    if isinstance(error, NameError) and name:
-        return Unsupported(
+def _evaluated(owner: Any, text: str, globals_: dict[str, Any] | None, locals_: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(owner, globals_, dict(locals_), include_extras=True)
+    except Exception as error:
+        name = getattr(error, "name", None)
+        if not isinstance(error, NameError) or not name:
+            raise Unsupported(f"the hint {text!r} cannot be evaluated ({error})", "correct it") from error
+        raise Unsupported(
             f"the name `{name}` in the hint {text!r} is not defined",
             f"define or import `{name}` at the top of the module, not in a function or `if TYPE_CHECKING:`",
-        )
-    return Unsupported(f"the hint {text!r} cannot be evaluated ({error})", "correct it")
+        ) from error

@@ -46,7 +46,6 @@ class Reader:
 
     def __init__(self, *, is_output: bool = False) -> None:
         self.defs: Schema = {}
-        self.is_foreign = False  # whether a library or its classes wrote a part of the schema
         self._is_output = is_output  # whether the hints describe a result, and not arguments
         self._open: dict[Any, _Reference] = {}  # the types that are being read
         self._class: Any = None  # the innermost of them, for `Self`
@@ -82,7 +81,6 @@ class Reader:
         if origin is Union or origin is UnionType:
             return read_union([self.read(arg) for arg in args], self.defs)
         if origin is Annotated:
-            self.is_foreign = self.is_foreign or any(type(item) is not str for item in hint.__metadata__)
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
@@ -148,7 +146,6 @@ class Reader:
 
     def _read_model(self, model: Any) -> Reading:
         """Read a model of pydantic; its `$defs` move to the top of the tool's schema."""
-        self.is_foreign = True
         schema, definitions = model_schema(model, is_output=self._is_output)
         names = {name: name for name in definitions}
         existing = definitions.keys() & self.defs.keys()
