@@ -344,6 +344,33 @@ def test_a_file_of_a_newer_version_is_refused_and_not_changed(tmp_path):
     assert change(path, "SELECT version FROM ask_schema") == [(99,)]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "data = 'x'", "data = '{}'", "data = '[1]'", "data = '1,2'", "data = x'ff'", "data = '{\"message\": {}}'",
+        "data = '{\"message\": {\"id\": \"m\", \"role\": \"user\", \"content\": 5}}'",
+        "kind = 'tool_finished'", "kind = 'remove'", "kind = 'rollback'",
+    ],
+)  # fmt: skip
+def test_a_damaged_record_is_an_error_that_names_it_and_the_way_out(tmp_path, damage):
+    with SQLiteStore(tmp_path / "s") as store:
+        session = Session([User(content="one")], id="chat", store=store)
+        Agent(session, model=ScriptedProvider("Hello")).generate("two")
+        change(tmp_path / "s", f"UPDATE ask_records SET {damage} WHERE seq = 3")  # noqa: S608
+        with pytest.raises(StoreError, match=r"session 'chat': record 3 is damaged .* fork\('chat', NEW, until=2\)"):
+            Agent("chat", store=store, model=ScriptedProvider("Hello")).generate()
+        store.fork("chat", "new", until=2)
+        assert [message.content for message in Session.open(store, "new")] == ["one"]
+
+
+def test_damaged_metadata_are_an_error_that_names_the_session(tmp_path):
+    with SQLiteStore(tmp_path / "s") as store:
+        store.create("chat")
+        change(tmp_path / "s", "UPDATE ask_sessions SET metadata = 'x'")
+        with pytest.raises(StoreError, match="session 'chat': its metadata are damaged"):
+            store.sessions()
+
+
 def test_a_closed_store_is_an_error(tmp_path):
     store = open_store(tmp_path / "s")
     store.close()
@@ -361,6 +388,17 @@ def test_no_other_user_can_read_the_file(tmp_path):
         modes = {file.name: oct(file.stat().st_mode & 0o777) for file in path.parent.iterdir()}
     assert set(modes.values()) == {"0o600"}
     assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o660])
+def test_a_file_that_other_users_can_write_is_refused(tmp_path, mode):
+    path = tmp_path / "s"
+    open_store(path).close()
+    path.chmod(mode)
+    with pytest.raises(StoreError, match=f"{path}: other users can write to it; fix: chmod go-w {path}"):
+        open_store(path)
+    path.chmod(0o644)
+    open_store(path).close()
 
 
 def test_the_usual_place_is_in_the_data_folder_or_what_the_environment_names(tmp_path, monkeypatch):

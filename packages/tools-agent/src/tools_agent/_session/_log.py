@@ -42,7 +42,7 @@ class SessionLog:
         self.key = uuid4().hex
         self.store = store
         self.callbacks: list[Callable[[Any], object]] = []
-        self.transcript = Transcript()
+        self.transcript = Transcript(id)
         self._records: list[Record] = []  # of a session without a store
         self._seq = 0
         self._run: str | None = None  # the run that is under way
@@ -212,7 +212,7 @@ class SessionLog:
                 self.replay(self.store.read(self.id))
                 return
             for record in records:
-                self.transcript.apply(record.kind, record.data)
+                self.transcript.read(record)
                 self._seq = record.seq
 
     def rollback(self, to: int) -> None:
@@ -224,7 +224,7 @@ class SessionLog:
 
     def replay(self, records: Sequence[Record]) -> None:
         """Take the messages from the records of a store."""
-        self.transcript = Transcript(effective(records))
+        self.transcript = Transcript(self.id, effective(self.id, records))
         self._seq = records[-1].seq if records else 0
         if self.store is None:
             self._records = list(records)

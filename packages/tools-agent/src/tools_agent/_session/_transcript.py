@@ -11,7 +11,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict
-from tools_agent._stores._store import Record
+from tools_agent._stores._store import Record, damaged
 from tools_core import ToolCall
 
 Stored = Message | dict[str, Any]
@@ -21,15 +21,16 @@ Change = tuple[str, dict[str, Any]]
 class Entry:
     """A message, read from JSON when it is first needed, with the results of its tool calls by call id."""
 
-    __slots__ = ("_value", "call_ids", "id", "is_assistant", "results")
+    __slots__ = ("_record", "_value", "call_ids", "id", "is_assistant", "results")
 
-    def __init__(self, value: Stored) -> None:
+    def __init__(self, value: Stored, record: tuple[str, int]) -> None:
         self.results: dict[str, Entry] = {}
-        self.set(value)
+        self.set(value, record)
 
-    def set(self, value: Stored) -> None:
-        """Replace the message."""
+    def set(self, value: Stored, record: tuple[str, int]) -> None:
+        """Replace the message; `record` is the session and the sequence number, for errors."""
         self._value = value
+        self._record = record
         self.call_ids: Sequence[str] = ()
         if isinstance(value, dict):
             self.id: str = value["id"]
@@ -44,9 +45,12 @@ class Entry:
 
     @property
     def message(self) -> Any:
-        """The message."""
+        """The message. Raises StoreError if its record is damaged."""
         if isinstance(self._value, dict):
-            self._value = cast("Message", message_from_dict(self._value))
+            try:
+                self._value = cast("Message", message_from_dict(self._value))
+            except ValueError as error:
+                raise damaged(*self._record, error) from error
         return self._value
 
     @property
@@ -77,14 +81,15 @@ class CallState:
 class Transcript:
     """The messages of a session: see the module. `records` are those that no rollback has undone."""
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
+    def __init__(self, session: str, records: Iterable[Record] = ()) -> None:
+        self._record = (session, 0)  # the record that is being read, for errors
         self.entries: list[Entry] = []
         self.calls: dict[str, CallState] = {}  # those that were started or asked about, by id
         self.summary: Mapping[str, Any] | None = None
         self._by_id: dict[str, Entry] = {}
         self.askers: dict[str | None, Entry] = {}  # the messages that ask for calls, by call id
         for record in records:
-            self.apply(record.kind, record.data)
+            self.read(record)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -121,6 +126,14 @@ class Transcript:
 
     # ------------------------------------------------------------------------------------------------ changing
 
+    def read(self, record: Record) -> None:
+        """Apply a record of a store. Raises StoreError if it is damaged."""
+        self._record = (self._record[0], record.seq)
+        try:
+            self.apply(record.kind, record.data)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise damaged(*self._record, error) from error
+
     def apply(self, kind: str, data: Mapping[str, Any]) -> None:
         """Make the change that a record is about; kinds that are unknown, or change no message, are ignored."""
         change = getattr(self, f"_apply_{kind}", None)
@@ -128,7 +141,7 @@ class Transcript:
             change(data)
 
     def _apply_message(self, data: Mapping[str, Any]) -> None:
-        entry = Entry(data["message"])
+        entry = Entry(data["message"], self._record)
         after = data.get("after")
         if after is None:
             self.entries.append(entry)
@@ -144,7 +157,7 @@ class Transcript:
         if entry is None:
             return
         before = entry.message.tool_calls if entry.is_assistant else ()
-        entry.set(value)
+        entry.set(value, self._record)
         if not entry.is_assistant:
             return
         for call in before:
@@ -166,7 +179,7 @@ class Transcript:
 
     def _apply_tool_finished(self, data: Mapping[str, Any]) -> None:
         id = data["call_id"]
-        self.askers[id].results[id] = Entry(data["message"])
+        self.askers[id].results[id] = Entry(data["message"], self._record)
         self.calls.pop(id, None)
 
     def _apply_approval_asked(self, data: Mapping[str, Any]) -> None:
@@ -195,18 +208,21 @@ class Transcript:
         self.calls.pop(call_id, None)
 
 
-def effective(records: Iterable[Record]) -> Iterable[Record]:
+def effective(session: str, records: Iterable[Record]) -> Iterable[Record]:
     """Return the records that no rollback has undone."""
     records = list(records)
     if not any(record.kind == "rollback" for record in records):
         return records
-    kept: list[Record] = []
+    valid: list[Record] = []
     for record in records:
-        if record.kind == "rollback":
-            kept = [each for each in kept if each.seq <= record.data["to"]]
-        else:
-            kept.append(record)
-    return kept
+        if record.kind != "rollback":
+            valid.append(record)
+            continue
+        try:
+            valid = [earlier for earlier in valid if earlier.seq <= record.data["to"]]
+        except (LookupError, TypeError) as error:
+            raise damaged(session, record.seq, error) from error
+    return valid
 
 
 def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +24,9 @@ class SQLiteStore(SQLStore):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, lease: float = 60.0) -> None:
-        """Open or create the file. Raises StoreError if that fails, or if a newer tools-agent has written it.
+        """Open or create the file.
+
+        Raises StoreError if that fails, if a newer tools-agent has written it, or if other users can write to it.
 
         A run on another machine has ended if it has not renewed its lease for `lease` seconds.
         """
@@ -33,7 +36,11 @@ class SQLiteStore(SQLStore):
         with self._errors():
             if self.path != ":memory:":
                 Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+                descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+                mode = os.fstat(descriptor).st_mode
+                os.close(descriptor)
+                if mode & (stat.S_IWGRP | stat.S_IWOTH):
+                    raise StoreError(f"{self.path}: other users can write to it; fix: chmod go-w {self.path}")
             self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         finalize(self, self._connection.close)  # a store that is not closed, or is open at the end of the program
         try:

@@ -54,6 +54,15 @@ class StoreError(Exception):
     """The database cannot be read or written; the session in memory holds nothing that the database does not."""
 
 
+def damaged(session: str, seq: int, error: Exception) -> StoreError:
+    """Return the error for a record that cannot be read."""
+    reason = str(error).partition("\n")[0]
+    return StoreError(
+        f"session {session!r}: record {seq} is damaged ({type(error).__name__}: {reason}); "
+        f"copy the records before it, fork({session!r}, NEW, until={seq - 1}), or restore a backup"
+    )
+
+
 class Store(Protocol):
     """An append-only log for each session.
 
