@@ -73,20 +73,13 @@ def test_all_problems_of_the_arguments_are_reported_as_wrong_usage(ask_tools):
     ("words", "stdin", "message"),
     [
         (["Oslo"], "", 'arguments are key=value or key:=json, got "Oslo"\n  did you mean city=Oslo'),
-        (["city=Oslo", "city=Rome"], "", "city is given 2 times, but takes one value"),
         (["days:=two"], "", "days:= must be followed by JSON"),
-        (["city", "Oslo"], "", 'arguments are key=value or key:=json, got "city"\n  did you mean city=Oslo\n'),
         (["--args", "-", "days=1"], "{}", "arguments are given twice: use --args, or key=value"),
-        (
-            ["--args", "absent.json"],
-            "",
-            "argument --args: cannot read absent.json: [Errno 2] No such file",
-        ),
+        (["--args", "absent.json"], "", "argument --args: cannot read absent.json: [Errno 2] No such file"),
         (["--args", "-"], '{"a": 1', "invalid JSON"),
         (["--workspace", "absent"], "", "--workspace: the folder absent does not exist"),
         (["--path", "a.txt"], "", "unknown option --path\n  write arguments of the tool as path=a.txt\n"),
         (["--max-days=3"], "", "unknown option --max-days\n  write arguments of the tool as max_days=3\n"),
-        (["--loud", "city=Oslo"], "", "unknown option --loud\n  write arguments of the tool as loud=true\n"),
         (["--jsn"], "", "unknown option --jsn\n  did you mean --json or --yes or --run?\n"),
     ],
 )
@@ -116,8 +109,8 @@ def test_an_exception_in_a_tool_is_reported_with_file_and_line(ask_tools, here):
     assert plain.code == 1
     first, *hints = plain.err.splitlines()
     assert first.startswith("error: JSONDecodeError: ")
-    assert hints == [f"  at {here / 'shaky.py'}:7", "  show the traceback: --debug"]
-    for debug in (ask_tools("call", "shaky.py", "--debug"), ask_tools("call", "shaky.py", ASK_TOOLS_DEBUG="1")):
+    assert hints == [f"  at {here / 'shaky.py'}:7", "  show the traceback: ask-tools --debug call ..."]
+    for debug in (ask_tools("--debug", "call", "shaky.py"), ask_tools("call", "shaky.py", ASK_TOOLS_DEBUG="1")):
         assert "Traceback (most recent call last):" in debug.err
         assert "decoder.py" in debug.err
         assert "--debug" not in debug.err
@@ -161,12 +154,11 @@ def test_a_method_of_a_toolset_in_a_file_is_called(ask_tools, here):
     [
         (None, "one", 2, "the file lib.py does not exist"),
         ("import nowhere", "one", 1, "lib.py cannot be loaded: ModuleNotFoundError: No module named 'nowhere'\n  at "),
-        ("x = (", "one", 1, "lib.py cannot be loaded: SyntaxError: "),
         ("raise SystemExit(3)", "one", 1, "lib.py cannot be loaded: SystemExit: 3"),
         ("x = 5", "x", 2, "lib.py:x is not a tool: "),
         ("from tools_core import tool\n@tool\ndef one(): 'O.'", "on", 2, "lib.py:on is not a tool: "),
     ],
-    ids=["no file", "import", "syntax", "exit", "no tool", "another name"],
+    ids=["no file", "import", "exit", "no tool", "another name"],
 )
 def test_a_file_without_the_tool_is_an_error_that_names_the_place(ask_tools, here, source, name, code, message):
     if source is not None:
@@ -193,17 +185,11 @@ def test_content_blocks_are_described_and_raw_writes_the_bytes_of_one(ask_tools,
     command = [sys._base_executable, "-S", "-m", "tools_core", "call", "radar", "--raw"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == (b"\x89PNG\r\n\x1a\n\x1b[31m", b"now:\n")
+    assert ask_tools("call", "rain", "city=Oslo", "--raw").out == "rain in Oslo"  # without a line end
 
 
-def test_raw_text_gets_no_line_end(ask_tools):
-    assert ask_tools("call", "rain", "city=Oslo", "--raw").out == "rain in Oslo"
-
-
-def test_the_workspace_reaches_the_tool(ask_tools, tmp_path):
+def test_the_workspace_and_a_named_run_reach_the_tool(ask_tools, tmp_path):
     assert ask_tools("call", "climb", "steps=0", "--workspace", str(tmp_path)).out == f"{tmp_path}\n"
-
-
-def test_a_named_run_reaches_the_tool(ask_tools, tmp_path):
     tool = '@tool\ndef run_of(context: Context) -> str:\n    """Return the run."""\n    return context.run_id\n'
     (tmp_path / "runs.py").write_text(f"from tools_core import Context, tool\n{tool}")
     assert ask_tools("call", f"{tmp_path}/runs.py:run_of", "--run", "mine").out == "mine\n"
@@ -224,7 +210,7 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
     assert (result.code, result.json["error_type"]) == (1, "timeout_error")
     assert result.json["metadata"]["timeout"] == 0.05
     assert "limit set by --timeout" in result.json["error"]
-    for text in ("-1", "1e10", "soon"):
+    for text in ("1e10", "soon"):
         wrong = ask_tools("call", "wait", f"--timeout={text}")
         message = f"error: argument --timeout: expected seconds between 0 and 1e9, such as 2.5; got {text!r}\n"
         assert (wrong.code, wrong.err) == (2, f"{message}  ask-tools call --help\n")
@@ -304,8 +290,8 @@ def interruptible(environment):
     return start
 
 
-@pytest.mark.parametrize("words", [["list"], ["doctor"], ["check"], ["lock"], ["call", "hang"]], ids=" ".join)
-def test_an_interrupt_while_a_package_is_loaded_ends_with_130_and_no_traceback(interruptible, site, words, tmp_path):
+@pytest.mark.parametrize("words", [["list"], ["doctor"], ["lock"], ["call", "hang"]], ids=" ".join)
+def test_an_interrupt_while_a_package_is_loaded_names_the_package(interruptible, site, words, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     source = f"import threading; open({str(pipe)!r}, 'w').close(); threading.Event().wait()"
@@ -313,7 +299,8 @@ def test_an_interrupt_while_a_package_is_loaded_ends_with_130_and_no_traceback(i
     with interruptible(*words) as process:
         pipe.read_text()  # until the package is being imported
         process.send_signal(signal.SIGINT)
-        assert process.stderr.read() == ""
+        loading = "interrupted while hang was loaded from tools-hang 1.0 (tools_hang:get)\n"
+        assert process.stderr.read() == ("" if words[0] in ("doctor", "lock") else loading)
     assert process.returncode == 130
     assert not (tmp_path / "ask-tools.lock").exists()
 

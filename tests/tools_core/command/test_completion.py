@@ -61,13 +61,6 @@ def test_options_and_their_choices_are_completed(ask_tools, complete, site):
     assert site.imported == []
 
 
-def test_names_that_two_packages_share_are_completed_qualified(complete, site):
-    site.install("tools-a", {"get": "get"}, GET)
-    site.install("tools-b", {"get": "get"}, GET)
-    assert complete("call", "") == ["tools-a:get", "tools-b:get"]
-    assert complete("call", "tools-b") == ["tools-b:get"]
-
-
 def test_parameters_are_completed_once_and_with_their_choices(complete, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET)
@@ -139,11 +132,8 @@ def program(environment, tmp_path):
     return script
 
 
-needs_bash = pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
-
-
 @pytest.mark.slow
-@needs_bash
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 def test_bash_completes_and_quotes_the_value_after_the_equals_sign(environment, program, site):
     source = """
         from typing import Literal

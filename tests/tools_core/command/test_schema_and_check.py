@@ -66,20 +66,6 @@ def test_names_that_two_packages_share_become_valid_and_stay_different(ask_tools
     assert ":" not in "".join(names)
 
 
-def test_either_names_or_all_are_given(ask_tools, clean):
-    for words in ([], ["get", "--all"]):
-        result = ask_tools("schema", *words)
-        assert (result.code, result.out) == (2, "")
-        assert result.err.startswith("error: name tools, or use --all")
-
-
-def test_a_list_without_a_broken_tool_ends_with_1(ask_tools, site, clean):
-    site.install("tools-bad", {"bad": "get"}, "import not_there")
-    result = ask_tools("schema", "--all")
-    assert (result.code, [tool["name"] for tool in result.json]) == (1, ["get"])
-    assert result.err.startswith("skipped: `bad` of tools-bad 1.0 is unavailable")
-
-
 def test_check_prints_ok_and_the_estimated_tokens(ask_tools, clean):
     result = ask_tools("check")
     assert (result.code, result.err) == (0, "")

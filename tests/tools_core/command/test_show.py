@@ -54,15 +54,6 @@ def test_members_of_objects_have_the_names_that_call_takes(ask_tools, site):
     assert called.json == {"to": {"city": "Oslo", "zip": 150}, "notes": ["a", "b"]}
 
 
-def test_an_unknown_tool_is_an_error_with_the_nearest_name(ask_tools, site):
-    site.install_weather()
-    result = ask_tools("show", "forcast")
-    assert result.code == 2
-    assert (
-        result.err == 'error: no tool or package "forcast"; did you mean forecast?\n  list of tools: ask-tools list\n'
-    )
-
-
 def test_show_has_examples_and_how_models_use_the_tool(ask_tools, tmp_path):
     (tmp_path / "here" / "lib.py").write_text(
         "from tools_core import tool\n\n\n"

@@ -21,22 +21,6 @@ def test_the_result_of_a_tool_cannot_control_a_terminal(on_terminal, site):
     assert (status, output.rstrip("\r\n").expandtabs()) == (0, ESCAPED.expandtabs())
 
 
-def test_an_error_of_a_tool_cannot_control_a_terminal(on_terminal, site):
-    source = """
-        from tools_core import ToolError, tool
-
-
-        @tool
-        def refuse() -> str:
-            raise ToolError("\\x1b[2Jno")
-    """
-    site.install("tools-a", {"refuse": "refuse"}, source)
-    status, output = on_terminal("call", "refuse")
-    assert status == 1
-    assert r"error: \x1b[2Jno" in output
-    assert "\x1b" not in output
-
-
 def test_a_pipe_gets_the_text_as_it_is(ask_tools, site):
     site.install_weather()
     assert ask_tools("call", "evil").out == EVIL.replace("\r", "\n")  # universal newlines of the test

@@ -10,7 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
-from typing import Any, TypeAlias
+from typing import Any
 
 from tools_core._cli._arguments import read_arguments
 from tools_core._cli._commands import extension
@@ -36,9 +36,6 @@ from tools_core._values._errors import ToolError
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 
-# A function of the entry-point group ask_tools.call; the last argument is `approve`: "all" or None.
-Caller: TypeAlias = Callable[[Tool, ToolCall, Context, Any], Result]
-
 _EPILOG = """\
 arguments:
   city=Oslo            text, or the type in the tool's schema: a number, true/false, null, a choice
@@ -54,8 +51,7 @@ The first Ctrl-C cancels the call, which may still return a result; the second o
 Exit codes: 0 success, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
 
 examples:
-  ask-tools call get_weather city=Oslo days=3
-  ask-tools call ./weather.py:weather city=Oslo
+  ask-tools call ./weather.py:weather city=Oslo days=3
   echo '{"city": "Oslo"}' | ask-tools call get_weather --args - --json
   ask-tools call get_map city=Oslo --raw > map.png
 """
@@ -65,8 +61,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `call`."""
     parser.epilog = _EPILOG
     parser.add_argument("name", metavar="TOOL", help="NAME, PACKAGE:NAME, FILE.py:NAME, or FILE.py with one tool")
-    text = "arguments of the tool, see below"
-    parser.add_argument("words", metavar="key=value", nargs="*", default=[], help=text)
+    parser.add_argument("words", metavar="key=value", nargs="*", default=[], help="arguments of the tool, see below")
     text = "read the arguments as JSON from FILE, or - for stdin"
     parser.add_argument("--args", metavar="FILE", type=_file_text, help=text)
     shapes = parser.add_mutually_exclusive_group()
@@ -78,14 +73,11 @@ def configure(parser: ArgumentParser) -> None:
     text = "time limit for the call, including the time for approval"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
     parser.add_argument("--yes", "-y", action="store_true", help="approve the call")
-    parser.add_argument("--debug", action="store_true", help="show tracebacks, as ASK_TOOLS_DEBUG=1 does")
     parser.set_defaults(run=run, intermixed=True)
 
 
 def run(options: Namespace) -> int:
     """Call the tool and print its result; with `--json`, errors before the call are printed as results."""
-    if options.debug:
-        os.environ["ASK_TOOLS_DEBUG"] = "1"
     try:
         return _call(options)
     except CommandError as failure:
@@ -101,9 +93,9 @@ def _call(options: Namespace) -> int:
     match = find_tool(options.name)
     tool = match.load()
     call = ToolCall(None, tool.name, _arguments(options, tool))
-    caller = _installed_caller() or _call_if_approved
+    caller = _caller()
+    shows_progress = tool.takes_context and is_terminal(sys.stderr)
     try:
-        shows_progress = tool.takes_context and is_terminal(sys.stderr)
         with ProgressLine() if shows_progress else nullcontext() as progress, stdout_to_stderr():
             context = Context(
                 workspace=options.workspace, run_id=options.run_id, timeout=options.timeout, on_progress=progress
@@ -123,29 +115,29 @@ def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
         return read_arguments(options.words, tool.definition["input_schema"])
     if options.words:
         raise CommandError("arguments are given twice: use --args, or key=value")
-    text: str = options.args
-    return text
+    return str(options.args)
 
 
-def _installed_caller() -> Caller | None:
-    """Load the function of another package that decides about calls and runs them; None without one."""
+def _caller() -> Callable[[Tool, ToolCall, Context, Any], Result]:
+    """Return the function of another package that decides about calls and runs them; ours without one.
+
+    The last argument of the function is `approve`: "all" or None.
+    """
     entries = scan("ask_tools.call")
     if not entries:
-        return None
+        return _call_if_approved
     if len(entries) > 1:
         names = " and ".join(entry.distribution for entry in entries)
         raise CommandError(f"{names} both provide ask_tools.call, which decides about calls; uninstall one", status=1)
     with stdout_to_stderr(), extension(entries[0], "decides about calls"):  # if it is broken, no tool is called
-        caller: Caller = entries[0].load()
+        caller: Callable[[Tool, ToolCall, Context, Any], Result] = entries[0].load()
     return caller
 
 
 def _call_if_approved(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
     """Call a tool; without `approve`, ask the user at the terminal if the tool requires approval."""
-    if not tool.requires_approval or approve == "all":
-        return tool.call(call, context)
     is_interactive = is_terminal(sys.stdin) and is_terminal(sys.stderr)
-    return call_if_approved(tool, call, context, _ask if is_interactive else None)
+    return call_if_approved(tool, call, context, approve or (_ask if is_interactive else None))
 
 
 def _ask(request: ApprovalRequest) -> bool:
@@ -203,7 +195,7 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
         return []
     function = getattr(tool, "__wrapped__", None) or type(tool)
     place = location(result.exception, function.__module__.partition(".")[0])
-    hint = "" if os.environ.get("ASK_TOOLS_DEBUG") else "show the traceback: --debug"
+    hint = "" if os.environ.get("ASK_TOOLS_DEBUG") else "show the traceback: ask-tools --debug call ..."
     return [text for text in (f"at {place}" if place else "", hint) if text]
 
 

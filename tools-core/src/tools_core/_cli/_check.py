@@ -24,7 +24,6 @@ Row = dict[str, Any]
 
 # Placeholder descriptions: the text of `ask-tools new` and `add`, and marks to fill them in later.
 _PLACEHOLDER = re.compile(r"\W*(describe (here|the|this)\b|todo\b|fixme\b|tbd\b|xxx\b|lorem ipsum|\W*$)", re.IGNORECASE)
-_CHARACTERS_PER_TOKEN = 4  # of English text; models differ
 
 _EPILOG = """\
 Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: descriptions
@@ -33,7 +32,6 @@ the characters of name, description and input schema as compact JSON, divided by
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
-  ask-tools check
   ask-tools check get_weather --json
 """
 
@@ -71,7 +69,7 @@ def _rows(patterns: list[str], registry: Registry) -> list[Row]:
             definition = (tool := match.load()).definition
             row["errors"] += _invalid(definition)
             if not row["errors"]:
-                row |= {"tokens": _tokens(definition), "warnings": [*_undescribed(definition), *_unused(tool)]}
+                row |= {"tokens": _tokens(definition), "warnings": [*_weaknesses(tool, definition)]}
         if match.origin is not None:
             by_origin[match.origin.distribution, match.origin.name] = row
         rows.append(row)
@@ -101,7 +99,7 @@ def _lines(rows: list[Row]) -> Iterator[str]:
 def _tokens(definition: dict[str, Any]) -> int:
     sent = {key: definition[key] for key in ("name", "description", "input_schema")}
     text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)
+    return -(-len(text) // 4)  # characters of English text; models differ
 
 
 def _invalid(definition: dict[str, Any]) -> Iterator[str]:
@@ -114,12 +112,7 @@ def _invalid(definition: dict[str, Any]) -> Iterator[str]:
         yield f"its definition is not valid: {error}"
 
 
-def _unused(tool: Tool) -> Iterator[str]:
-    for name in tool._spec.unused_docs:
-        yield f"its docstring describes `{name}`, which is not a parameter"
-
-
-def _undescribed(definition: dict[str, Any]) -> Iterator[str]:
+def _weaknesses(tool: Tool, definition: dict[str, Any]) -> Iterator[str]:
     if not definition["description"].strip():
         yield "it has no description: a model sees only its name"
     elif _PLACEHOLDER.match(definition["description"]):
@@ -130,3 +123,5 @@ def _undescribed(definition: dict[str, Any]) -> Iterator[str]:
             yield f"parameter `{name}` has no description"
         elif _PLACEHOLDER.match(description):
             yield f"the description of parameter `{name}` is a placeholder"
+    for name in tool._spec.unused_docs:
+        yield f"its docstring describes `{name}`, which is not a parameter"

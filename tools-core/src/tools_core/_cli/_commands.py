@@ -63,12 +63,8 @@ def sub_command(name: str) -> ArgumentParser:
 
 def make_parser(configure: Callable[[ArgumentParser], None], name: str, summary: str) -> ArgumentParser:
     """Return the parser of `ask-tools NAME`, with the arguments that `configure` adds."""
-    parser = _Parser(
-        prog=f"ask-tools {name}",
-        description=summary,
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    prog, formatter = f"ask-tools {name}", RawDescriptionHelpFormatter
+    parser = _Parser(prog=prog, description=summary, formatter_class=formatter, allow_abbrev=False)
     configure(parser)
     if not callable(parser.get_default("run")):
         raise TypeError("its configure(parser) does not set the default `run`")
@@ -96,16 +92,6 @@ def summary_of(entry: EntryPoint) -> str:
     return summary if package == entry.distribution else f"from {entry.distribution} {entry.version}"
 
 
-def pip(*words: str) -> str:
-    """Return a command of pip for the environment of this interpreter."""
-    return " ".join([quote(sys.executable), "-m", "pip", *words])
-
-
-def reinstall(package: str) -> str:
-    """Return the commands that upgrade or remove a broken package."""
-    return f"{pip('install', '-U', package)}, or {pip('uninstall', package)}"
-
-
 @contextmanager
 def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
     """Turn any failure of another package's code into a CommandError that names the package."""
@@ -113,7 +99,8 @@ def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
         yield
     except (Exception, SystemExit) as broken:
         message = f"{entry} {purpose} and cannot be loaded: {type(broken).__name__}: {broken}"
-        raise CommandError(message, f"fix: {reinstall(entry.distribution)}", status=1) from broken
+        fix = f"{_pip('install', '-U', entry.distribution)}, or {_pip('uninstall', entry.distribution)}"
+        raise CommandError(message, f"fix: {fix}", status=1) from broken
 
 
 def _find(name: str) -> EntryPoint:
@@ -131,11 +118,11 @@ def _find(name: str) -> EntryPoint:
         )
     if name in COMPANIONS:
         package, _ = COMPANIONS[name]
-        raise CommandError(f"{name} is part of {package}, which is not installed", f"fix: {pip('install', package)}")
-    names = [*BUILT_IN, *COMPANIONS, *(entry.name for entry in entries)]
+        raise CommandError(f"{name} is part of {package}, which is not installed", f"fix: {_pip('install', package)}")
+    similar = did_you_mean(name, [*BUILT_IN, *COMPANIONS, *(entry.name for entry in entries)])
     is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
     call = f"it is a tool: ask-tools call {name}" if is_tool else ""
-    raise CommandError(f"unknown command {name}", did_you_mean(name, names), call, "list of commands: ask-tools --help")
+    raise CommandError(f"unknown command {name}", similar, call, "list of commands: ask-tools --help")
 
 
 def _unknown_word(parser: ArgumentParser, options: Namespace, word: str, words: list[str]) -> CommandError:
@@ -150,3 +137,8 @@ def _unknown_word(parser: ArgumentParser, options: Namespace, word: str, words: 
         key = option.lstrip("-").replace("-", "_")
         hints.append(f"write arguments of the tool as {key}={quote(value)}")
     return CommandError(f"unknown option {option}", *hints, f"{parser.prog} --help")
+
+
+def _pip(*words: str) -> str:
+    """Return a command of pip for the environment of this interpreter."""
+    return " ".join([quote(sys.executable), "-m", "pip", *words])

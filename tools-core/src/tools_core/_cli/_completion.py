@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import Action, ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
 
 from tools_core._cli._commands import BUILT_IN, external, sub_command, summary_of
 from tools_core._cli._output import CommandError, json_text, one_line, write
 from tools_core._cli._schema_text import choices, parameters, schema_at, split_key
 from tools_core._cli._tools import discovered, load_tool
-
-Candidate: TypeAlias = tuple[str, str]  # a word, and its description
 
 _BASH = r"""# bash: eval "$(ask-tools completion bash)"    (in ~/.bashrc)
 _ask_tools() {
@@ -85,8 +82,6 @@ Completes commands, options, tools, parameters of tools, and choices.
 
 examples:
   eval "$(ask-tools completion bash)"
-  ask-tools completion zsh > _ask-tools
-  ask-tools completion fish > ask-tools.fish
 """
 
 
@@ -116,41 +111,38 @@ def complete(words: list[str]) -> int:
     return 0
 
 
-def _candidates(before: list[str], current: str) -> Iterable[Candidate]:
+def _candidates(before: list[str], current: str) -> Iterable[tuple[str, str]]:
+    """Return words that may follow, each with its description."""
     if not before:
         return _commands()
     command, *words = before
     parser = sub_command(command)
-    options = parser._option_string_actions
-    if words and _takes_value(words[-1], options):
-        # Without choices, a shell proposes the names of files.
-        return [(str(choice), "") for choice in options[words[-1]].choices or ()]
+    options = {name: action for name, action in parser._option_string_actions.items() if name.startswith("--")}
     if current.startswith("-"):
-        return [(name, action.help or "") for name, action in options.items() if name.startswith("--")]
-    values = {index + 1 for index, word in enumerate(words) if _takes_value(word, options)}
-    names = [word for index, word in enumerate(words) if not word.startswith("-") and index not in values]
-    if command == "call" and names:
+        return [(name, action.help or "") for name, action in options.items()]
+    names: list[str] = []
+    option = None  # that takes the next word
+    for word in words:
+        if option is None and not word.startswith("-"):
+            names.append(word)
+        option = options[word] if word in options and options[word].nargs != 0 else None
+    if option is None and command == "call" and names:
         return _parameters(names[0], names[1:], current)
-    if command in ("call", "check", "list", "schema", "show"):
+    if option is None and command in ("call", "check", "list", "schema", "show"):
         return _tools(qualified=":" in current)
-    positionals = parser._get_positional_actions()
-    return (
-        [(str(choice), "") for choice in positionals[len(names)].choices or ()] if len(names) < len(positionals) else ()
-    )
+    action = option or next(iter(parser._get_positional_actions()[len(names) :]), None)
+    # Without choices, a shell proposes the names of files.
+    return [(str(choice), "") for choice in action.choices or ()] if action else ()
 
 
-def _takes_value(word: str, options: Mapping[str, Action]) -> bool:
-    return word in options and options[word].nargs != 0
-
-
-def _commands() -> Iterator[Candidate]:
+def _commands() -> Iterator[tuple[str, str]]:
     for name, (_, summary) in BUILT_IN.items():
         yield name, summary
     for entry in external():
         yield entry.name, summary_of(entry)
 
 
-def _tools(*, qualified: bool) -> Iterator[Candidate]:
+def _tools(*, qualified: bool) -> Iterator[tuple[str, str]]:
     registry = discovered()
     for name in registry:
         point = registry.origin(name)
@@ -159,7 +151,7 @@ def _tools(*, qualified: bool) -> Iterator[Candidate]:
             yield text, f"from {point.distribution}"
 
 
-def _parameters(name: str, words: list[str], current: str) -> Iterator[Candidate]:
+def _parameters(name: str, words: list[str], current: str) -> Iterator[tuple[str, str]]:
     """Yield the parameters of a tool that have no argument yet, or the choices for the last one."""
     root = load_tool(name).definition["input_schema"]
     key, equals, _ = current.partition("=")

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import signal
+import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeAlias
 
-from tools_core._cli._loader import Facts, as_dict, examine
-from tools_core._cli._output import counted, json_text, one_line, write, write_json
+from tools_core._cli._output import counted, json_text, location, one_line, write, write_json
 from tools_core._cli._tools import discovered
+from tools_core._registry._entry import LoadProblem
+from tools_core._registry._entry_points import search_path
+from tools_core._registry._registry import Registry
+from tools_core._values._errors import ToolError
+from tools_core._values._jsonable import clean
 from tools_core._version import __version__
 
+Facts: TypeAlias = dict[str, Any]
+
+_TIMEOUT = 20  # seconds for the import of a package
+# The path is set first: tools_core may be on no other one.
+_CHILD = (
+    "import json, sys; request = json.load(sys.stdin); sys.path[:] = request['path']; "
+    "from tools_core._cli._doctor import load_package; load_package(request['names'])"
+)
 _EPILOG = """\
 For each package: its tools, the time of its import, and facts about this machine, such as isolation or programs. A tool
 reports them by a method `diagnose(self) -> Mapping[str, object]`, with `warnings` as a list of sentences; it raises
@@ -21,7 +37,6 @@ ToolError if the tool cannot work here. Packages are imported in another process
 Exit codes: 0 no problem, 1 a problem.
 
 examples:
-  ask-tools doctor
   ask-tools doctor --json
 """
 
@@ -40,8 +55,8 @@ def run(options: Namespace) -> int:
     for name in registry:
         if (point := registry.origin(name)) is not None:
             packages.setdefault(point.distribution, []).append(name)
-    reports = [examine(registry, names) for names in packages.values()]
-    problems = [as_dict(problem) for problem in registry.problems if problem.distribution not in packages]
+    reports = [_examine(registry, names) for names in packages.values()]
+    problems = [_as_dict(problem, registry) for problem in registry.problems if problem.distribution not in packages]
     problems += [problem for report in reports for problem in report.pop("problems")]
     report = {
         "tools_core": __version__,
@@ -58,6 +73,76 @@ def run(options: Namespace) -> int:
     else:
         write("\n".join(map(one_line, _lines(report))))
     return 1 if problems else 0
+
+
+def load_package(names: list[str]) -> None:
+    """Load tools in a separate process, and write the report on their package to its standard output."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a traceback
+    with open(os.dup(1), "w", encoding="utf-8") as output:
+        os.dup2(2, 1)  # packages may print
+        json.dump(_load(discovered(), names), output)
+        output.flush()
+        os._exit(0)  # does not wait for threads that the package has started
+
+
+def _examine(registry: Registry, names: list[str]) -> Facts:
+    """Report on the tools of one package; if it hangs or crashes when it is imported, only another process ends."""
+    request = json.dumps({"path": search_path(), "names": names})
+    command = [sys.executable, "-c", _CHILD]
+    try:
+        child = subprocess.run(
+            command, input=request, stdout=subprocess.PIPE, encoding="utf-8", timeout=_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        error = f"timed out after {_TIMEOUT} s while it was loaded"
+    else:
+        if child.stdout:
+            report: Facts = json.loads(child.stdout)
+            return report
+        status = child.returncode
+        ending = f"exit code {status}" if status >= 0 else f"signal {-status}"
+        error = f"ended the process with {ending} while it was loaded"
+    points = [point for name in names if (point := registry.origin(name)) is not None]
+    fix = f"upgrade or uninstall {points[0].distribution}"
+    problems = [LoadProblem.of(point, error, point.fix or fix) for point in points]
+    return _report(registry, names, problems)
+
+
+def _load(registry: Registry, names: list[str]) -> Facts:
+    started = perf_counter()
+    tools = {name: tool for name in names if (tool := registry.get(name)) is not None}
+    milliseconds = 1000 * (perf_counter() - started)
+    facts: Facts = {}
+    problems: list[LoadProblem] = []
+    for name, tool in tools.items():
+        try:
+            diagnosis = clean(dict(tool.diagnose()))
+        except Exception as error:  # noqa: BLE001  (the tool may raise anything, which is reported)
+            message = error.message if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
+            if (point := registry.origin(name)) is not None:
+                problems.append(LoadProblem.of(point, message, "see above"))
+            continue
+        for key, value in diagnosis.items():
+            if facts.setdefault(key, value) != value:  # facts that all tools share are shown once
+                facts[f"{name} {key}"] = value
+    report = _report(registry, names, problems)
+    problems = [problem for problem in registry.problems if problem.distribution == report["distribution"]]
+    report["problems"] += [_as_dict(problem, registry) for problem in problems]
+    return {**report, "milliseconds": round(milliseconds, 1), "facts": facts}
+
+
+def _report(registry: Registry, names: list[str], problems: list[LoadProblem]) -> Facts:
+    point = registry.origin(names[0])
+    package = {"distribution": point.distribution, "version": point.version} if point else {}
+    rows = [_as_dict(problem, registry) for problem in problems]
+    return {**package, "milliseconds": 0.0, "tools": names, "facts": {}, "problems": rows}
+
+
+def _as_dict(problem: LoadProblem, registry: Registry) -> Facts:
+    point = registry.origin(f"{problem.distribution}:{problem.name}")
+    place = location(problem.cause, point.module.partition(".")[0]) if point else ""
+    fields = {field: getattr(problem, field) for field in ("name", "distribution", "version", "error", "fix")}
+    return {**fields, "location": place}
 
 
 def _lines(report: Facts) -> Iterator[str]:

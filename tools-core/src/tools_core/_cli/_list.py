@@ -5,17 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from tools_core._cli._output import CommandError, note, one_line, write_json, write_table
-from tools_core._cli._tools import PATTERN_HELP, Match, discovered, find_tools, note_problems
+from tools_core._cli._output import CommandError, counted, note, one_line, write_json, write_table
+from tools_core._cli._tools import PATTERN_HELP, Match, discovered, find_tools
 
 _EPILOG = """\
 The packages of the listed tools are imported. A tool that cannot be loaded is listed with its error.
 `ask-tools doctor` shows details, also of a package that hangs or crashes.
 
 examples:
-  ask-tools list
   ask-tools list 'get_*' --json
-  ask-tools list tools-weather
 """
 
 
@@ -35,11 +33,17 @@ def run(options: Namespace) -> int:
     if options.json:
         write_json(rows)
     elif rows:
-        table = [[row["name"], f"{row['distribution']} {row['version']}", _text(row)] for row in rows]
-        write_table([["TOOL", "FROM", "DESCRIPTION"], *([one_line(cell) for cell in cells] for cells in table)])
+        table = [["TOOL", "FROM", "DESCRIPTION"]]
+        for row in rows:
+            text = f"(cannot be loaded: {row['error']})" if row["error"] else row["description"]
+            table.append([one_line(cell) for cell in (row["name"], f"{row['distribution']} {row['version']}", text)])
+        write_table(table)
     else:
         note("no tools are installed; make your own: ask-tools new NAME")
-    note_problems(registry)
+    if problems := len(registry.problems):
+        note(f"{counted(problems, 'problem')} found; details: ask-tools doctor")
+    if blocked := len(registry.blocked):
+        note(f"{blocked} blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK; details: ask-tools doctor")
     return 0
 
 
@@ -62,7 +66,3 @@ def _row(match: Match) -> dict[str, Any]:
         return {**row, "error": f"{type(cause).__name__}: {cause}" if cause else str(failure)}
     description = tool.definition["description"].strip().partition("\n")[0]
     return {**row, "description": description, "deferred": tool.deferred, "verify": tool.verify}
-
-
-def _text(row: dict[str, Any]) -> str:
-    return f"(cannot be loaded: {row['error']})" if row["error"] else row["description"]

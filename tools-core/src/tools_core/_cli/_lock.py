@@ -8,8 +8,8 @@ from collections.abc import Container
 
 from tools_core._cli._output import CommandError, counted, error, note, one_line, write, write_json
 from tools_core._cli._tools import stdout_to_stderr
-from tools_core._registry._lock_file import Lock, LockError, hash_of, lock_of, read
-from tools_core._registry._lock_file import write as write_lock
+from tools_core._registry import _lock_file
+from tools_core._registry._lock_file import Lock, LockError, hash_of, lock_of
 from tools_core._registry._registry import Registry
 
 _LOCK = """\
@@ -21,7 +21,6 @@ Exit codes: 0 success, 1 a tool cannot be locked or the file cannot be written.
 
 examples:
   ask-tools lock
-  ask-tools lock --file trusted.lock
   ASK_TOOLS_DENY=tools-weather:flood ask-tools lock --file calm.lock
 """
 _VERIFY = """\
@@ -30,8 +29,7 @@ has changed, lock again and compare the files. Packages that ASK_TOOLS_ALLOW and
 Exit codes: 0 no differences, 1 differences, 2 the lock cannot be read.
 
 examples:
-  ask-tools verify
-  ask-tools verify --file trusted.lock --json
+  ask-tools verify --json
 """
 
 
@@ -62,7 +60,7 @@ def _lock(options: Namespace) -> int:
     new, problems = _installed()
     changes = [] if old is None else _differences(old, new)
     try:
-        write_lock(options.file, new)
+        _lock_file.write(options.file, new)
     except OSError as failure:
         message = f"{options.file} cannot be written: {failure.strerror}"
         raise CommandError(message, "the existing file has not changed", status=1) from failure
@@ -133,6 +131,6 @@ def _differences(old: Lock, new: Lock, broken: Container[str] = ()) -> list[str]
 
 def _read(path: str, fix: str) -> Lock:
     try:
-        return read(path)
+        return _lock_file.read(path)
     except LockError as broken:
         raise CommandError(str(broken), fix) from broken

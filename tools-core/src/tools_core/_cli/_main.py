@@ -10,9 +10,6 @@ from tools_core._cli._output import CommandError, counted, error, show_traceback
 from tools_core._registry._entry_points import scan
 from tools_core._version import __version__
 
-_INTERRUPTED = 130  # 128 + SIGINT, as in a shell
-_PIPE_CLOSED = 141  # 128 + SIGPIPE
-
 _STEPS = """\
   ask-tools list                    list the installed tools
   ask-tools call NAME key=value     call a tool; needs no model
@@ -33,14 +30,12 @@ Write a tool once; any model, agent framework or shell can call it.
 exit codes: 0 success, 1 a tool failed or a problem was found, 2 wrong usage
 ASK_TOOLS_ALLOW, ASK_TOOLS_DENY: comma-separated tools or packages; blocked ones are never imported
 ASK_TOOLS_LOCK: a file from `ask-tools lock`; tools that it does not name are never imported
-ASK_TOOLS_LOAD_TIMEOUT: seconds that doctor waits for the import of a package; 10 by default
 No telemetry, no account.
 """
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (by default that of the process) and return the exit code."""
-    _open_closed_streams()
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")  # escapes characters that the encoding lacks
     try:
@@ -51,11 +46,11 @@ def main(argv: list[str] | None = None) -> int:
         show_traceback(failure.__cause__)
         return failure.status
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return 130  # 128 + SIGINT, as in a shell
     except OSError as failure:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
         if isinstance(failure, BrokenPipeError):  # the reader has ended, such as `head`
-            return _PIPE_CLOSED
+            return 141  # 128 + SIGPIPE
         error(str(failure))
         show_traceback(failure)
         return 1
@@ -67,13 +62,6 @@ def main(argv: list[str] | None = None) -> int:
     return status
 
 
-def _open_closed_streams() -> None:
-    """Open the null device for each standard stream that the parent process has closed."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
-
-
 def _run(words: list[str]) -> int:
     if not words:
         return _write_overview()
@@ -81,8 +69,6 @@ def _run(words: list[str]) -> int:
     if name == "--debug":
         os.environ["ASK_TOOLS_DEBUG"] = "1"
         return _run(rest)
-    if name == "help" and rest:
-        return _run([rest[0], "--help"])
     if name in ("-h", "--help", "help"):
         return _write_help()
     if name in ("-V", "--version"):

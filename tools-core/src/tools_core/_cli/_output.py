@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -119,16 +120,17 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 class ProgressLine:
     """Progress of a tool on one line of a terminal; each report overwrites it, and leaving the context erases it."""
 
-    def __enter__(self) -> Self:
+    def __init__(self) -> None:
         self._lock = threading.Lock()  # a tool may report from several threads
         self._width = 0
         self._next = 0.0
-        self._is_closed = False
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            self._is_closed = True  # threads that the call has abandoned may still report
+            self._next = math.inf  # threads that the call has abandoned may still report
             if self._width:
                 self._draw("")
                 sys.stderr.write("\r")
@@ -137,7 +139,7 @@ class ProgressLine:
     def __call__(self, done: float, total: float | None, message: str) -> None:
         """Draw a report, unless another one was drawn within the interval."""
         with self._lock:
-            if not self._is_closed and (monotonic() >= self._next or done == total):
+            if monotonic() >= self._next or (done == total and self._next < math.inf):
                 self._next = monotonic() + _PROGRESS_INTERVAL
                 amount = f"{done:g}/{total:g}" if total else f"{done:g}"
                 # After the last column a terminal would begin a new line.

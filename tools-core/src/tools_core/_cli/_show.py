@@ -16,7 +16,6 @@ from tools_core.formats import FORMATS
 _SHOW = """\
 examples:
   ask-tools show get_weather
-  ask-tools show tools-weather
   ask-tools show ./weather.py --json
 """
 _SCHEMA = """\
@@ -24,7 +23,6 @@ Prints an object for one tool; a list, for the `tools` of a request, for several
 provider does not accept are rewritten; `calls` of tools_core.formats restores them.
 
 examples:
-  ask-tools schema get_weather
   ask-tools schema get_weather --for openai-strict
   ask-tools schema --all --for anthropic > tools.json
 """
@@ -53,16 +51,10 @@ def _show(options: Namespace) -> int:
     matches = find_tools(options.patterns)
     tools = load_matches(matches)
     if options.json:
-        facts = [
-            {
-                **tool.definition,
-                "examples": list(tool.examples),
-                "deferred": tool.deferred,
-                "verify": tool.verify,
-                "origin": _origin(match, tool),
-            }
-            for match, tool in tools
-        ]
+        facts = []
+        for match, tool in tools:
+            more = {"examples": [*tool.examples], "deferred": tool.deferred, "verify": tool.verify}
+            facts.append({**tool.definition, **more, "origin": _origin(match, tool)})
         write_json(facts if len(matches) > 1 else facts[0])
     else:
         write("\n\n".join(_text(match, tool) for match, tool in tools))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -12,7 +12,7 @@ from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tools_core._cli._output import CommandError, counted, did_you_mean, location, note
+from tools_core._cli._output import CommandError, did_you_mean, location, note
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._patterns import split_patterns
 from tools_core._registry._registry import Registry
@@ -41,6 +41,9 @@ class Match(NamedTuple):
         try:
             with stdout_to_stderr():
                 return self.source[self.name]
+        except KeyboardInterrupt:  # the package may hang
+            note(f"interrupted while {self.name} was loaded from {self.origin}")
+            raise
         except ToolError as broken:
             cause, point = broken.__cause__, self.origin
             place = location(cause, point.module.partition(".")[0]) if point else ""
@@ -51,8 +54,8 @@ class Match(NamedTuple):
 def load_tools(patterns: Iterable[str] | str | None = None) -> dict[str, Tool]:
     """Load the tools that patterns select, by name; without patterns all installed tools.
 
-    A string may contain several patterns, with commas between them. A tool that cannot be loaded is an error if its
-    pattern selects no other tool; else it is skipped, with a note on standard error.
+    A tool that cannot be loaded is an error if its pattern selects no other tool; else it is skipped, with a note on
+    standard error.
 
     Raises: CommandError for a pattern that is empty or matches nothing.
     """
@@ -68,10 +71,7 @@ def load_tools(patterns: Iterable[str] | str | None = None) -> dict[str, Tool]:
 
 
 def load_matches(matches: Iterable[Match], *, optional: bool = False) -> list[tuple[Match, Tool]]:
-    """Load tools; skip broken ones, with a note on standard error.
-
-    Raises: CommandError if none can be loaded, unless this is `optional`.
-    """
+    """Load tools and skip broken ones with a note; CommandError if none can be loaded, unless this is `optional`."""
     tools: list[tuple[Match, Tool]] = []
     errors: list[CommandError] = []
     for match in matches:
@@ -101,44 +101,31 @@ def find_tool(pattern: str) -> Match:
 
 
 def select_tools(patterns: Iterable[str] | str) -> list[str]:
-    """Return the names of the tools that patterns select; installed tools are not imported, files are run.
-
-    Raises: CommandError for a pattern that is empty or matches nothing.
-    """
+    """Return the names of the tools that patterns select; installed tools are not imported, files are run."""
     return [match.name for match in find_tools(_split(patterns))]
 
 
 def find_tools(patterns: Iterable[str] | None, registry: Registry | None = None) -> list[Match]:
-    """Return the tools that patterns select, in the order of the patterns; without patterns all installed tools.
-
-    Installed tools are not imported; files are run.
-    """
+    """Return the tools that patterns select, in the order of the patterns; without patterns all installed tools."""
     registry = discovered() if registry is None else registry
     if patterns is None:
         return [Match(name, registry) for name in registry]
     matches: dict[str, Match] = {}
     for pattern in _split(patterns):
-        for match in _in_file(pattern) if _is_file(pattern) else _select(pattern, registry):
+        is_file = pattern.endswith(".py") or ".py:" in pattern
+        for match in _in_file(pattern) if is_file else _select(pattern, registry):
             matches.setdefault(match.name, match)
     return list(matches.values())
 
 
-def discovered(paths: Iterable[str] | None = None) -> Registry:
+def discovered() -> Registry:
     """Return a registry of the installed tools, none of which is imported; CommandError for an unreadable lock."""
     registry = Registry()
     try:
-        registry.discover(paths=paths)
+        registry.discover()
     except ValueError as broken:
         raise CommandError(str(broken), "without a valid lock, no tool is used; write one: ask-tools lock") from broken
     return registry
-
-
-def note_problems(registry: Registry) -> None:
-    """Print the number of problems and of blocked tools, if there are any."""
-    if problems := len(registry.problems):
-        note(f"{counted(problems, 'problem')} found; details: ask-tools doctor")
-    if blocked := len(registry.blocked):
-        note(f"{blocked} blocked by ASK_TOOLS_ALLOW, ASK_TOOLS_DENY or ASK_TOOLS_LOCK; details: ask-tools doctor")
 
 
 @contextmanager
@@ -172,10 +159,6 @@ def _select(pattern: str, registry: Registry) -> list[Match]:
     return [Match(name, registry) for name in names]
 
 
-def _is_file(pattern: str) -> bool:
-    return pattern.endswith(".py") or ".py:" in pattern
-
-
 def _in_file(pattern: str) -> list[Match]:
     """Return the tools of a file, or of an object in it: `FILE.py:NAME`, `FILE.py:Notes.add`."""
     path, _, attribute = (pattern, "", "") if pattern.endswith(".py") else pattern.rpartition(":")
@@ -196,20 +179,14 @@ def _matches(path: str, name: str, module: ModuleType) -> Iterator[Match]:
     value: Any = module
     for attribute in name.split("."):
         value = getattr(value, attribute)
-        if _is_toolset(value):
-            value = _instance(value)  # its bound methods are tools
+        if isinstance(value, type) and issubclass(value, Toolset):
+            value = _toolset(value)  # its bound methods are tools
     for tool in as_tools(value):
         method = f".{getattr(tool, '__name__', tool.name)}" if isinstance(value, Toolset) else ""
         yield Match(f"{path}:{name}{method}", tool)
 
 
-def _is_toolset(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, Toolset)
-
-
-@cache
-def _instance(cls: Any) -> Any:
-    return instance_of(cls)
+_toolset: Callable[[Any], Any] = cache(instance_of)  # methods share one object
 
 
 def _is_tool(value: Any, module: ModuleType) -> bool:
