@@ -31,8 +31,7 @@ from tools_core.formats._anthropic import anthropic, anthropic_strict
 from tools_core.formats._format import Format, FormatError, legal_names
 from tools_core.formats._gemini import gemini
 from tools_core.formats._mcp import mcp
-from tools_core.formats._openai import openai, openai_strict
-from tools_core.formats._responses import responses, responses_strict
+from tools_core.formats._openai import openai, openai_strict, responses, responses_strict
 from tools_core.formats._stream import AnswerError, Stream
 
 __all__ = [

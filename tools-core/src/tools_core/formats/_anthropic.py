@@ -25,6 +25,7 @@ class Anthropic(Format):
 
     answer = "a message, or the list of its content blocks"
     chunk = "an event of a message"
+    has_examples = True
 
     def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
         tools: list[dict[str, Any]] = []

@@ -45,6 +45,7 @@ class Format(ABC):
 
     answer: ClassVar[str]  # the input of `calls`, and below that of a stream, for the messages of TypeErrors
     chunk: ClassVar[str] = ""
+    has_examples: ClassVar[bool] = False  # whether the provider has a field for them
 
     def __init__(self, name: str, *, strict: bool = False) -> None:
         self.name = name
@@ -60,6 +61,8 @@ class Format(ABC):
             FormatError: Two tools have the same name.
         """
         definitions = plain_json([_definition(tool) for tool in tools])
+        for definition in definitions if not self.has_examples else ():
+            definition["description"] = _with_examples(definition)
         names = [definition["name"] for definition in definitions]
         wire = legal_names(names, self.name)
         if len(wire) < len(names):
@@ -190,8 +193,9 @@ def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
     return accepted, description
 
 
-def with_examples(description: str, definition: Definition) -> str:
+def _with_examples(definition: Definition) -> str:
     """Return the description, followed by the examples as JSON, one per line."""
+    description: str = definition.get("description") or ""
     lines = [_compact(example) for example in definition.get("examples") or ()]
     return "\n".join([*([description, ""] if description else []), "Examples:", *lines]) if lines else description
 

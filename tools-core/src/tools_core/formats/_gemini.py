@@ -6,18 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tools_core._values._content import Block
-from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters, with_examples
+from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
 from tools_core.formats._media import PDF, Part, base64_of, description_of, parts_of, structured
 from tools_core.formats._stream import AnswerError, Stream, data
 
 _SUPPORTED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
 # The REST API has camel case, the SDK snake case.
-_PARTS = frozenset(
-    (
-        *("text", "thought", "thoughtsignature", "inlinedata", "filedata", "functionresponse", "executablecode"),
-        *("codeexecutionresult", "toolcall", "toolresponse"),
-    )
-)
+_PARTS = frozenset((
+    "text", "thought", "thoughtsignature", "inlinedata", "filedata", "functionresponse", "executablecode",
+    "codeexecutionresult", "toolcall", "toolresponse",
+))  # fmt: skip
 # Reasons to finish without the intended calls.
 _FAILED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL")
 
@@ -36,7 +34,6 @@ class Gemini(Format):
         declarations: list[dict[str, Any]] = []
         for name, definition in definitions:
             schema, description = parameters(definition)
-            description = with_examples(description, definition)
             declarations.append({"name": name, "description": description, "parametersJsonSchema": schema})
         return declarations
 
@@ -106,12 +103,8 @@ def _response(answer: Answer) -> dict[str, Any]:
     texts = [part if isinstance(part, str) else description_of(part) for part in parts if part not in files]
     value = structured(result)
     output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
-    inline = [_inline(part) for part in files]
-    return (
-        ({"id": call.id} if call.id else {})
-        | {"name": name, "response": output}
-        | ({"parts": inline} if inline else {})
-    )
+    response = {"id": call.id, "name": name, "response": output, "parts": [_inline(part) for part in files]}
+    return {key: value for key, value in response.items() if value}
 
 
 gemini = Gemini("gemini")

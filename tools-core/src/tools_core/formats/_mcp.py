@@ -6,16 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from tools_core.formats._format import Answer, Definition, Format, WireCall, with_examples
+from tools_core.formats._format import Answer, Definition, Format, WireCall
 from tools_core.formats._media import Part, base64_of, file_name, parts_of, structured, text_of
 from tools_core.formats._stream import data
 
 _HINTS = {
-    "read_only": "readOnlyHint",
-    "destructive": "destructiveHint",
-    "idempotent": "idempotentHint",
+    "read_only": "readOnlyHint", "destructive": "destructiveHint", "idempotent": "idempotentHint",
     "open_world": "openWorldHint",
-}
+}  # fmt: skip
 _HALTED = "ask-tools/halted"  # in `_meta`, because the protocol has no field for the end of a conversation
 
 
@@ -28,8 +26,7 @@ class Mcp(Format):
         tools: list[dict[str, Any]] = []
         for name, definition in definitions:
             schema = (definition.get("input_schema") or {"properties": {}}) | {"type": "object"}
-            description = with_examples(definition.get("description") or "", definition)
-            tools.append({"name": name, "description": description, "inputSchema": schema})
+            tools.append({"name": name, "description": definition["description"], "inputSchema": schema})
             output = definition.get("output_schema")
             if isinstance(output, dict) and output.get("type") == "object":
                 tools[-1]["outputSchema"] = output

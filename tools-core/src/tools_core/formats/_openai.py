@@ -1,27 +1,27 @@
-"""OpenAI's Chat Completions, which many other providers speak."""
+"""OpenAI: Chat Completions, which many other providers speak, and the Responses API."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters, with_examples
+from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
 from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, description_of, file_name, parts_of
-from tools_core.formats._stream import Stream, data
+from tools_core.formats._stream import AnswerError, Stream, data
 from tools_core.formats._strict import strict_schema
 
 _AUDIO = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
 class OpenAI(Format):
-    """Each call is answered by a text message; one user message with all pictures follows."""
+    """Chat Completions: each call is answered by a text message; one user message with all pictures follows."""
 
     answer = "a chat completion, its message, or the list of its tool calls"
     chunk = "a chunk of a chat completion"
 
     def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
         return [
-            {"type": "function", "function": function_definition(name, definition, strict=self.strict)}
+            {"type": "function", "function": _function(name, definition, strict=self.strict)}
             for name, definition in definitions
         ]
 
@@ -84,18 +84,77 @@ class OpenAI(Format):
         return {"type": "text", "text": description_of(part)}
 
 
-def function_definition(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:
+class Responses(Format):
+    """The Responses API: a `function_call` item is answered by a `function_call_output` item."""
+
+    answer = "a response, or the list of its output items"
+    chunk = "an event of a response"
+
+    def _define(self, definitions: list[tuple[str, Definition]]) -> list[dict[str, Any]]:
+        # The default of the API is true.
+        head = {"type": "function", "strict": False}
+        return [head | _function(name, definition, strict=self.strict) for name, definition in definitions]
+
+    def _read(self, response: Any) -> Iterable[WireCall]:
+        items = response
+        if isinstance(response, Mapping):
+            items = response["output"] if "output" in response and "type" not in response else [response]
+        for item in self._items(items):
+            kind = item.get("type", "message" if "role" in item else None)
+            if not isinstance(kind, str) or kind.startswith("response."):
+                self._reject(item)
+            if kind == "function_call":
+                yield _call(item)
+
+    def _read_chunk(self, stream: Stream, chunk: Any) -> None:
+        kind = chunk.get("type") if isinstance(chunk, Mapping) else None
+        if not isinstance(kind, str) or not kind.startswith(("response.", "error", "keepalive")):
+            self._reject(chunk, self.chunk)
+        if kind in ("response.output_item.added", "response.output_item.done"):
+            if chunk["item"].get("type") == "function_call":
+                stream.begin(chunk["output_index"], *_call(chunk["item"]))
+        elif kind == "response.function_call_arguments.delta":
+            stream.add(chunk["output_index"], chunk["delta"])
+        elif kind == "response.completed":
+            stream.end("completed")
+        elif kind == "response.incomplete":
+            stream.end((chunk["response"].get("incomplete_details") or {}).get("reason") or "incomplete", is_cut=True)
+        elif kind in ("error", "response.failed"):
+            error = chunk if kind == "error" else chunk["response"].get("error") or {}
+            raise AnswerError(f"the provider failed: {error.get('message')}")
+
+    def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        for call, _, result in answers:
+            parts = parts_of(result, error="Error: ")
+            is_text = len(parts) == 1 and isinstance(parts[0], str)
+            output = parts[0] if is_text else [self._part(part) for part in parts]
+            items.append({"type": "function_call_output", "call_id": call.id or "", "output": output})
+        return items
+
+    def _part(self, part: Part) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "input_text", "text": part}
+        if part.mime_type in PICTURES:
+            return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
+        if part.mime_type == PDF:
+            return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
+        return {"type": "input_text", "text": description_of(part)}
+
+
+def _function(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:
     """Return the function that both APIs of OpenAI define."""
     schema, description = parameters(definition)
-    description = with_examples(description, definition)
     strict_form = strict_schema(schema, is_openai=True) if strict else None
-    function = {
-        "name": name,
-        "description": description,
-        "parameters": strict_form.schema if strict_form else schema,
-    }
+    function = {"name": name, "description": description, "parameters": strict_form.schema if strict_form else schema}
     return function | {"strict": strict_form is not None} if strict else function
+
+
+def _call(item: Mapping[str, Any]) -> WireCall:
+    return item.get("call_id") or item.get("id"), item["name"], item.get("arguments")
 
 
 openai = OpenAI("openai")
 openai_strict = OpenAI("openai-strict", strict=True)
+responses = Responses("responses")
+responses_strict = Responses("responses-strict", strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from tools_core._values._tool_call import ToolCall
@@ -62,14 +63,14 @@ class Stream:
         self._end, self._is_cut = reason, is_cut
 
 
+@dataclass
 class _Part:
     """A call whose arguments are still arriving."""
 
-    def __init__(self) -> None:
-        self.id: str | None = None
-        self.name = ""
-        self.value: Any = None
-        self.texts: list[str] = []
+    id: str | None = None
+    name: str = ""
+    value: Any = None
+    texts: list[str] = field(default_factory=list)
 
     @property
     def arguments(self) -> Any:
